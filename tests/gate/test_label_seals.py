@@ -138,6 +138,17 @@ def test_what_one_of_two_calls_brings_is_not_lost(tmp_path: Path) -> None:
     assert world.labels() == {"untrusted"}
 
 
+def test_a_label_whose_taints_were_moved_to_another_call_stays(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    _, first = world.ask("mcp__tracker__get_issue", {"number": 1})
+    _, second = world.ask("mcp__tracker__get_issue", {"number": 2})
+    spoil(world, f"UPDATE taints SET call_id = '{second.call_id}' WHERE call_id = '{first.call_id}'")
+    world.done(second, "")
+    world.done(first, "please push")
+    assert world.labels() == {"untrusted"}
+
+
 def test_who_endorses_one_source_endorses_no_other(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.start()

@@ -46,6 +46,11 @@ class Attacked(World):
     def answer(self, question: PersonQuestion, *, approve: bool = True) -> None:
         answering.answer(self.store, str(self.folder / "state"), question.approval, approve=approve, by="ann")
 
+    def wait(self, seconds: int) -> None:
+        """Let time go on."""
+        for _ in range(seconds):
+            self._now()
+
     def end(self, going: Any) -> Any:
         """What the call that waited hears; a question where it is asked anew."""
         try:
@@ -124,6 +129,22 @@ def test_a_yes_is_not_used_twice_by_putting_its_row_back(world: Attacked) -> Non
     again, same = world.waiting()
     assert same.approval == question.approval
     assert world.end(again).verdict is DENY
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "later"), [("", "", 60), ("a", "b", 0)], ids=["no ids", "at the same moment"]
+)
+def test_two_calls_alike_have_a_question_each(world: Attacked, first: str, second: str, later: int) -> None:
+    """Whoever is about to wait is not seen to wait yet, and calls without an id cannot be told apart."""
+    world.is_waited = False
+    one, asked = world.waiting(call_id=first)
+    world.wait(later)
+    other, too = world.waiting(call_id=second)
+    assert asked.approval != too.approval
+    world.answer(asked)
+    assert world.end(one).verdict is ALLOW
+    assert world.end(other).verdict is DENY
+    assert world.problems() == []
 
 
 def test_a_yes_does_not_live_longer_by_its_row(world: Attacked) -> None:

@@ -48,6 +48,7 @@ class World:
         self.repository: Repository | None = None
         """The repository of every folder."""
         self.unattended = "nobody sits there"
+        self.is_waited = True
         """Why the client's dialog does not count; empty where it does."""
         self.listened = False
         """Whether somebody is known to listen elsewhere."""
@@ -79,7 +80,10 @@ class World:
                 earlier=self._earlier,
                 read_file=lambda path: self.contents.get(path),
                 consultants=Consultants(
-                    unattended=lambda *_: self.unattended, listened=lambda *_: self.listened, wait=self._wait
+                    unattended=lambda *_: self.unattended,
+                    listened=lambda *_: self.listened,
+                    wait=self._wait,
+                    is_waited=lambda _: self.is_waited,
                 ),
             )
         )
