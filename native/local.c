@@ -31,7 +31,7 @@ bool write_all(int descriptor, const void *data, size_t size)
     return true;
 }
 
-char *decimal(unsigned long number, char digits[DIGITS])
+char *decimal(uint64_t number, char digits[DIGITS])
 {
     char *digit = digits + DIGITS - 1;
     *digit = '\0';
@@ -124,7 +124,7 @@ _Noreturn void decide_locally(const struct local *local)
     char digits[DIGITS];
     if (local->asked) {
         *word++ = local->gone ? missed : asked;
-        *word++ = decimal((unsigned long)(clock_ms() - local->began), digits);
+        *word++ = decimal((uint64_t)(clock_ms() - local->began), digits);
     }
     for (size_t index = 1; index < count; index++)
         *word++ = local->words[index];

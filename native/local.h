@@ -29,6 +29,6 @@ bool write_all(int descriptor, const void *data, size_t size);
 enum { DIGITS = 24 };
 
 /* A number in decimal, somewhere in the given place. */
-char *decimal(unsigned long number, char digits[DIGITS]);
+char *decimal(uint64_t number, char digits[DIGITS]);
 
 #endif

@@ -38,13 +38,13 @@ static bool named(char *name, size_t room, const char *dot)
     char digits[DIGITS], zeros[] = "00000000000000000000";
     if (clock_gettime(CLOCK_REALTIME, &now) != 0)
         return false;
-    char *seconds = decimal((unsigned long)now.tv_sec * 1000000000UL + (unsigned long)now.tv_nsec, digits);
+    char *seconds = decimal((uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec, digits);
     size_t length = strlen(seconds);
     zeros[length < 20 ? 20 - length : 0] = '\0';
     name[0] = '\0';
     bool fits = append(name, room, folder) && append(name, room, dot) && append(name, room, zeros);
     fits = fits && append(name, room, seconds) && append(name, room, "-");
-    return fits && append(name, room, decimal((unsigned long)getpid(), digits)) && append(name, room, "-native");
+    return fits && append(name, room, decimal((uint64_t)getpid(), digits)) && append(name, room, "-native");
 }
 
 void refusal_keep(const char *why)

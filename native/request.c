@@ -24,14 +24,14 @@ static bool put_word(struct bytes *request, const char *word)
     return bytes_append(request, word, strlen(word) + 1);
 }
 
-static bool put_decimal(struct bytes *request, unsigned long number)
+static bool put_decimal(struct bytes *request, uint64_t number)
 {
     char digits[DIGITS];
     return put_word(request, decimal(number, digits));
 }
 
 /* A number and a space. */
-static bool put_fact(struct bytes *request, unsigned long number)
+static bool put_fact(struct bytes *request, uint64_t number)
 {
     char digits[DIGITS];
     char *text = decimal(number, digits);
@@ -46,15 +46,15 @@ static bool put_fact(struct bytes *request, unsigned long number)
 #define TOUCHED(found) ((found)->st_ctim)
 #endif
 
-static unsigned long nanoseconds(struct timespec moment)
+static uint64_t nanoseconds(struct timespec moment)
 {
-    return (unsigned long)moment.tv_sec * 1000000000UL + (unsigned long)moment.tv_nsec;
+    return (uint64_t)moment.tv_sec * 1000000000U + (uint64_t)moment.tv_nsec;
 }
 
 static bool put_facts(struct bytes *request, const struct stat *found)
 {
-    return put_fact(request, (unsigned long)found->st_dev) && put_fact(request, (unsigned long)found->st_ino) &&
-           put_fact(request, (unsigned long)found->st_size) && put_fact(request, nanoseconds(CHANGED(found))) &&
+    return put_fact(request, (uint64_t)found->st_dev) && put_fact(request, (uint64_t)found->st_ino) &&
+           put_fact(request, (uint64_t)found->st_size) && put_fact(request, nanoseconds(CHANGED(found))) &&
            put_fact(request, nanoseconds(TOUCHED(found)));
 }
 
@@ -78,11 +78,11 @@ static bool put_code(struct bytes *request, const char *script)
 bool request_begin(struct bytes *request, const char *script, char **words)
 {
     static const uint8_t sizes[SIZES];
-    unsigned long count = 0;
+    uint64_t count = 0;
     while (words[count] != NULL)
         count++;
     bool whole = bytes_append(request, MAGIC, MAGIC_SIZE) && bytes_append(request, sizes, sizeof sizes);
-    whole = whole && put_decimal(request, (unsigned long)getppid()) && put_code(request, script);
+    whole = whole && put_decimal(request, (uint64_t)getppid()) && put_code(request, script);
     whole = whole && put_decimal(request, count);
     for (char **word = words; whole && *word != NULL; word++)
         whole = put_word(request, *word);

@@ -138,3 +138,19 @@ def test_where_none_can_hang_waiting_still_ends(state: str, tmp_path: Path, harm
         assert bell.socket is None
         assert bells.ring(state, "a") == 0
         bell.heard(0.01)
+
+
+def test_without_a_free_descriptor_somebody_may_wait(state: str) -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Bell(state, "a"):
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
+        try:
+            assert bells.hangs(state, "a")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert bells.hangs(state, "a")
+    assert not bells.hangs(state, "a")

@@ -223,10 +223,12 @@ def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
 
 def _load_answers(client: Adapter) -> None:
     """Load what spells the answer, before somebody is waited for: afterwards the files may be another version's."""
-    try:  # noqa: SIM105 - contextlib would be one module more
-        __import__(f"{getattr(client, '__name__', '').rpartition('.')[0]}.answers")
-    except ImportError:  # this client has no such module
-        pass
+    name = f"{getattr(client, '__name__', '').rpartition('.')[0]}.answers"
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:  # else this client has no such module
+            raise
 
 
 def _remote_gate(client: Adapter, options: Options, where: Folders, deadline: Deadline) -> RemoteGate:

@@ -17,6 +17,7 @@ from lockgate.gate.judge.settings import FOLDER, Settings, available, settings_o
 from lockgate.system.digests import sha256
 from lockgate.system.keyring import secret_in
 from lockgate.system.libraries import installed
+from lockgate.system.ownership import make_folders
 
 if TYPE_CHECKING:
     from typing import Any
@@ -118,7 +119,7 @@ def _remember(settings: Settings, state: str, *, missing: bool) -> None:
     path = _note(settings, state)
     try:
         if missing:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            make_folders(os.path.dirname(path))
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
             os.utime(path)
         else:

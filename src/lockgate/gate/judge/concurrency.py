@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 
 from lockgate.core.errors import JudgeError
 from lockgate.gate.judge.settings import FOLDER
+from lockgate.system.ownership import make_folders
 
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.1
@@ -46,7 +47,7 @@ class Slots:
     def _take(self) -> int | None:
         """The descriptor of a free slot, or ``None``."""
         try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            make_folders(self._folder)
             # Each begins elsewhere, so that many do not all knock at the first.
             for place in range(self._count):
                 slot = self._lock((os.getpid() + place) % self._count)

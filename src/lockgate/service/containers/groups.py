@@ -22,6 +22,7 @@ from lockgate.core.errors import RemoteError
 from lockgate.core.record import Record
 from lockgate.store.files import own_folder
 from lockgate.system.files import read_regular, replace
+from lockgate.system.ownership import make_folders
 
 FOLDER = "groups"
 SECRET = "secret"  # noqa: S105 - the name of a folder
@@ -213,7 +214,7 @@ def _group(name: str, said: Mapping[str, Any]) -> Group:
 def _make_folders(group: Group) -> None:
     """Make what is mounted. Above it nobody but this user gets in, so what is inside may be open to a container."""
     own = group.uid == os.geteuid()
-    os.makedirs(os.path.dirname(group.folder), mode=0o700, exist_ok=True)
+    make_folders(os.path.dirname(group.folder))
     os.mkdir(group.folder, 0o700)
     # A container with another user drops its requests into a box that it cannot look into. It finds an answer only
     # by the name that it made up itself.
