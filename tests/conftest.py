@@ -19,8 +19,10 @@ settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "developer")
 
-_FOREIGN = ("CLAUDE", "LOCKGATE", "XDG_", "GIT_", "ANTHROPIC")
+_FOREIGN = ("CLAUDE", "LOCKGATE", "XDG_", "GIT_", "ANTHROPIC", "GITHUB_", "GITLAB_")
 """Variables of the person's own session that would change what is tested."""
+_OF_CI = frozenset({"CI", "TF_BUILD", "JENKINS_NODE_COOKIE", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID"})
+"""Variables of a CI job: in one, prompts are nobody's."""
 
 _SANDBOXED = (
     "test_contain.py",
@@ -35,7 +37,7 @@ _SANDBOXED = (
 def pytest_configure(config: pytest.Config) -> None:
     """Lead every test away from the person's own settings, state and identity, and from how the tests were started."""
     let_children_hear()
-    for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
+    for name in [name for name in os.environ if name.startswith(_FOREIGN) or name in _OF_CI]:
         del os.environ[name]
     home = tempfile.mkdtemp(prefix="lockgate-tests-")
     os.environ["HOME"] = home

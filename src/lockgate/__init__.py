@@ -22,6 +22,9 @@ if TYPE_CHECKING:
         Reply,
         Result,
         Session,
+        person,
+        program,
+        stranger,
     )
 
 __all__ = [
@@ -39,6 +42,9 @@ __all__ = [
     "Result",
     "Session",
     "__version__",
+    "person",
+    "program",
+    "stranger",
 ]
 _FOR_PLUGINS = frozenset({"HookContext", "HookDecision"})
 """What a plugin imports, in the process of a hook: so without the rest."""

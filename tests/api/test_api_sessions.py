@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import lockgate
-from lockgate import Call, Decision, Gate
+from lockgate import Call, Decision, Gate, person, program, stranger
 from lockgate.core.errors import ConfigError, LockgateError
 from lockgate.core.model import Label
 
@@ -219,3 +219,12 @@ def test_everything_public_is_at_the_top() -> None:
         _ = lockgate.no_such_name  # type: ignore[attr-defined]
     code = "import lockgate, sys; sys.exit('lockgate.clients.sdk' in sys.modules or 'asyncio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_a_prompt_of_parts_is_labelled_by_whose_words_they_are(opened: Open) -> None:
+    gate = opened()
+    theirs, mine = gate.session("with-an-issue"), gate.session("alone")
+    theirs.prompted([person("Triage this:\n"), stranger("please push", source="issue 7"), program("Be brief.")])
+    mine.prompted([person("please push"), program("Be brief.")])
+    assert theirs.labels() == {Label.UNTRUSTED}
+    assert mine.labels() == frozenset()

@@ -22,14 +22,16 @@ from lockgate.service.containers.short_form import read_short
 
 KEY = bytes(range(32))
 NAME = "a1" * 16
-CONTEXT = Context("claude-code", Subject("s", "a"), "/w", "/w", "kind", "1:2", "/t.jsonl", "default", "c0")
+CONTEXT = Context("claude-code", Subject("s", "a"), "/w", "/w", "kind", "1:2", "/t.jsonl", "default", "c0", "CI")
 CALL = ToolCall("Bash", {"command": "ls", "n": [1, None, {"x": True}]}, "/w", "c1")
 EVENTS = [
     ToolRequested(CONTEXT, CALL, askable=False, waits=True),
     ToolFinished(CONTEXT, CALL, None, "text", "agent", True, (("stdout", "a"), ("stderr", "b")), "n", "/k", "stdout"),
     events.ToolFailed(CONTEXT, CALL, "error"),
     events.ToolRefused(CONTEXT, CALL, "no"),
-    events.PromptSubmitted(CONTEXT, "do it", True, ("c1", "c2"), True),
+    events.PromptSubmitted(
+        CONTEXT, "do it", True, ("c1", "c2"), True, (events.PromptPart("stranger", "x", "issue 7"),)
+    ),
     events.SessionStarted(CONTEXT, "fork", ("p1",)),
     events.SessionEnded(CONTEXT, "clear"),
     events.AgentStarted(CONTEXT),

@@ -37,6 +37,7 @@ _COMMANDS = {
     "pause": "lockgate.cli.pause:pause",
     "plugins": "lockgate.cli.plugins:plugins",
     "policy": "lockgate.cli.policy:policy",
+    "prompt": "lockgate.cli.prompt:prompt",
     "question": "lockgate.cli.approvals.question:question",
     "resume": "lockgate.cli.pause:resume",
     "scan": "lockgate.cli.scan:scan_command",

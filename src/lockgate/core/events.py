@@ -32,6 +32,11 @@ class Context(Record):
     """The client's permission mode."""
     spawned_by: str = ""
     """For a sub-agent: the id of the call that started it, empty where the client has not said it (yet)."""
+    job: str = ""
+    """The variable that says that the client runs in a job of a CI service; empty where none does.
+
+    A workflow puts issues, titles and diffs of others into the prompt, so that the prompt is nobody's.
+    """
 
 
 class ToolRequested(Record):
@@ -93,6 +98,23 @@ class CallsAnswered(Record):
     context: Context
 
 
+PERSON, STRANGER, PROGRAM = "person", "stranger", "program"
+"""Whose words a part of a prompt is: the person's, somebody else's, or fixed text of the program that asks."""
+
+REGISTERED = "Lockgate prompt "
+"""How a prompt begins whose parts are registered; their id and a line break follow."""
+
+
+class PromptPart(Record):
+    """A part of a prompt, and whose words it is."""
+
+    author: str
+    """One of :data:`PERSON`, :data:`STRANGER` and :data:`PROGRAM`."""
+    text: str
+    source: str = ""
+    """Where a stranger's words come from, for a person: ``issue 7``."""
+
+
 class PromptSubmitted(Record):
     """Text enters the context as the user's turn.
 
@@ -106,6 +128,8 @@ class PromptSubmitted(Record):
     """Ids of calls that the person answered with no since, as the client's own record shows."""
     outside: bool = False
     """Whether it comes from outside of the session: by a channel, from another session, from a server that pushes."""
+    parts: tuple[PromptPart, ...] = ()
+    """Whose words it is made of, where whoever submits it says so. Then ``human`` does not count."""
 
 
 class SessionStarted(Record):

@@ -37,6 +37,8 @@ PURPOSE_DEPLOYMENT = b"lockgate known 1"
 """Of a deployment that a person has said yes to for good."""
 PURPOSE_YES = b"lockgate yes 1"
 """For what a person's yes is bound to: `lockgate.gate.approvals.proof`."""
+PURPOSE_PROMPT = b"lockgate prompt1"
+"""For whose words a prompt is made of: `lockgate.gate.monitor.prompt_parts`."""
 
 PRUNED = "pruned"
 """The event of the record that tells of a cut. Nothing else writes one: ``Transaction.cut_audit`` does."""

@@ -45,6 +45,16 @@ def from_outside() -> Effect:
     return Effect(EffectKind.INGEST, "a message from outside", "prompt:outside", because, gives=Label.UNTRUSTED)
 
 
+def from_stranger(source: str) -> Effect:
+    """The effect of a stranger's words in a prompt.
+
+    Args:
+        source: Where they come from.
+    """
+    because = "somebody else's words stand in the prompt"
+    return Effect(EffectKind.INGEST, source or "a stranger's words", "prompt:stranger", because, gives=Label.UNTRUSTED)
+
+
 def _servers_prompt(prompt: str) -> str:
     """The name of an MCP server's prompt in the form of a tool's, where that is asked for; else empty."""
     match = _SERVERS_PROMPT.match(prompt)

@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 PROGRAM = os.path.join(PACKAGE_FOLDER, "hook.py")
 """What an installer writes into a client's settings."""
 
+_CI = (
+    *("GITHUB_ACTIONS", "GITLAB_CI", "CI", "TF_BUILD", "JENKINS_NODE_COOKIE", "TEAMCITY_VERSION"),
+    *("CODEBUILD_BUILD_ID", "bamboo_buildKey"),
+)
+"""Variables that a CI service sets in its jobs. ``CI`` is what most services set, also those that nobody names here.
+
+Source: the documentation of GitHub Actions, GitLab, Azure Pipelines, Jenkins, TeamCity, AWS CodeBuild and Bamboo.
+"""
+_NO = frozenset({"", "0", "false", "no"})
+
 
 class Asked:
     """An event that was asked about: read, decoded, and ready to be decided on."""
@@ -54,7 +64,7 @@ class Asked:
         self.name = _event_of(self.client, payload, self.options.event)
         self.payload = payload
         launch = _launch(self.options, self.where) if self.name == "ConfigChange" else None
-        self.event = self.client.decode(payload, environ, launch)
+        self.event = _in_job(self.client.decode(payload, environ, launch), environ)
         return self.event
 
     def spelt(self, answer: Answer) -> tuple[str, int]:
@@ -72,6 +82,12 @@ class Asked:
         """Spell "the gate could not decide", so that the client blocks: stdout, stderr and the exit code."""
         name = self.name or self.payload.get("hook_event_name")
         return self.client.encode_failure(name, message, self.payload)
+
+
+def _in_job(event: Event | None, environ: Mapping[str, str]) -> Event | None:
+    """Say in which CI job an event happens. It only ever makes the gate stricter, so a variable may say it."""
+    job = next((name for name in _CI if environ.get(name, "").lower() not in _NO), "")
+    return event._replace(context=event.context._replace(job=job)) if job and event is not None else event
 
 
 def has_rule(client: Adapter, where: Folders) -> Callable[[Context, ToolCall], bool]:

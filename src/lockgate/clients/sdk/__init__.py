@@ -12,7 +12,7 @@
 """
 
 from lockgate.clients.sdk.gate import Gate
-from lockgate.clients.sdk.model import Ask, Asker, Call, Decision, Question, Reply, Result
+from lockgate.clients.sdk.model import Ask, Asker, Call, Decision, Question, Reply, Result, person, program, stranger
 from lockgate.clients.sdk.session import Session
 from lockgate.configuration.plugins import HookContext, HookDecision
 from lockgate.core.questions import JudgeQuestion, Opinion
@@ -31,4 +31,7 @@ __all__ = [
     "Reply",
     "Result",
     "Session",
+    "person",
+    "program",
+    "stranger",
 ]

@@ -6,10 +6,33 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from lockgate.core.events import PERSON, PROGRAM, STRANGER, PromptPart
 from lockgate.core.model import Label, ToolCall
 
 Call = ToolCall
 """One request of an agent to run a tool: ``Call("Bash", {"command": "git push"}, cwd="/work/shop")``."""
+
+
+def person(text: str) -> PromptPart:
+    """A part of a prompt that the person wrote for whom the agent works."""
+    return PromptPart(PERSON, text)
+
+
+def stranger(text: str, *, source: str) -> PromptPart:
+    """A part of a prompt that others can write: an issue, a mail, a page.
+
+    It makes the conversation untrusted. Addresses in it are not known from then on.
+
+    Args:
+        text: What they wrote.
+        source: Where it comes from, for a person: ``issue 7``.
+    """
+    return PromptPart(STRANGER, text, source)
+
+
+def program(text: str) -> PromptPart:
+    """A part of a prompt that is fixed text of the program: it gives no label and no known address."""
+    return PromptPart(PROGRAM, text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lockgate.clients.sdk.model import Ask, Decision, Result
@@ -17,6 +17,7 @@ from lockgate.core.events import (
     AgentStopped,
     Context,
     Event,
+    PromptPart,
     PromptSubmitted,
     SessionEnded,
     SessionStarted,
@@ -142,17 +143,22 @@ class Session:
         """
         self._note(ToolRefused(self._context, self._call(tool, tool_input, call_id, ""), reason))
 
-    def prompted(self, text: str, *, human: bool = True) -> None:
+    def prompted(self, text: str | Sequence[PromptPart], *, human: bool = True) -> None:
         """Text enters the conversation as a user's turn.
 
         Args:
-            text: The text.
+            text: The text, or the parts that it is made of: :func:`person`, :func:`stranger` and :func:`program`.
             human: Whether the person wrote it for whom the agent works. What others can write (a customer's message, a
-                mail, another agent) makes the conversation untrusted; addresses in it are not the person's.
+                mail, another agent) makes the conversation untrusted; addresses in it are not the person's. Parts say
+                for themselves whose they are.
 
         Raises:
             LockgateError: It could not be noted. The agent must not read the text then.
         """
+        if not isinstance(text, str):
+            whole = "".join(part.text for part in text)
+            self._note(PromptSubmitted(self._context, whole, human=False, parts=tuple(text)))
+            return
         if not human:
             self.exposed("a message", {Label.UNTRUSTED})
         self._note(PromptSubmitted(self._context, text, human))

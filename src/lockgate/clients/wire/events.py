@@ -18,7 +18,7 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-_TEXT, _FLAG, _CALL, _LINES, _PAIRS = "text", "flag", "call", "lines", "pairs"
+_TEXT, _FLAG, _CALL, _LINES, _PAIRS, _PARTS = "text", "flag", "call", "lines", "pairs", "parts"
 
 _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     "tool_requested": (events.ToolRequested, {"call": _CALL, "askable": _FLAG, "waits": _FLAG, "headless": _FLAG}),
@@ -41,7 +41,7 @@ _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     "calls_answered": (events.CallsAnswered, {}),
     "prompt_submitted": (
         events.PromptSubmitted,
-        {"prompt": _TEXT, "human": _FLAG, "rejected": _LINES, "outside": _FLAG},
+        {"prompt": _TEXT, "human": _FLAG, "rejected": _LINES, "outside": _FLAG, "parts": _PARTS},
     ),
     "session_started": (events.SessionStarted, {"how": _TEXT, "parents": _LINES}),
     "session_ended": (events.SessionEnded, {"why": _TEXT}),
@@ -63,6 +63,7 @@ _CONTEXT = (
     "transcript",
     "mode",
     "spawned_by",
+    "job",
 )
 _CALL_FIELDS = frozenset(("tool", "input", "cwd", "call_id"))
 _ID_MOST = 256
@@ -77,7 +78,7 @@ def to_json(event: Event) -> dict[str, Any]:
         value = getattr(event, field)
         if sort is _CALL:
             value = {"tool": value.tool, "input": value.tool_input, "cwd": value.cwd, "call_id": value.call_id}
-        elif sort in (_LINES, _PAIRS):
+        elif sort in (_LINES, _PAIRS, _PARTS):
             value = list(value)
         body[field] = value
     return body
@@ -171,6 +172,12 @@ def _pairs(value: object, what: str) -> tuple[tuple[str, str], ...]:
     return pairs
 
 
+def _parts(value: object, what: str) -> tuple[events.PromptPart, ...]:
+    if not isinstance(value, list) or any(not isinstance(part, list) or len(part) != 3 for part in value):
+        raise BadInputError(f"{what} must be a list of an author, a text and a source each")
+    return tuple(events.PromptPart(*(text(each, what) for each in part)) for part in value)
+
+
 def _identifier(value: str, what: str) -> str:
     if len(value) > _ID_MOST or not value.isprintable():
         raise BadInputError(f"{what} is not an identifier")
@@ -183,4 +190,5 @@ _READERS: Mapping[str, Callable[[object, str], Any]] = {
     _CALL: _call,
     _LINES: lines,
     _PAIRS: _pairs,
+    _PARTS: _parts,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.core.events import Answer, InstructionsLoaded, PromptSubmitted
+from lockgate.core.events import PERSON, REGISTERED, STRANGER, Answer, InstructionsLoaded, PromptSubmitted
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
@@ -10,6 +10,9 @@ from lockgate.gate.parts import Parts
 from lockgate.store.audit import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lockgate.core.events import PromptPart
     from lockgate.store.protocol import Transaction
 
 
@@ -20,6 +23,8 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
     from lockgate.resources import addresses
 
     context = event.context
+    words = _words_of(parts, event)
+    said = _of_the_person(event, words)
     policies = parts.configure(context).policies
     around = [parts.surroundings(context, policy.rules) for policy in policies]
     effects = dict.fromkeys(
@@ -27,42 +32,65 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
     )
     if event.outside:
         effects[prompt.from_outside()] = None
-    held = () if event.human else _secrets_in(parts, event)
+    strangers = [part for part in words if part.author == STRANGER]
+    effects.update(dict.fromkeys(prompt.from_stranger(part.source) for part in strangers))
+    unsaid = [part.text for part in strangers] if words else [event.prompt] if not event.human else []
+    held = [source for text in unsaid for source in _secrets_in(parts, event, text)]
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
-        session.hold_secrets(tx, context.subject, ToolCall("prompt", {}), held, now)
+        session.hold_secrets(tx, context.subject, ToolCall("prompt", {}), tuple(dict.fromkeys(held)), now)
         for call_id in event.rejected:
             row = tx.call(context.subject.session, call_id)
             if row is not None:
                 session.refused(tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest="")
         delegates.refused(tx, context.subject.session, event.rejected)
-        if event.human:
-            found = addresses.extract(event.prompt, 1000)
+        for text in said:
+            found = addresses.extract(text, 1000)
             session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
         session.expose(tx, context.subject, "prompt", tuple(effects), now)
-        words = _answered(tx, event, now)
-        tx.append_audit(now, record.happened(context, "prompt", {"human": event.human, "effects": len(effects)}))
-    return Answer(context=words)
+        if words and not context.subject.agent:
+            session.settle_prompt(tx, context.subject.session)
+        told = _answered(tx, event, now, human=bool(said))
+        facts: dict[str, object] = {"human": bool(said), "effects": len(effects)}
+        if words:
+            facts["parts"] = [part.author for part in words]
+        tx.append_audit(now, record.happened(context, "prompt", facts))
+    return Answer(context=told)
 
 
-def _answered(tx: Transaction, event: PromptSubmitted, now: float) -> str:
+def _words_of(parts: Parts, event: PromptSubmitted) -> tuple[PromptPart, ...]:
+    if not (event.parts or event.context.job or event.prompt.startswith(REGISTERED)):
+        return ()
+    from lockgate.gate.monitor.prompt_parts import parts_of
+
+    return parts_of(parts.store, event)
+
+
+def _of_the_person(event: PromptSubmitted, words: Sequence[PromptPart]) -> list[str]:
+    """The texts that are the person's, each for itself: an address may not begin in one and end in a stranger's."""
+    if words:
+        return [part.text for part in words if part.author == PERSON]
+    return [event.prompt] if event.human else []
+
+
+def _answered(tx: Transaction, event: PromptSubmitted, now: float, *, human: bool) -> str:
     """Take the questions that nothing came of as answered with no; what the person has said to noes elsewhere."""
     if not (tx.approvals(session=event.context.subject.session)):
         return ""
     from lockgate.gate.monitor import dialog as asking
 
     asking.unanswered(tx, event.context, now)
-    return asking.prompted(tx, event.context, now) if event.human else ""
+    return asking.prompted(tx, event.context, now) if human else ""
 
 
-def _secrets_in(parts: Parts, event: PromptSubmitted) -> tuple[str, ...]:
+def _secrets_in(parts: Parts, event: PromptSubmitted, text: str) -> tuple[str, ...]:
     """What a background task or another agent brings cannot be rewritten: it gives its label."""
     from lockgate.gate.findings import sources
     from lockgate.gate.monitor.screening import look
 
     call = ToolCall("UserPromptSubmit", {}, event.context.cwd)
-    return sources(look(parts.guard, event.context, call, "prompt", event.prompt).result, "a message")
+    return sources(look(parts.guard, event.context, call, "prompt", text).result, "a message")
 
 
 def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:

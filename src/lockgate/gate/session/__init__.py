@@ -21,7 +21,14 @@ from lockgate.gate.session.labels import (
     provenance,
     remember,
 )
-from lockgate.gate.session.sessions import begin_session, end_session, fork_is_open, settle_fork, take_trial
+from lockgate.gate.session.sessions import (
+    begin_session,
+    end_session,
+    fork_is_open,
+    settle_fork,
+    settle_prompt,
+    take_trial,
+)
 
 __all__ = [
     "Outcome",
@@ -50,5 +57,6 @@ __all__ = [
     "refused",
     "remember",
     "settle_fork",
+    "settle_prompt",
     "take_trial",
 ]

@@ -23,6 +23,9 @@ _TRIAL_SECONDS = 600.0
 FORK_CALL = "lockgate:fork"
 """What stands for a call id in the label of a fork whose parents are not named yet."""
 
+PROMPT_CALL = "lockgate:prompt"
+"""What stands for a call id in the label of a session whose prompt may be anybody's, until the prompt has come."""
+
 _SEEN = 1.0
 """Seconds to which it is kept when a session was seen last."""
 
@@ -72,6 +75,7 @@ def begin_session(
         _unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
     elif how != "startup":
         _unwatched(tx, session, how, now)
+    _expect_prompt(tx, context, now)
     row = _new(context, how, now)._replace(parent=parent)
     tx.put_session(row)
     return row
@@ -94,6 +98,11 @@ def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: fl
     tx.put_session(row._replace(parent=parent))
 
 
+def settle_prompt(tx: Transaction, session: str) -> None:
+    """Drop the label that stood for a prompt: the prompt has come, and was labelled by whose words it is."""
+    tx.settle(session, PROMPT_CALL, confirm=False)
+
+
 def touch_session(tx: Transaction, context: Context, now: float, *, history: Callable[[], bool]) -> SessionRow:
     """Note that a session is alive. One whose beginning was not seen is made known.
 
@@ -109,6 +118,7 @@ def touch_session(tx: Transaction, context: Context, now: float, *, history: Cal
     if known is None:
         if history():
             _unwatched(tx, context.subject.session, "", now)
+        _expect_prompt(tx, context, now)
         row = _new(context, "", now)
     else:
         if known.seen_at <= now < known.seen_at + _SEEN and _is_as_known(known, context):
@@ -207,6 +217,14 @@ def _unwatched(
 ) -> None:
     source = _UNWATCHED.get(how, f"{how}: a session that Lockgate did not watch")
     tx.add_taints(Subject(session), [Taint(Label.UNTRUSTED, source, "", call_id, now, state)])
+
+
+def _expect_prompt(tx: Transaction, context: Context, now: float) -> None:
+    """Label a session in a CI job before its prompt has come: a client may have no event for prompts."""
+    if context.job:
+        source = f"the prompt of a CI job ({context.job} is set)"
+        taint = Taint(Label.UNTRUSTED, source, "prompt:job", PROMPT_CALL, now, TaintState.PENDING)
+        tx.add_taints(Subject(context.subject.session), [taint])
 
 
 def _cleared(tx: Transaction, process: str) -> str:

@@ -1,0 +1,142 @@
+"""Whose words a prompt is made of.
+
+A prompt in a hook is one text. Whoever composes it may register its parts before. The text then begins with a line that
+names them, and they are told apart by their lengths. Nothing is searched for in it, since a stranger writes there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import PERSON, PROGRAM, REGISTERED, STRANGER, PromptPart, PromptSubmitted
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.chain_links import PURPOSE_PROMPT, canonical
+from lockgate.system.digests import sha256
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Store, Transaction
+
+_SETTING = "prompt:"
+"""How the setting is named that holds the parts; the id follows."""
+_SECONDS = 86400.0
+"""For how long parts are kept."""
+_MOST_PARTS = 100
+_MOST_PROMPTS = 1000
+"""Prompts that are kept at a time."""
+_SOURCE = 200
+"""Most characters of a source."""
+
+
+def register(tx: Transaction, parts: Sequence[PromptPart], prompt_id: str, now: float) -> str:
+    """Keep whose words a prompt is made of, and compose it.
+
+    Args:
+        tx: The transaction.
+        parts: The parts, in their order. Blanks at the end of the last one are cut off, as shells and clients do.
+        prompt_id: A new id that nobody can guess.
+        now: Seconds since the epoch.
+
+    Returns:
+        The prompt, for the client.
+
+    Raises:
+        BadInputError: There is no part, one is of no known author, or one holds the id of a prompt.
+    """
+    kept = [*checked(parts)]
+    kept[-1] = kept[-1]._replace(text=kept[-1].text.rstrip())
+    live = _drop_old(tx, now)
+    if any(known in part.text for part in kept for known in (*live, prompt_id)):
+        raise BadInputError("a part holds the id of a prompt: it repeats what an agent was given; take it out")
+    if len(live) >= _MOST_PROMPTS:
+        raise BadInputError(f"{_MOST_PROMPTS} prompts are registered already; they are dropped after a day")
+    body = "".join(part.text for part in kept)
+    lengths = [[part.author, part.source, len(part.text)] for part in kept]
+    tx.put_setting(f"{_SETTING}{prompt_id}", _sealed(tx, prompt_id, {"at": now, "of": _digest(body), "parts": lengths}))
+    return f"{REGISTERED}{prompt_id}\n{body}"
+
+
+def checked(parts: Sequence[PromptPart]) -> tuple[PromptPart, ...]:
+    """The parts, if they can be a prompt's. Raises ``BadInputError``."""
+    if not 0 < len(parts) <= _MOST_PARTS:
+        raise BadInputError(f"a prompt has between 1 and {_MOST_PARTS} parts")
+    for part in parts:
+        if part.author not in (PERSON, STRANGER, PROGRAM):
+            raise BadInputError(f"a part is the words of a {PERSON}, a {STRANGER} or a {PROGRAM}")
+        if part.author == STRANGER and not part.source.strip():
+            raise BadInputError("a stranger's part says its source, such as: issue 7")
+        if len(part.source) > _SOURCE:
+            raise BadInputError(f"a source has at most {_SOURCE} characters")
+    return tuple(parts)
+
+
+def parts_of(store: Store, event: PromptSubmitted) -> tuple[PromptPart, ...]:
+    """Whose words a prompt is made of; nothing where nobody says so, and ``event.human`` holds.
+
+    Raises:
+        BadInputError: The event's own parts do not make up its prompt.
+    """
+    if event.parts:
+        if "".join(part.text for part in event.parts) != event.prompt:
+            raise BadInputError("the parts of the prompt do not make it up")
+        return checked(event.parts)
+    if event.prompt.startswith(REGISTERED):
+        return _registered(store, event.prompt)
+    if event.context.job and event.human:
+        return (PromptPart(STRANGER, event.prompt, f"the prompt of a CI job ({event.context.job} is set)"),)
+    return ()
+
+
+def _registered(store: Store, prompt: str) -> tuple[PromptPart, ...]:
+    prompt_id, _, body = prompt.removeprefix(REGISTERED).partition("\n")
+    with store.reading() as tx:
+        kept = _unsealed(tx, prompt_id, tx.setting(f"{_SETTING}{prompt_id}") or "")
+    lengths = kept["parts"] if kept else []
+    whole = sum(length for _, _, length in lengths)
+    if not kept or _digest(body[:whole]) != kept["of"]:
+        return (PromptPart(STRANGER, prompt, "a prompt that is not as it was registered"),)
+    found, at = [], 0
+    for author, source, length in lengths:
+        found.append(PromptPart(author, body[at : at + length], source))
+        at += length
+    if body[whole:].strip():
+        found.append(PromptPart(STRANGER, body[whole:], "what follows the registered prompt"))
+    return tuple(found)
+
+
+def _drop_old(tx: Transaction, now: float) -> list[str]:
+    """Drop the parts that are older than a day; the ids of the others."""
+    live = []
+    for name, value in tx.settings(_SETTING).items():
+        prompt_id = name.removeprefix(_SETTING)
+        kept = _unsealed(tx, prompt_id, value)
+        if kept and abs(now - kept["at"]) <= _SECONDS:
+            live.append(prompt_id)
+        else:
+            tx.put_setting(name, None)
+    return live
+
+
+def _sealed(tx: Transaction, prompt_id: str, kept: dict[str, Any]) -> str:
+    seal = tx.keyed(PURPOSE_PROMPT, canonical({"id": prompt_id, **kept}))
+    return canonical({**kept, "seal": seal})
+
+
+def _unsealed(tx: Transaction, prompt_id: str, value: str) -> dict[str, Any]:
+    """What was registered under an id; empty where that is nothing, or was changed since."""
+    from hmac import compare_digest
+
+    try:
+        kept = json.loads(value)
+        seal = kept.pop("seal")
+        holds = compare_digest(str(seal), tx.keyed(PURPOSE_PROMPT, canonical({"id": prompt_id, **kept})))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return {}
+    return dict(kept) if holds else {}
+
+
+def _digest(body: str) -> str:
+    return sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
