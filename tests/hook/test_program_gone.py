@@ -80,6 +80,33 @@ def test_an_interpreter_that_is_gone(installed: Installed) -> None:
     assert "has another Python: run lockgate install claude-code" in said
 
 
+@pytest.mark.parametrize("fault", ["gone", "crash"])
+def test_it_blocks_where_nobody_reads_what_it_says(installed: Installed, fault: str) -> None:
+    """A shell that a broken pipe ends has no exit code: a client that knows only 2 would let the call run."""
+    if fault == "gone":
+        installed.python.unlink()
+    else:
+        Path(installed.build.hook).write_text("import sys; sys.exit(7)")
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", hook_command(installed.launch(), "PreToolUse")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writing, timeout=60, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert done.returncode == 2
+
+
+def test_a_settings_file_with_an_odd_name_is_shown_escaped(installed: Installed) -> None:
+    installed.settings = installed.settings.with_name("a\x1b]0;x\x07.json")
+    installed.python.unlink()
+    said = installed.said()
+    assert "a\\e]0;x" in said
+    assert "\x1b" not in said
+
+
 def test_a_hook_that_crashes_is_still_there(installed: Installed) -> None:
     Path(installed.build.hook).write_text("import sys; sys.exit(7)")
     said = installed.said()
@@ -96,9 +123,10 @@ def test_hooks_of_another_place_and_of_before_hold_every_call(installed: Install
     valid = valid_entries(own, ["PreToolUse"])
     settings = {"hooks": {"PreToolUse": [{"hooks": [hook_entry(other, "PreToolUse")]}]}}
     assert weakened_events(settings, valid) == []
-    former = valid["PreToolUse"][-1]
-    assert former["command"].endswith('run: lockgate doctor" >&2; exit 2; }')
-    assert weakened_events({"hooks": {"PreToolUse": [{"hooks": [former]}]}}, valid) == []
+    oldest = valid["PreToolUse"][-1]
+    assert oldest["command"].endswith('run: lockgate doctor" >&2; exit 2; }')
+    for former in valid["PreToolUse"]:
+        assert weakened_events({"hooks": {"PreToolUse": [{"hooks": [former]}]}}, valid) == []
 
 
 @pytest.mark.parametrize(
@@ -110,6 +138,9 @@ def test_hooks_of_another_place_and_of_before_hold_every_call(installed: Install
         (">&2; fi", ">&2; exit 0; fi"),
         ("printf '%s\\n' '", "exit 0; printf '%s\\n' '"),
         ("r=$?", "exit 0; r=$?"),
+        ('trap "" PIPE', "trap 'exit 0' PIPE"),
+        ('trap "" PIPE', "trap 'exit 0' EXIT"),
+        ('trap "" PIPE', 'trap "exit 0" EXIT'),
     ],
 )
 def test_a_tail_that_does_something_else_does_not(installed: Installed, old: str, new: str) -> None:

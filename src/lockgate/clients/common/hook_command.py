@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+from lockgate.core.display_text import visible
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.folders import Folders
 
@@ -111,16 +112,20 @@ def _started(launch: Launch, event: str, client: str) -> str:
     return " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
 
 
-def _otherwise(launch: Launch, event: str, client: str) -> str:
+_DEAF = 'trap "" PIPE; '
+"""Where nobody reads what the shell says, it must still come to its exit code: what ends by a signal blocks nothing."""
+
+
+def _otherwise(launch: Launch, event: str, client: str, deaf: str = _DEAF) -> str:
     """What the shell does where the program did not answer."""
-    file = launch.settings or f"the settings of {client}"
+    file = visible(launch.settings, 1000) or f"the settings of {client}"
     gone = (
         f"lockgate is not where {file} says. If it was installed anew, moved, or has another Python:"
         f" run lockgate install {client}. If it was uninstalled: take its hooks out of {file}."
     )
     # An interpreter that finds no such file ends with 2 as well.
     return (
-        f"|| {{ r=$?; if [ -x {quoted(launch.python)} ] && [ -r {quoted(launch.hook)} ]; then"
+        f"|| {{ r=$?; {deaf}if [ -x {quoted(launch.python)} ] && [ -r {quoted(launch.hook)} ]; then"
         f' [ "$r" -eq 2 ] || {_SAYS}; else'
         f" printf '%s\\n' {quoted(gone)} >&2; fi; exit {_code(event)}; }}"
     )
@@ -129,9 +134,12 @@ def _otherwise(launch: Launch, event: str, client: str) -> str:
 _SAYS = 'echo "lockgate: the hook could not run (exit code $r); run: lockgate doctor" >&2'
 
 
-def former_otherwise(event: str) -> str:
-    """The same as it was written before it named the settings: such hooks hold every call too."""
-    return f'|| {{ r=$?; [ "$r" -eq 2 ] || {_SAYS}; exit {_code(event)}; }}'
+def former_otherwise(launch: Launch, event: str, client: str = _CLAUDE) -> tuple[str, str]:
+    """The same as former versions wrote it: such hooks hold every call too, where somebody reads what they say."""
+    return (
+        _otherwise(launch, event, client, deaf=""),
+        f'|| {{ r=$?; [ "$r" -eq 2 ] || {_SAYS}; exit {_code(event)}; }}',
+    )
 
 
 def _code(event: str) -> int:
@@ -160,7 +168,11 @@ def valid_entries(launch: Launch, events: Iterable[str]) -> dict[str, list[Mappi
     return {
         event: [
             *(hook_entry(each, event) for each in either),
-            *(_entry(f"{_started(each, event, _CLAUDE)} {former_otherwise(event)}", event) for each in either),
+            *(
+                _entry(f"{_started(each, event, _CLAUDE)} {former}", event)
+                for each in either
+                for former in former_otherwise(each, event)
+            ),
         ]
         for event in events
     }

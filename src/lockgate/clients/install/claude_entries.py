@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from lockgate.clients.common.hook_command import REPORTS, former_otherwise, is_own_command
+from lockgate.clients.common.hook_command import REPORTS, is_own_command
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def weakened_events(settings: Any, entries: Mapping[str, Sequence[Mapping[str, A
         if event in REPORTS:
             continue
         own = [pair for pair in _pairs(hooks.get(event) if isinstance(hooks, dict) else None) if _is_own(pair[1])]
-        if own and not any(_is_for_all(group) and _holds(entry, valid[0], event) for group, entry in own):
+        if own and not any(_is_for_all(group) and _holds(entry, valid) for group, entry in own):
             found.append(event)
     return found
 
@@ -57,18 +57,15 @@ def _is_for_all(group: Mapping[str, Any]) -> bool:
     return group.get("matcher") in (None, "", "*")
 
 
-def _holds(entry: Mapping[str, Any], valid: Mapping[str, Any], event: str) -> bool:
+def _holds(entry: Mapping[str, Any], valid: Sequence[Mapping[str, Any]]) -> bool:
     """Whether an entry has a call wait for the gate's answer, and blocks it where there is none."""
     seconds = entry.get("timeout")
-    if not set(entry) <= set(valid) or not isinstance(seconds, int | float) or seconds < _SHORTEST:
+    if not set(entry) <= set(valid[0]) or not isinstance(seconds, int | float) or seconds < _SHORTEST:
         return False
-    if any(entry.get(name) != valid[name] for name in ("type", "onFailure")):
+    if any(entry.get(name) != valid[0][name] for name in ("type", "onFailure")):
         return False
     head, _, tail = entry["command"].partition(_OTHERWISE)
-    blocks = tail == valid["command"].partition(_OTHERWISE)[2] or _shape(tail) in (
-        _shape(valid["command"].partition(_OTHERWISE)[2]),
-        _shape(f" {former_otherwise(event)}".partition(_OTHERWISE)[2]),
-    )
+    blocks = _shape(tail) in {_shape(each["command"].partition(_OTHERWISE)[2]) for each in valid}
     return bool(tail) and blocks and _is_one_command(head)
 
 
