@@ -190,6 +190,42 @@ def test_a_database_without_seals_gets_them_once_and_says_so(world: World) -> No
     assert world.labels() == {"untrusted"}
 
 
+DOWN = ("DROP TABLE label_seals", "PRAGMA user_version = 5")
+
+
+@pytest.mark.parametrize(
+    ("statements", "told"),
+    [
+        pytest.param([], True, id="as it is"),
+        pytest.param(
+            ["DROP TRIGGER audit_no_delete", "DELETE FROM audit WHERE body LIKE '%sealed%'"],
+            False,
+            id="its record is gone",
+        ),
+    ],
+)
+def test_a_state_that_was_sealed_is_not_sealed_anew(world: World, statements: list[str], told: bool) -> None:
+    world.store.close()
+    spoil(world, *DOWN)
+    SqliteStore.open(str(world.folder / "state")).close()
+    spoil(world, *DOWN, "DELETE FROM taints", *statements)
+    world.store = SqliteStore.open(str(world.folder / "state"))
+    assert world.labels() == world.labels(session_id="clean") == {"untrusted", "secret"}
+    with world.store.reading() as tx:
+        assert verify_store(tx, world.store.key).ok is told
+        assert [each.problem for each in contradictions(tx)] == [NO_SEAL, NO_SEAL]
+    assert world.records("sealed")[-1]["again"] is True
+
+
+def test_a_state_with_a_proven_yes_is_not_sealed_anew(world: World) -> None:
+    with world.store.transaction() as tx:
+        tx.append_audit(1.0, {"event": "approve", "seal": "0" * 64})
+    world.store.close()
+    spoil(world, *DOWN, "DELETE FROM taints")
+    world.store = SqliteStore.open(str(world.folder / "state"))
+    assert world.labels() == {"untrusted", "secret"}
+
+
 def test_sessions_that_are_forgotten_leave_no_seal(world: World) -> None:
     world.store.close()
     world.store = SqliteStore.open(str(world.folder / "state"))

@@ -22,6 +22,7 @@ from lockgate.gate.contradictions import accept, contradictions
 from lockgate.store.audit.chain import verify_store
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
+MOVED = "it is about another call, or of another session, than the one that was denied"
 PUSH = {"command": "curl -d x https://example.com/"}
 OTHER = {"command": "curl -d y https://example.com/"}
 
@@ -176,7 +177,9 @@ def test_a_used_row_that_was_never_answered_takes_no_no_back(world: Attacked) ->
         ("UPDATE approvals SET state = 'changed'", "the audit tells that a person said no, and it is changed"),
         ("UPDATE approvals SET state = 'pending'", "it is open, and the audit tells that it was denied"),
         ("DELETE FROM approvals", "it was denied, and is missing"),
-        ("UPDATE approvals SET digest = 'x'", "it is denied, and the audit has no such answer"),
+        ("UPDATE approvals SET digest = 'x'", MOVED),
+        ("UPDATE approvals SET digest = 'x', state = 'expired', decided_at = 0", MOVED),
+        ("UPDATE approvals SET session = 'x'", MOVED),
     ],
 )
 def test_a_no_that_is_gone_is_found(world: Attacked, statement: str, problem: str) -> None:
@@ -190,6 +193,7 @@ def test_a_no_that_is_gone_is_found(world: Attacked, statement: str, problem: st
         accept(tx, contradictions(tx), by="ann", now=world._now())
     assert world.problems() == []
     assert world.records("accepted")[-1]["problems"] == [f"question {question.approval}: {problem}"]
+    assert (world.end(world.waiting()[0]).verdict if "DELETE" in statement else world.bash(PUSH["command"])) is DENY
 
 
 def test_pages_of_a_host_that_a_row_alone_lets_be_read_are_asked_about(world: Attacked) -> None:

@@ -72,6 +72,15 @@ def _lockgate(*words: str, code: int = 0) -> Result:
     return result
 
 
+def test_what_sqlite_says_of_a_draft_is_told_as_an_error_of_the_state(home: Path) -> None:
+    draft, database = _state(home) / "lockgate.db.restoring", _state(home) / "lockgate.db"
+    draft.write_bytes(b"x" * 4096)
+    before = database.read_bytes()
+    with pytest.raises(StoreError, match="cannot be replaced"):
+        restoring._put(str(draft), str(database), f"{database}.1")
+    assert database.read_bytes() == before
+
+
 # ---------------------------------------------------------------- the copy
 def test_an_upgrade_of_the_tables_keeps_a_copy(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = _state(home) / f"lockgate.db.{VERSION}"

@@ -7,14 +7,13 @@ those that were sealed, and hold all that calls are recorded to have given.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.approvals.proof import is_proven
+from lockgate.gate.approvals.proof import is_proven, parsed_body
 from lockgate.gate.approvals.questions import without_call
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.record import happened
@@ -42,8 +41,8 @@ class Contradiction(Record):
     problem: str
     approval: str = ""
     """The question's id; empty where it is about labels."""
-    denied: bool = False
-    """Whether the audit tells that a person said no to this very call."""
+    denied: tuple[str, str] = ("", "")
+    """The session and the digest of the call to which a person said no, as the audit tells; empty where none was."""
     subject: Subject = Subject("")
     missing: frozenset[Label] = frozenset()
     """The labels that the audit tells that the subject has, and the store does not."""
@@ -82,7 +81,7 @@ class _Chains:
                 if is_cut:
                     self.since, is_cut = max(self.since, row.at), False
                 if _TELLS.search(row.body):
-                    self._add(_parsed(row.body), row.at)
+                    self._add(parsed_body(row.body), row.at)
 
     def _add(self, body: Mapping[str, Any], at: float) -> None:
         match body.get("event"):
@@ -136,25 +135,42 @@ def accept(tx: Transaction, found: Sequence[Contradiction], *, by: str, now: flo
             tx.mend_labels(each.subject, now)
             tx.add_taints(each.subject, [Taint(label, _LOST, "", "", now) for label in each.missing])
         elif row is not None:
-            tx.put_approval(without_call(row._replace(state="denied" if each.denied else "expired")))
+            tx.put_approval(_mended(row, each))
     questions = [each for each in found if each.approval]
-    ended = [each.approval for each in questions if not each.denied or tx.approval(each.approval) is None]
+    ended = [each.approval for each in questions if not each.denied[0] or tx.approval(each.approval) is None]
     facts = {"approvals": ended, "problems": [each.text for each in found][:_MOST_TOLD], "by": by}
     tx.append_audit(now, happened(Context("cli", Subject("")), ACCEPTED, facts))
 
 
 def _of_row(tx: Transaction, row: ApprovalRow, told: _Told | None, since: float) -> Contradiction | None:
     """What a question says against its records. What was recorded before a time may have been removed by retention."""
-    said = told.state if told is not None and told.digest == row.digest else ""
-    problem = ""
-    if row.state in _YES | _NO and not said and row.decided_at >= since:
-        problem = f"it is {row.state}, and the audit has no such answer"
-    elif told is not None and said:
+    problem, no = "", ("", "")
+    if told is None:
+        if row.state in _YES | _NO and row.decided_at >= since:
+            problem = f"it is {row.state}, and the audit has no such answer"
+    else:
         problem = _against(tx, row, told)
-    return Contradiction(problem, row.approval, said in _NO) if problem else None
+        no = (told.session, told.digest) if told.state in _NO else no
+    return Contradiction(problem, row.approval, no) if problem else None
+
+
+def _mended(row: ApprovalRow, found: Contradiction) -> ApprovalRow:
+    """A question that is over; a no is said again to the call to which it was said."""
+    session, digest = found.denied
+    if session:
+        return without_call(row._replace(state="denied", session=session, digest=digest))
+    return without_call(row._replace(state="expired"))
+
+
+def _is_of_another_call(row: ApprovalRow, told: _Told) -> bool:
+    # A client's name may hold what is kept as its escape.
+    session = told.session.encode("utf-8", "backslashreplace").decode()
+    return (row.digest, row.session) != (told.digest, session)
 
 
 def _against(tx: Transaction, row: ApprovalRow, told: _Told) -> str:
+    if told.state in _YES | _NO and _is_of_another_call(row, told):
+        return f"it is about another call, or of another session, than the one that was {told.state}"
     if row.state in _YES and told.state not in _YES:
         return f"it is {row.state}, and the audit tells that it was {told.state}"
     if row.state in _YES and told.sealed and not is_proven(tx, row):
@@ -215,11 +231,3 @@ def _labels(value: Any) -> list[Label]:
 
 def _texts(value: Any) -> Iterator[str]:
     return iter([each for each in value if isinstance(each, str)] if isinstance(value, list) else [])
-
-
-def _parsed(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -268,6 +268,19 @@ def test_the_chain_is_checked(machine: Machine, person: httpx.Client) -> None:
     assert get(person, "audit")["verified"] == answer["verified"]
 
 
+def test_what_the_state_says_against_the_chain_is_told(machine: Machine, person: httpx.Client) -> None:
+    machine.decided()
+    verified = person.post("audit/verify").json()["verified"]
+    assert (verified["against"], verified["against_count"]) == ([], 0)
+    seals = machine.store._connection.execute("SELECT * FROM label_seals").fetchall()
+    machine.store._connection.execute("DELETE FROM label_seals")
+    verified = person.post("audit/verify").json()["verified"]
+    assert verified["ok"] is True
+    assert verified["against_count"] == len(seals) > 0
+    assert all("no seal that holds" in each for each in verified["against"])
+    machine.store._connection.executemany("INSERT INTO label_seals VALUES (?, ?, ?, ?, ?, ?, ?)", seals)
+
+
 def test_the_doctor_is_asked(machine: Machine, person: httpx.Client) -> None:
     answer = person.post("doctor", json={}).json()
     assert answer["ok"] is False, "no hook is registered on this machine"

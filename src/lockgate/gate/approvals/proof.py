@@ -53,7 +53,7 @@ def is_proven(tx: Transaction, row: ApprovalRow, *, unused: bool = False) -> boo
     link = found[0]
     if link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
         return False
-    return _says(tx, row, gate, _parsed(link.body), unused=unused)
+    return _says(tx, row, gate, parsed_body(link.body), unused=unused)
 
 
 def may_be_used(tx: Transaction, row: ApprovalRow) -> bool:
@@ -65,7 +65,7 @@ def may_be_used(tx: Transaction, row: ApprovalRow) -> bool:
     # Records of other gates have other numbers, and the time of the same database.
     query = AuditQuery(event="answered", text=row.approval, since=0.0 if own else row.asked_at)
     later = tx.find_audit(query, after=seq if own else 0)
-    return all(_parsed(each.body).get("approval") != row.approval for each in later)
+    return all(parsed_body(each.body).get("approval") != row.approval for each in later)
 
 
 def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any], *, unused: bool) -> bool:
@@ -86,7 +86,8 @@ def _bound(row: ApprovalRow) -> str:
     return canonical({"yes": [*what, *times, row.about.get(FETCHES)]})
 
 
-def _parsed(text: str) -> Mapping[str, Any]:
+def parsed_body(text: str) -> Mapping[str, Any]:
+    """What a record says. One that is no JSON object says nothing."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

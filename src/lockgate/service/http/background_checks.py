@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lockgate.gate.contradictions import contradictions
 from lockgate.service.http.context import Desk
 from lockgate.service.http.problems import Refused
 from lockgate.service.http.schemas.policy import Audit, CheckShown, Doctor, Head, VerificationShown
@@ -14,6 +15,9 @@ from lockgate.service.http.views import policy
 from lockgate.service.http.views import record_values as said
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.rows import AuditHead
+
+_AGAINST = 20
+"""Contradictions that a page shows."""
 
 
 class Checks:
@@ -46,11 +50,14 @@ class Checks:
             if store is not None:
                 with store.reading() as tx:
                     found = verify_store(tx, store.key)
+                    against = [each.text for each in contradictions(tx)] if found.ok else []
                 self._verified = VerificationShown(
                     ok=found.ok,
                     records=found.records,
                     problem=found.problem,
                     seq=found.seq or None,
+                    against=against[:_AGAINST],
+                    against_count=len(against),
                     head=_head(found.head),
                     at=said.instant(time.time()),
                     seconds=round(time.monotonic() - began, 3),

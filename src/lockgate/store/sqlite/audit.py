@@ -93,6 +93,11 @@ class AuditQueries(Statements):
         row = self._one("SELECT seq, digest, removed, at, seal FROM audit_checkpoint WHERE id = 1", ())
         return AuditCheckpoint._make(row) if row and self._is_own(gate) else AuditCheckpoint()
 
+    def is_audit_whole(self) -> bool:
+        """Whether there are as many records as the head and the checkpoint tell; what is in them is not looked at."""
+        base = self.audit_checkpoint().seq
+        return bool(self._one("SELECT count(*) = ? FROM audit WHERE seq > ?", (self.audit_head().seq - base, base))[0])
+
     def audit_before(self, at: float, *, most: int = 0) -> int:
         """How far the chain's beginning reaches in which every record is older than a time."""
         first = "(SELECT seq, at FROM audit ORDER BY seq LIMIT ?)"

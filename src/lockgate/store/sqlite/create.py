@@ -10,6 +10,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import ROOT, seal
 from lockgate.store.files import COPIED, read_key
+from lockgate.store.rows import AuditQuery
 from lockgate.store.sqlite.schema import MIGRATIONS, VERSION
 from lockgate.store.sqlite.transaction import SqliteTransaction
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _SEALED = 6
 """The first version with seals of labels."""
+_SEAL = '"seal":"'
+"""What stands in the record of a yes since then: quotes within a text would be escaped."""
 
 
 def fill(connection: Connection, key: bytes) -> None:
@@ -102,12 +105,25 @@ def copy_database(source: str, target: str) -> None:
 
 
 def _seal(connection: Connection, key: bytes) -> None:
-    """Seal the labels that an older version has kept, as they are, and record that this was done."""
+    """Seal the labels that an older version has kept, as they are, and record that this was done.
+
+    A state that was sealed already only says that it is older: its seals were taken away. It gets none, so that whoever
+    it knows has every label until a person accepts that.
+    """
     tx = SqliteTransaction(connection, key, writable=True)
-    sealed = tx.seal_labels()
+    again = _was_sealed(tx)
+    sealed = 0 if again else tx.seal_labels()
     # A chain whose head does not hold takes no record; every decision is refused then, until a person has looked.
     with suppress(StoreError):
-        tx.append_audit(time.time(), {"event": "sealed", "client": "", "session": "", "agent": "", "subjects": sealed})
+        body = {"event": "sealed", "client": "", "session": "", "agent": "", "subjects": sealed, "again": again}
+        tx.append_audit(time.time(), body)
+
+
+def _was_sealed(tx: SqliteTransaction) -> bool:
+    """Whether the chain tells of seals: that they were made, or of a yes that has one; or whether a record is gone."""
+    made = tx.find_audit(AuditQuery(event="sealed"), limit=1)
+    said = any(_SEAL in row.body for row in tx.find_audit(AuditQuery(event="approve")))
+    return bool(made) or said or not tx.is_audit_whole()
 
 
 def _apply(connection: Connection, number: int) -> None:

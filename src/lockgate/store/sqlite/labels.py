@@ -142,26 +142,28 @@ class LabelQueries(Statements):
 
     def seal_labels(self) -> int:
         """Seal all subjects as they are: those of a database without seals. Returns how many."""
-        counts: dict[tuple[str, str], Counts] = {(*subject,): Counter() for subject in self._all(_SUBJECTS, ())}
-        for session, agent, label, state, count in self._all(_COUNTED, ()):
-            counts.setdefault((session, agent), Counter())[label, state] = count
-        for name, found in counts.items():
-            self._put_seal(Subject(*name), [found[kind] for kind in _KINDS])
+        counts = self._counted()
+        for subject, there in counts.items():
+            self._put_seal(subject, there)
         return len(counts)
 
     def label_contradictions(self) -> list[tuple[Subject, str]]:
         """The subjects whose labels are not what was sealed, each with what is wrong, for a person."""
-        counts: dict[Subject, Counts] = {Subject(*subject): Counter() for subject in self._all(_SUBJECTS, ())}
-        for session, agent, label, state, count in self._all(_COUNTED, ()):
-            counts.setdefault(Subject(session, agent), Counter())[label, state] = count
         found = []
-        for subject, there in counts.items():
+        for subject, there in self._counted().items():
             sealed = self._seal_of(subject)
             if sealed is None:
                 found.append((subject, "its labels have no seal that holds"))
-            elif sealed != [there[kind] for kind in _KINDS]:
+            elif sealed != there:
                 found.append((subject, "it has other labels, or from other sources, than were sealed"))
         return found
+
+    def _counted(self) -> dict[Subject, list[int]]:
+        """How many taints each subject has, in the order of the columns."""
+        counts: dict[Subject, Counts] = {Subject(*subject): Counter() for subject in self._all(_SUBJECTS, ())}
+        for session, agent, label, state, count in self._all(_COUNTED, ()):
+            counts.setdefault(Subject(session, agent), Counter())[label, state] = count
+        return {subject: [there[kind] for kind in _KINDS] for subject, there in counts.items()}
 
     def mend_labels(self, subject: Subject, at: float) -> None:
         """Let a subject have every label that it seems to have, and seal that."""

@@ -86,20 +86,22 @@ def _label(tx: Transaction, now: float) -> int:
 
 def _put(draft: str, database: str, replaced: str) -> None:
     """Give the draft its name, while nobody can write into the other one: its log would be taken for the draft's."""
-    connection = sqlite3.connect(draft, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    connection.close()
-    _remove(*(f"{draft}{beside}" for beside in _BESIDE))
-    there = sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None) if replaced else None
+    there = None
     try:
-        if there is not None:
+        connection = sqlite3.connect(draft, isolation_level=None)
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.close()
+        _remove(*(f"{draft}{beside}" for beside in _BESIDE))
+        if replaced:
+            there = sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None)
             _hold(there, database)
             # A copy would open the file and close it, which takes the lock away (POSIX, fcntl).
             os.link(database, replaced)
             _remove(*(f"{database}{beside}" for beside in _BESIDE))
         os.replace(draft, database)
-    except OSError as error:
-        raise StoreError(f"{database} cannot be replaced: {error.strerror}") from error
+    except (OSError, sqlite3.Error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(f"{database} cannot be replaced: {why}") from error
     finally:
         if there is not None:
             there.close()

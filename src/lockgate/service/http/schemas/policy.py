@@ -217,12 +217,14 @@ class Head(Model):
 
 
 class VerificationShown(Model):
-    """What a check of the whole chain found."""
+    """What a check of the whole chain found, and of the state against it."""
 
-    ok: bool
+    ok: bool = Field(description="Whether the chain holds.")
     records: int = Field(description="How many records hold, from the first.")
     problem: Shown
     seq: int | None = Field(description="The record where it is wrong.")
+    against: list[Shown] = Field(description="What answers and labels say against the chain; the first of them.")
+    against_count: int = Field(description="How many there are.")
     head: Head | None
     at: datetime = Field(description="When it was checked.")
     seconds: float = Field(description="How long that took.")

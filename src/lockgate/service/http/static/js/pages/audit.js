@@ -94,14 +94,15 @@ function result(verified, verifying) {
       ),
     );
   }
+  const fine = verified.ok && verified.against_count === 0;
   return h(
-    `section.card.verdict-card.${verified.ok ? "is-allow" : "is-deny"}`,
+    `section.card.verdict-card.${fine ? "is-allow" : "is-deny"}`,
     { tabindex: "-1", role: "status", "data-result": true },
-    icon(verified.ok ? "allow" : "deny"),
+    icon(fine ? "allow" : "deny"),
     h(
       "div",
       {},
-      h("h2", {}, verified.ok ? "The chain holds" : "The chain does not hold"),
+      h("h2", {}, !verified.ok ? "The chain does not hold" : fine ? "The chain holds" : "The state contradicts it"),
       verified.ok
         ? h("p", {}, `All ${count(verified.records, "record")} are as they were written.`)
         : h(
@@ -110,7 +111,21 @@ function result(verified, verifying) {
             untrusted(verified.problem),
             verified.seq !== null ? ` At record ${verified.seq}; those before it hold.` : "",
           ),
+      ...contradictions(verified),
       h("p.small", {}, "checked ", moment(verified.at), ` (${ago(verified.at)}), in ${verified.seconds.toFixed(2)} s`),
     ),
   );
+}
+
+/** What answers and labels say against the chain: only the command mends it, and asks a person. */
+function contradictions(verified) {
+  const more = verified.against_count - verified.against.length;
+  if (verified.against_count === 0) {
+    return [];
+  }
+  return [
+    h("ul", {}, ...verified.against.map((each) => h("li", {}, untrusted(each)))),
+    more > 0 ? h("p", {}, `And ${more} more.`) : "",
+    h("p", {}, "Look at each, then: ", command("lockgate audit accept")),
+  ];
 }
