@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from lockgate.core.errors import PatternError
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import folders
 
+PLUGIN = Path(__file__).parents[2] / "plugin"
 ORIGINAL = (
     '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}\n}'
 )
@@ -166,6 +168,29 @@ def test_the_plugin_is_told_where_the_program_is(home: Path) -> None:
     assert hook.endswith("/lockgate/hook.py")
     assert rest[:3] == [str(home), str(home / ".local/state/lockgate"), str(home / ".config/lockgate")]
     assert not (home / ".claude").exists()
+
+
+def test_who_has_no_plugin_yet_is_told_that_nothing_is_guarded(home: Path) -> None:
+    assert "No session is guarded until the plugin is there" in run("install", "claude-code", "--plugin").stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        pytest.param(None, 0, id="the shipped one"),
+        pytest.param("exit 0", 1, id="one that lets all calls run"),
+        pytest.param("", 1, id="none"),
+    ],
+)
+def test_a_plugin_that_is_there_is_tried(home: Path, script: str | None, code: int) -> None:
+    settings_of(home, json.dumps({"enabledPlugins": {"lockgate@market": True}}))
+    hooks = home / ".claude" / "plugins" / "cache" / "market" / "lockgate" / "1"
+    shutil.copytree(PLUGIN, hooks)
+    if script is not None:
+        (hooks / "hooks" / "run.sh").write_text(script)
+    result = run("install", "claude-code", "--plugin")
+    assert result.exit_code == code, result.output
+    assert ("sessions would not be guarded" in result.stderr) is bool(code)
 
 
 def test_a_path_with_quotes_and_spaces_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

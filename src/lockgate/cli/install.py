@@ -97,6 +97,8 @@ def install(
     try:
         if plugin:
             _install_for_plugin(client, where, native=not no_native, dry_run=dry_run, as_json=as_json)
+            if not dry_run:
+                _prove_plugin(client, where, project)
             return
         file = _file(client, scope, where, project)
         launch = claude_install.this_launch(where, file, native=not no_native)
@@ -260,6 +262,17 @@ def _install_for_plugin(client: str, where: Folders, *, native: bool, dry_run: b
         click.echo(json.dumps({"client": client, "file": file, "dry_run": dry_run}))
     else:
         click.echo(f"{'would write' if dry_run else 'wrote'} {file}")
+
+
+def _prove_plugin(client: str, where: Folders, project: str) -> None:
+    """Try the plugin's hook, where the plugin is there: it is told where the program is before it is installed, too."""
+    from lockgate.clients.install.claude_settings_view import enabled_plugins, look
+
+    if enabled_plugins(look(where, project, os.environ, "")):
+        _prove(client, where, project)
+        return
+    mend = "claude plugin marketplace add ./ && claude plugin install lockgate@lockgate"
+    click.echo(f"No session is guarded until the plugin is there. In a checkout of Lockgate: {mend}", err=True)
 
 
 def _carry_out(change: Change, where: Folders, done: str, *, dry_run: bool, as_json: bool) -> None:
