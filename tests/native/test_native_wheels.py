@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import stat
 import subprocess
 import sys
@@ -90,6 +91,19 @@ def test_a_wheel_says_where_it_can_be_installed(wheel: Path) -> None:
     assert all(tag.startswith("py3-none-") and tag != "py3-none-any" for tag in tags(wheel))
     assert all(tag.endswith(platform.machine()) for tag in tags(wheel))
     assert set(wheel.stem.split("-", 4)[4].split(".")) == {tag.rpartition("-")[2] for tag in tags(wheel)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a tag of Linux")
+def test_a_wheel_promises_no_more_than_its_dependencies_hold(wheel: Path) -> None:
+    """What is installed here has at least one tag that is as old as the wheel's, and none for musl is promised."""
+    from importlib.metadata import distribution
+
+    def oldest(lines: set[str]) -> tuple[int, int]:
+        return min((int(a), int(b)) for line in lines for a, b in re.findall(r"manylinux_(\d+)_(\d+)", line))
+
+    needed = distribution("google-re2").read_text("WHEEL") or ""
+    assert oldest(tags(wheel)) == oldest(set(needed.splitlines()))
+    assert not any("musllinux" in tag for tag in tags(wheel))
 
 
 @pytest.mark.parametrize(
