@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,24 @@ def test_an_endorsement_ends_it(world: World) -> None:
     assert world.labels() == set()
     world.taint()
     assert ask(world, f"{HOST}/b") is ASK
+
+
+def test_a_grant_that_an_endorsement_has_ended_cannot_be_put_back(world: World) -> None:
+    world.taint()
+    assert grant(world, call(f"{HOST}/a")) is ALLOW
+    query = "UPDATE approvals SET about = ? WHERE approval = ?"
+    with world.store.reading() as tx:
+        [before] = tx.approvals(session="s1", state="used")
+        sources = sources_of(tx, "s1")
+    for each in sources:
+        endorse(world.store, each, by="ann")
+    world.taint()
+    world.store._connection.execute(query, (json.dumps(before.about), before.approval))
+    with world.store.reading() as tx:
+        assert tx.approvals(session="s1", state="used") == [before]
+    assert ask(world, f"{HOST}/b") is ASK
+    assert grant(world, call(f"{HOST}/c", 2)) is ALLOW
+    assert ask(world, f"{HOST}/d") is ALLOW
 
 
 def test_it_is_said_to_a_page_alone(world: World) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lockgate.core.errors import ApprovalError
 from lockgate.core.model import Label, Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.approvals.proof import FETCHES, is_proven
+from lockgate.gate.approvals.proof import FETCHES, is_endorsed_since, is_proven
 from lockgate.store.rows import ApprovalRow
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def granted(tx: Transaction, subject: Subject, host: str, labels: Collection[Lab
         return False
     wanted = {"host": host, "labels": sorted(labels)}
     given = (row for row in _given(tx, subject.session) if row.agent == subject.agent)
-    return any(row.about.get(FETCHES) == wanted and is_proven(tx, row) for row in given)
+    same = (row for row in given if row.about.get(FETCHES) == wanted)
+    return any(is_proven(tx, row) and not is_endorsed_since(tx, row) for row in same)
 
 
 def end(tx: Transaction, session: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.store.protocol import Transaction
-    from lockgate.store.rows import ApprovalRow
+    from lockgate.store.rows import ApprovalRow, AuditRow
 
 ANSWER = "answer"
 """The name under which a question with a yes holds where that is recorded: the gate and the number of the record."""
@@ -60,12 +60,22 @@ def may_be_used(tx: Transaction, row: ApprovalRow) -> bool:
     """Whether the audit has the yes of a question, and does not tell that it was used already."""
     if not is_proven(tx, row, unused=True):
         return False
-    gate, seq = row.about[ANSWER]
-    own = gate == tx.gate
-    # Records of other gates have other numbers, and the time of the same database.
-    query = AuditQuery(event="answered", text=row.approval, since=0.0 if own else row.asked_at)
-    later = tx.find_audit(query, after=seq if own else 0)
+    later = _later(tx, row, AuditQuery(event="answered", text=row.approval))
     return all(parsed_body(each.body).get("approval") != row.approval for each in later)
+
+
+def is_endorsed_since(tx: Transaction, row: ApprovalRow) -> bool:
+    """Whether a result of the session was endorsed since a proven yes: what was said for its labels is over then."""
+    return bool(_later(tx, row, AuditQuery(event="endorse", session=row.session), limit=1))
+
+
+def _later(tx: Transaction, row: ApprovalRow, query: AuditQuery, *, limit: int = 0) -> list[AuditRow]:
+    """The records of this gate that meet a query, after that of a yes."""
+    gate, seq = row.about[ANSWER]
+    if gate == tx.gate:
+        return tx.find_audit(query, after=seq, limit=limit)
+    # Records of other gates have other numbers, and the time of the same database.
+    return tx.find_audit(query._replace(since=row.asked_at), limit=limit)
 
 
 def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any], *, unused: bool) -> bool:
