@@ -371,7 +371,7 @@ def test_a_transaction_inside_a_transaction_is_an_error(folder: Path) -> None:
     store.close()
 
 
-SEALED = '{"agent":"","client":"","event":"sealed","session":"","subjects":1}'
+SEALED = '{"again":false,"agent":"","client":"","event":"sealed","session":"","subjects":1}'
 
 
 def test_a_database_of_the_first_version_keeps_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
