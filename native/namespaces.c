@@ -208,6 +208,12 @@ static void drop_privileges(void)
     check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "refuse", "new privileges");
 }
 
+/* This process is a copy of the launcher, with the whole environment of the client in its memory: that is nobody's to read. */
+static void hide_memory(void)
+{
+    check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "hide", "the memory of the first process");
+}
+
 static void filter_calls(const struct plan *plan)
 {
     struct sock_filter code[4096];
@@ -267,6 +273,7 @@ _Noreturn void namespaces_become(const struct plan *plan, int status, int keep)
         restrict_mount(plan->settings.words[index], READ_ONLY);
     }
     drop_privileges();
+    hide_memory();
     if (!confine(plan->writable.words, plan->writable.count))
         fail("restrict", "what is written to");
     filter_calls(plan);

@@ -41,6 +41,46 @@ print([libc.ptrace(16, int(pid), None, None) for pid in sys.argv[1:]])
         other.wait()
 
 
+PEEK = """
+import os
+def read(path):
+    try:
+        return open(path, "rb").read()
+    except OSError:
+        return b""
+def memory(pid):
+    try:
+        maps = [line.split() for line in open(f"/proc/{pid}/maps")]
+        with open(f"/proc/{pid}/mem", "rb", 0) as file:
+            for line in maps:
+                first, last = (int(number, 16) for number in line[0].split("-"))
+                if "r" in line[1] and last < 1 << 62:
+                    file.seek(first)
+                    try:
+                        yield file.read(last - first)
+                    except OSError:
+                        pass
+    except OSError:
+        return
+others = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != os.getpid()]
+found = [read(f"/proc/{pid}/environ") for pid in others] + [part for pid in others for part in memory(pid)]
+mark = bytes([118, 97, 108, 117, 101]) + b"-of-the-client"
+print(len(others) > 0, any(mark in each for each in found))
+"""
+
+
+def test_no_process_inside_has_the_clients_environment(machine: Machine) -> None:
+    """What builds a sandbox is started with all of it, credentials too, and stays as the first process."""
+    machine.environment["DEPLOY_TOKEN"] = "value-of-the-client"
+    assert machine.python(PEEK) == "True False"
+    beside = subprocess.Popen(["sleep", "300"], env=machine.environment)
+    try:
+        assert machine.python(PEEK, contained=False) == "True True", "the control"
+    finally:
+        beside.kill()
+        beside.wait()
+
+
 SURVIVORS = {
     "in the background": "(while sleep 0.1; do date > alive; done) &",
     "in a session of its own": "setsid sh -c 'while sleep 0.1; do date > alive; done' &",

@@ -27,7 +27,7 @@ _DETACH = 2
 _MOUNT_SETATTR, _AT_RECURSIVE, _AT_FDCWD = 442, 0x8000, -100
 _SET_READ_ONLY, _SET_NO_SETUID, _SET_NO_DEVICES = 1, 2, 4
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-_DEATH_SIGNAL, _DROP_BOUNDING, _SECCOMP, _NO_NEW_PRIVILEGES, _AMBIENT = 1, 24, 22, 38, 47
+_DEATH_SIGNAL, _DUMPABLE, _DROP_BOUNDING, _SECCOMP, _NO_NEW_PRIVILEGES, _AMBIENT = 1, 4, 24, 22, 38, 47
 _CAPABILITIES = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
 _BASE = "/tmp"  # noqa: S108 - any folder that is there: a file system in memory covers it at once
 _NODES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -73,6 +73,8 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
         for path in settings():
             _cover(path)
         _drop_privileges()
+        # This process has the whole environment of the client in its memory: that is nobody's to read.
+        _check(_libc.prctl(_DUMPABLE, 0, 0, 0, 0), "hide the memory of the first process")
         restrict(plan.writable)
         _filter(calls)
         command = os.fork()
