@@ -1,7 +1,7 @@
 /*
  * Walking through folders in search of what could matter: of every entry it is asked by name alone, and without doubt
  * only in one direction. What is told may matter to nobody; what is not told matters to nobody for sure. Who knows more
- * (lockgate/containment/linux/native_walk.py) says how to walk, and what became of it.
+ * (lockgate/containment/linux/native_launcher.py) says how to walk, and what became of it.
  *
  * How to walk, as words:
  *

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.system.rewrite_file import rewrite
+from lockgate.system.files import rewrite
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ SRC         the folder of the package (src/lockgate)
 --short     counts only
 --ceiling   fail only where a number is above that of this file; it may only be lowered
 Counted: imports at the top, in functions, under TYPE_CHECKING, and modules that a table names for a loader.
+Also modules under 60 lines with a single importer: they belong into it, or into a neighbour.
 """
 
 import argparse
@@ -25,6 +26,13 @@ SHELL = "grammar state knowledge expansion effects interpreter inline scripts pr
 LEVEL = {room: number for number, room in enumerate(ROOMS.split())}
 SHELL_LEVEL = {folder: number for number, folder in enumerate(SHELL.split())}
 LOADERS = {"__import__", "import_module", "function_at"}
+SMALL = 60
+ALONE = {
+    "analysis/looking.py": "a cold hook asks it without loading all of analysis/tools.py",
+    "configuration/plugins/hookspecs.py": "pluggy takes the module itself; those who write plugins import it",
+    "system/package_digest.py": "the build loads this file by itself, before the package is there",
+}
+"""Small modules with one importer that stay, and why; a module that a loader's table names needs no row."""
 Import = collections.namedtuple("Import", "source target line kind name")
 
 
@@ -116,6 +124,21 @@ def circles(nodes, edges):
     return sorted(result, key=len, reverse=True)
 
 
+def small_alone(src, modules, every):
+    importers, found = collections.defaultdict(set), []
+    for one in every:
+        importers[one.target].add(("table" if one.kind == "table" else "import", one.source))
+    for module, path in sorted(modules.items()):
+        if os.path.basename(path) == "__init__.py" or path in ALONE or len(importers[module]) != 1:
+            continue
+        kind, source = next(iter(importers[module]))
+        with open(os.path.join(src, path), encoding="utf-8") as file:
+            lines = sum(1 for _ in file)
+        if kind != "table" and lines < SMALL:
+            found.append(f"small {path}: {lines} lines, and only {modules[source]} imports it")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("src")
@@ -149,12 +172,15 @@ def main():
         f"back  {source} -> {target}: {modules[one.source]}:{one.line} {one.kind} {one.target} {one.name}"
         for source, target, one in sorted(back)
     ]
+    small = small_alone(given.src, modules, every)
+    told += small
     told += [f"circle of {len(loop)}: {' '.join(modules[module] for module in loop)}" for loop in loops]
     print(*(() if given.short else [*told, *(f"no room: {path}" for path in unknown), ""]), sep="\n", end="")
     loose = sum(not place[module][1:] for module in modules)
     print(
         f"{len(modules)} modules, {loose} loose in the root, {len(unknown)} in no room; {len(back)} imports against "
-        f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules"
+        f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules; {len(small)} under {SMALL} "
+        "lines with one importer"
     )
     if given.ceiling:
         with open(given.ceiling, encoding="utf-8") as file:
@@ -164,6 +190,7 @@ def main():
             "circles": [len(loop) for loop in loops],
             "loose": loose,
             "no_room": len(unknown),
+            "small": len(small),
         }
         worse = [name for name, number in found.items() if number > most[name]]
         for name in worse:
@@ -172,4 +199,5 @@ def main():
     sys.exit(bool(back or loops))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -116,7 +116,7 @@ def _here() -> Place:
 def _tell_places(asked: Asked) -> NoReturn:
     """Read from standard input what is new, and write which of it is protected."""
     from lockgate.containment.layout import roots_of
-    from lockgate.containment.linux.native_walk import protected, suspects
+    from lockgate.containment.linux.native_launcher import protected, suspects
     from lockgate.resources.protected_paths import Guard
 
     run = _asked_run(asked)

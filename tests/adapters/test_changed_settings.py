@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.claude import settings_changes as claude_changes
+from lockgate.clients.claude import events as claude_changes
 from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common import transcripts as claude_files
 from lockgate.clients.common.hook_command import Launch, either_client, hook_entry, valid_entries

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.codex.patches import patch_in
+from lockgate.clients.codex.events import patch_in
 from lockgate.clients.registry import adapter
 from lockgate.core.events import ToolRequested
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.opencode.permission_rules import may_be_refused
+from lockgate.clients.opencode.events import may_be_refused
 from lockgate.clients.registry import adapter
 from lockgate.core.events import ToolRequested
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.clients.claude.permission_rules import is_allowed, may_be_refused
-from lockgate.clients.gemini.permission_rules import has_shell_rules
+from lockgate.clients.gemini.events import has_shell_rules
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 

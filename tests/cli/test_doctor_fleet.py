@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bundles.fleets import DAY, Machine, packed
-from lockgate.cli.doctor.fleet import fleet
+from lockgate.cli.doctor.optional import fleet
 
 
 def said(machine: Machine) -> list[tuple[str, str]]:
@@ -28,5 +28,5 @@ def test_each_state_has_its_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     machine.put(packed(2, "eve"))
     [(status, detail)] = said(machine)
     assert (status, "no pinned key" in detail) == ("warn", True)
-    monkeypatch.setattr("lockgate.cli.doctor.fleet.installed", lambda _: False)
+    monkeypatch.setattr("lockgate.cli.doctor.optional.installed", lambda _: False)
     assert ".[fleet]" in said(machine)[0][1]

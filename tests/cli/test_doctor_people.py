@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.doctor.people import people
+from lockgate.cli.doctor.optional import people
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.gate.approvals.wakeups import Bell
 from lockgate.store.sqlite.store import SqliteStore

@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.service.containers.fair_queue import FairQueue
+from lockgate.service.containers.workers import FairQueue
 
 
 def _order(queue: FairQueue[int], count: int, cost: dict[str, float]) -> list[tuple[str, int]]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from containment.machine import PROGRAM, Machine
 from lockgate.clients.wire.resident import answer_in_bytes
 from lockgate.containment.host import LAUNCHER
-from lockgate.containment.linux.native_walk import Suspect, entries, suspects
+from lockgate.containment.linux.native_launcher import Suspect, entries, suspects
 from lockgate.containment.protected_files import survey
 from lockgate.core.errors import BadInputError
 from lockgate.resources.host_view import Rules, Surroundings

@@ -16,8 +16,7 @@ import pytest
 
 from lockgate.clients.wire.resident import answer_in_bytes
 from lockgate.containment.host_facts import Host
-from lockgate.containment.linux.native_plan import spelt_plan
-from lockgate.containment.linux.native_walk import spelt_filters, spelt_walk
+from lockgate.containment.linux.native_launcher import spelt_filters, spelt_plan, spelt_walk
 from lockgate.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.protected_paths import Guard

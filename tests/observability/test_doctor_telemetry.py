@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.doctor.telemetry import telemetry
+from lockgate.cli.doctor.optional import telemetry
 from lockgate.service.observability.process import alone
 from lockgate.store.sqlite.store import SqliteStore
 
@@ -51,5 +51,5 @@ def test_it_names_the_extra(project: Path, observability: str, missing: str, mon
     def find_spec(name: str) -> object:
         return None if name == missing else sys
 
-    monkeypatch.setattr("lockgate.cli.doctor.telemetry.find_spec", find_spec)
+    monkeypatch.setattr("lockgate.cli.doctor.optional.find_spec", find_spec)
     assert says(project, observability) == [("warn", "the libraries for it are not installed")]

@@ -13,8 +13,7 @@ import pytest
 from lockgate.service.observability.counters import Counts, count
 from lockgate.service.observability.gauges import Gauges
 from lockgate.service.observability.prometheus import exposition
-from lockgate.service.observability.siem.cef import cef
-from lockgate.service.observability.siem.ocsf import ocsf
+from lockgate.service.observability.siem.formats import cef, ocsf
 from lockgate.service.observability.spans import log, spans
 from lockgate.store.rows import AuditRow
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from lockgate.core.display_text import visible
 from lockgate.gate.session.sessions import TRIAL
-from lockgate.service.observability.siem.cef import cef, extension_value, header_value
+from lockgate.service.observability.siem.formats import cef, extension_value, header_value, ocsf
 from lockgate.service.observability.siem.mapping import fields, found, mapping
-from lockgate.service.observability.siem.ocsf import ocsf
 from lockgate.store.chain_links import canonical
 from lockgate.store.rows import AuditRow
 

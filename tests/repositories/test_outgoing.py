@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.gate.host.repositories import repository
-from lockgate.gate.host.repositories.outgoing import outgoing
+from lockgate.gate.host.repositories.repository import outgoing
 
 _WHO = {
     f"GIT_{who}_{what}": f"{what.lower()}@x.example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")

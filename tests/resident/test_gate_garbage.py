@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lockgate.service.resident import garbage
-from lockgate.service.resident.garbage import Garbage
+from lockgate.service.resident import loop as garbage
+from lockgate.service.resident.loop import Garbage
 
 
 class Ring:

@@ -16,8 +16,7 @@ import pytest
 from lockgate.clients.wire import resident as wire
 from lockgate.service.resident import loop as serving
 from lockgate.service.resident.connection import Connection
-from lockgate.service.resident.loop import Serving
-from lockgate.service.resident.step_limit import Limit, TookTooLong
+from lockgate.service.resident.loop import Limit, Serving, TookTooLong
 from lockgate.system.peer_credentials import Peer
 
 ANSWER = ("told", "", 0)

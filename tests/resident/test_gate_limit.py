@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lockgate.service.resident import step_limit as limits
-from lockgate.service.resident.step_limit import Limit, TookTooLong
+from lockgate.service.resident import loop as limits
+from lockgate.service.resident.loop import Limit, TookTooLong
 
 
 @pytest.fixture

@@ -17,10 +17,9 @@ from lockgate.core.errors import StoreError
 from lockgate.store.opening import open_existing, open_store
 from lockgate.store.postgres import migrations as migrating
 from lockgate.store.postgres import schema
-from lockgate.store.postgres.local_server import database_near
 from lockgate.store.postgres.migrations import migrate
 from lockgate.store.postgres.opening import own_name
-from lockgate.store.postgres.settings import address_of, shown
+from lockgate.store.postgres.settings import address_of, database_near, shown
 from support.postgres import Server, use, write_something
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places
+from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import resource_table
@@ -21,6 +23,7 @@ _LONGEST = 100_000
 """Characters of a path, address or pattern that are looked at; a longer one is not understood."""
 _LISTS = frozenset({"addresses", "patch", "reads"})
 """Roles of parameters that name several things; ``tool_lists`` reads them."""
+_ELSEWHERE = lazy_re(r"^(?:bridge|did):|^(?:session|cse)_|\[(?:session|cse)_[\w-]+\]$", re.IGNORECASE)
 
 
 def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
@@ -166,9 +169,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tup
         given = call.tool_input.get("args")
         return skill_effects(value, given if isinstance(given, str) else "", call.cwd, around)
     if role == "recipient":
-        from lockgate.analysis.recipients import reached
-
-        return reached(value)
+        return _reached(value)
     return _fetch(value, around) if role == "address" else ()
 
 
@@ -204,6 +205,21 @@ def _command(command: str, call: ToolCall, around: Surroundings) -> Analysis:
     from lockgate.shell import analyse_shell
 
     return analyse_shell(command, call.cwd, around)
+
+
+def _reached(recipient: str) -> tuple[Effect, ...]:
+    """The effect of a message to a session of the same account that runs on another machine or in the cloud.
+
+    Claude Code 2.1.329 takes its address, its id, and its name with the id in brackets. A name alone may be that of
+    anybody, and mostly is that of an agent of this session.
+
+    Args:
+        recipient: To whom the message goes, in the client's words.
+    """
+    if not _ELSEWHERE.search(recipient.strip()):
+        return ()
+    because = "the message reaches a session on another machine or in the cloud"
+    return (Effect(EffectKind.EGRESS, recipient, "tool:message", because),)
 
 
 def _fetch(url: str, around: Surroundings) -> tuple[Effect, ...]:

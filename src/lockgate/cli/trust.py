@@ -12,11 +12,13 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import made, record_act
 from lockgate.configuration.layers.files import Place, digest_of, joined, read_file, trust_name
 from lockgate.configuration.load import find_workspace, places
-from lockgate.configuration.pattern_library.layers import is_patterns
+from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, shipped_layer
 from lockgate.configuration.pattern_library.layers import places as pattern_places
-from lockgate.configuration.pattern_library.trust import PatternLayers, patterns_layers
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
+from lockgate.core.record import Record
+from lockgate.patterns.library import merging as pattern_merging
+from lockgate.patterns.library.loading import load, real_checks
 from lockgate.policy.lockbox.merging import Layer, merge
 from lockgate.policy.report import loosenings
 from lockgate.policy.validation import Parsed, parse
@@ -149,3 +151,30 @@ def _record(digests: Mapping[str, str | None]) -> None:
                 tx.put_setting(trust_name(path), digest)
                 event = "untrust" if digest is None else "trust"
                 record_act(tx, store.clock(), event, {"file": path, "sha256": digest or before})
+
+
+class PatternLayers(Record):
+    """A project's pattern files."""
+
+    problems: tuple[ConfigError, ...]
+    loosenings: tuple[str, ...]
+    """What they say that holds only if they are trusted."""
+
+
+def patterns_layers(found: Sequence[tuple[Place, bytes]]) -> PatternLayers:
+    """Check a project's pattern files against the person's own layers.
+
+    Args:
+        found: The files and their contents.
+    """
+    if not found:
+        return PatternLayers((), ())
+    checks = real_checks()
+    problems: list[ConfigError] = []
+    layers = [shipped_layer(), *gather_layers(folders(), checks)]
+    for place, data in found:
+        loaded = load(data, place.path, checks)
+        problems += loaded.problems
+        if loaded.document is not None:
+            layers.append(pattern_merging.Layer(place.name, place.path, loaded.document, may_loosen=False))
+    return PatternLayers(tuple(problems), tuple(pattern_merging.merge(layers).notes))

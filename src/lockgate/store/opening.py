@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
 GROUPS_BUSY_SECONDS = 1.0
-"""The same for one that decides for many: below what a step may take (`service/resident/step_limit.py` would end it).
+"""The same for one that decides for many: below what a step may take (`service/resident/loop.py` would end it).
 
 A hook that has heard nothing for so long decides by itself, and waits for longer."""
 

@@ -10,11 +10,14 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable, Sequence
 
 # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ONLY_PATH = getattr(os, "O_PATH", 0)
+_LONGEST_RESULT = 32 * 1024 * 1024
+"""Bytes of a result's file that is looked at."""
 _GONE = " (deleted)"
 """How a name in ``/proc/self/fd`` ends where the file has been removed since (proc(5))."""
 
@@ -170,3 +173,47 @@ def _of_what_is_missing(path: str) -> str:
     except OSError:
         return ""
     return found and f"{found.rstrip('/')}{missing}"
+
+
+# ---------------------------------------------------------------- results that a client keeps in files
+def rewrite(path: str, folders: Sequence[str], change: Callable[[str], str]) -> None:
+    """Read a file, and put what a function makes of it in its place at once, where that differs.
+
+    What is not UTF-8 in it stays byte for byte. No link is followed, and nothing outside the folders is touched.
+
+    Args:
+        path: The file, as the client names it.
+        folders: The folders of the client's own results; one of them must be the file's.
+        change: Makes the new text of the old one.
+
+    Raises:
+        OSError: It cannot be, or is no file that the client keeps a result in.
+    """
+    folder, name = os.path.split(path)
+    if not name or not os.path.isabs(path) or os.path.realpath(folder) not in map(_real, folders):
+        raise OSError("not a file of this session's results")
+    where = os.open(os.path.realpath(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        old = _own_file(name, where)
+        new = change(old.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if new != old:
+            replace(name, new, draft=f".{name}.{os.getpid()}", folder=where)
+    finally:
+        os.close(where)
+
+
+def _real(folder: str) -> str:
+    """The folder itself may not be a link: only what is above it."""
+    parent, name = os.path.split(folder)
+    return os.path.join(os.path.realpath(parent), name)
+
+
+def _own_file(name: str, where: int) -> bytes:
+    file = open_regular(name, follow=False, folder=where)
+    try:
+        # It may have other names (Claude Code 2.1.197 gives it a second): it is replaced, and they stay what they are.
+        if os.fstat(file).st_uid != os.getuid():
+            raise OSError("not a file of this user")
+        return read_open(file, _LONGEST_RESULT)
+    finally:
+        os.close(file)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.prompts.instructions import instructions_effects
+from lockgate.analysis.prompts.prompt import instructions_effects
 from lockgate.core.model import EffectKind, Variant
 from lockgate.gate.host.host_view import surroundings_of
 from lockgate.resources.host_view import Rules, Surroundings

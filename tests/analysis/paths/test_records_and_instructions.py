@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.prompts.instructions import instructions_effects
+from lockgate.analysis.prompts.prompt import instructions_effects
 from lockgate.core.model import EffectKind, Label, Variant
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects, write_effects

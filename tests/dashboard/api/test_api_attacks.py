@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lockgate.service.http import log_limiter as sparing
+from lockgate.service.http import serve as sparing
 from lockgate.service.http.auth.tokens import add
 from lockgate.service.http.schemas.build import PLACE
 from support.api_server import Machine, Server, read_all

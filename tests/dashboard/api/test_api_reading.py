@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from lockgate.core.model import Label
-from lockgate.service.http.views import presence, sessions
+from lockgate.service.http.views import sessions
+from lockgate.service.http.views import sessions as presence
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AgentRow, BriefRow, GateRow, SessionRow
 from lockgate.system import caller

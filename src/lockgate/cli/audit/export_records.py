@@ -112,11 +112,11 @@ def export(
 def _line_of(form: str) -> Callable[[AuditRow], str]:
     match form:
         case "cef":
-            from lockgate.service.observability.siem.cef import cef
+            from lockgate.service.observability.siem.formats import cef
 
             return cef
         case "ocsf":
-            from lockgate.service.observability.siem.ocsf import ocsf
+            from lockgate.service.observability.siem.formats import ocsf
 
             return ocsf
     return record_line

@@ -263,21 +263,21 @@ def _pause(state: str) -> Iterator[Check]:
 
 
 def _fleet(where: Folders) -> Iterator[Check]:
-    from lockgate.cli.doctor.fleet import fleet
+    from lockgate.cli.doctor.optional import fleet
 
     for status, detail, mend in fleet(where.state):
         yield Check("fleet policy", status, detail, mend)
 
 
 def _people(seen: Look) -> Iterator[Check]:
-    from lockgate.cli.doctor.people import people
+    from lockgate.cli.doctor.optional import people
 
     for status, detail, mend in people(seen.project, seen.folders.state):
         yield Check("people", status, detail, mend)
 
 
 def _telemetry(seen: Look) -> Iterator[Check]:
-    from lockgate.cli.doctor.telemetry import telemetry
+    from lockgate.cli.doctor.optional import telemetry
 
     for status, detail, mend in telemetry(seen.project, seen.folders.state):
         yield Check("telemetry", status, detail, mend)

@@ -185,7 +185,7 @@ def bind(gate: str, role: str, url: str, as_json: bool) -> None:
     Exit status: 0 done; 1 no address, or not a person's shell; 2 usage; 3 there is no such gate or role, or the address
     is not the owner's.
     """
-    from lockgate.store.postgres.roles import bind as run
+    from lockgate.store.postgres.connections import bind as run
 
     require_person("say who may record for a gate")
     try:

@@ -19,7 +19,7 @@ from lockgate.clients.common.payload import (
     session_ended,
     text,
 )
-from lockgate.clients.common.transcripts import EVENTS, IGNORED
+from lockgate.clients.common.transcripts import EVENTS, IGNORED, parse_json, read_file
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -38,7 +38,7 @@ from lockgate.core.events import (
     ToolRequested,
 )
 from lockgate.core.model import OBJECT, Subject, ToolCall
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any
@@ -148,7 +148,6 @@ def _answered(payload: Mapping[str, Any], context: Context) -> Event:
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     prompt = text(payload, "prompt", empty=True)
-    from lockgate.clients.claude.prompts import author
 
     human, outside = author(prompt, optional(payload, "source"))
     return PromptSubmitted(context, prompt, human, claude_files.rejected_calls(context.transcript), outside)
@@ -174,7 +173,6 @@ def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch
     harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
     if not harm and file and launch and launch.plugin:
         harm = claude_files.harm_to_plugin(file, launch.plugin, context.workspace)
-    from lockgate.clients.claude.settings_changes import acting
 
     source = text(payload, "source")
     return ConfigChanged(context, source, file, harm, acting(source, file, entries))
@@ -265,3 +263,87 @@ def encode_failure(
     from lockgate.clients.claude import answers as claude_answers
 
     return claude_answers.encode_failure(event_name, message, payload)
+
+
+# Who wrote what the client submits as the user's turn: the marks are those of version 2.1.329.
+_INSIDE = ("<task-notification", "<agent-message")
+"""How text begins that the client itself or an agent of this session submits: its labels come by other ways."""
+
+_OUTSIDE = (
+    *("<channel ", "<cross-session-message", "<teammate-message", "<slack-ping", "<slack-tag-message"),
+    *("<mcp-resource-update", "<mcp-polling-update", "<remote-review", "<fetched-web-content", "<coordinator-relay"),
+)
+"""How text begins that comes from elsewhere. What another session has read, nobody knows here."""
+
+_OUTSIDE_SOURCES = frozenset({"poll_event"})
+_HUMAN_SOURCES = frozenset({"", "user", "sdk"})
+"""Who submitted a prompt, where the client says it; ``sdk`` is the text of ``claude -p`` and of an SDK's caller."""
+
+
+class Author(Record):
+    """Who wrote a prompt."""
+
+    human: bool
+    """Whether a person did."""
+    outside: bool
+    """Whether it comes from outside of the session."""
+
+
+def author(prompt: str, source: str) -> Author:
+    """Tell who wrote a prompt. A mark counts wherever it stands: queued messages are submitted as one.
+
+    Args:
+        prompt: Its text.
+        source: Who submitted it, empty where the client does not say so.
+    """
+    outside = source in _OUTSIDE_SOURCES or any(mark in prompt for mark in _OUTSIDE)
+    inside = any(mark in prompt for mark in _INSIDE)
+    return Author(source in _HUMAN_SOURCES and not outside and not inside, outside)
+
+
+# What a project's settings run, or whom they have the client talk to. It takes a changed file into the running session
+# at once (seen with version 2.1.329): hooks that came with a branch run at the next call.
+# Keys: https://code.claude.com/docs/en/settings
+_MAX = 4 * 1024 * 1024
+_SOURCES = frozenset({"project_settings", "local_settings"})
+_ACTING = (
+    *("env", "statusLine", "subagentStatusLine", "fileSuggestion", "apiKeyHelper", "otelHeadersHelper"),
+    *("awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "enabledPlugins", "extraKnownMarketplaces"),
+    *("enableAllProjectMcpServers", "enabledMcpjsonServers"),
+)
+"""Settings that name a command, code that is loaded, or variables of the client."""
+
+
+def acting(source: str, file: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """The settings in a changed file that act, for a person; empty where there are none.
+
+    Only the files of a project: whoever brings in a branch brings in those, and no agent can write the others.
+
+    Args:
+        source: Which settings the client says have changed.
+        file: Their file.
+        entries: The gate's own hooks for each event.
+    """
+    if source not in _SOURCES or not file:
+        return ""
+    settings = parse_json(read_file(file, _MAX))
+    if not isinstance(settings, Mapping):
+        return ""
+    found = ["hooks"] if _has_other_hooks(settings.get("hooks"), entries) else []
+    return ", ".join(found + [name for name in _ACTING if settings.get(name)])
+
+
+def _has_other_hooks(hooks: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
+    """Whether there are hooks, or what could be hooks, beside the gate's own. Those are known by their whole entry."""
+    if not isinstance(hooks, Mapping):
+        return bool(hooks)
+    return any(
+        not _all_in(group, entries.get(event, ()))
+        for event, groups in hooks.items()
+        for group in (groups if isinstance(groups, list) else [groups])
+    )
+
+
+def _all_in(group: Any, own: Sequence[Mapping[str, Any]]) -> bool:
+    inside = group.get("hooks") if isinstance(group, Mapping) else None
+    return isinstance(inside, list) and all(entry in own for entry in inside)

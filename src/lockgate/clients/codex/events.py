@@ -24,8 +24,9 @@ from lockgate.core.events import (
     ToolFinished,
     ToolRequested,
 )
+from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Subject, ToolCall
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any
@@ -102,8 +103,6 @@ def _as_patch(call: ToolCall, command: str, cwd: str) -> ToolCall | None:
     """A command that changes files by a patch, which Codex does without a shell, as such a call."""
     if not cwd or "apply_patch" not in command:
         return None
-    from lockgate.clients.codex.patches import patch_in
-
     found = patch_in(command)
     if found is None:
         return None
@@ -219,3 +218,31 @@ def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
 def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
     """Codex takes a rewritten call only with its permission, and asks by its own policy all the same."""
     return True
+
+
+# ---------------------------------------------------------------- patches
+# A command of Codex that its shell never sees: ``apply_patch`` with a here-document, which Codex carries out itself.
+# Contained, it would be another command, and no shell has such a program. Codex takes a script for a patch if it is
+# this one statement, with ``cd FOLDER &&`` before it at most. It refuses a patch that it cannot read:
+# ``codex-rs/apply-patch/src/invocation.rs``. What is read here is a part of that, quoted word for word.
+_STATEMENT = lazy_re(
+    r"(?:cd (?P<folder>[\w./+@-]+) && )?apply_patch <<(?P<quote>['\"])(?P<mark>\w+)(?P=quote)\n"
+    r"(?P<patch>\*\*\* Begin Patch\n[^\0\r]*\n\*\*\* End Patch)\n(?P=mark)\n?"
+)
+
+
+class Patch(Record):
+    """What Codex changes by itself."""
+
+    text: str
+    folder: str
+    """Where the patch's names begin, from the command's folder; empty for that folder."""
+
+
+def patch_in(command: str) -> Patch | None:
+    """The patch that a command is; ``None`` where a shell runs it."""
+    found = _STATEMENT.fullmatch(command)
+    # The shell's text ends at the first such line, and what follows would be commands.
+    if found is None or found["mark"] in found["patch"].split("\n"):
+        return None
+    return Patch(found["patch"], found["folder"] or "")

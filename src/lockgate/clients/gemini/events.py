@@ -7,11 +7,13 @@ like the session's own, and are taken for those.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
 from lockgate.clients.common.payload import decoder_of, identifier, mapping, optional, session_ended, text
+from lockgate.clients.common.transcripts import read_file
 from lockgate.core.events import (
     Answer,
     Context,
@@ -24,6 +26,7 @@ from lockgate.core.events import (
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Subject, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.system.process_arguments import command_line
 
 if TYPE_CHECKING:
     from typing import Any
@@ -195,11 +198,37 @@ def has_history(context: Context) -> bool:
 
 def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
     """Whether a call must not be rewritten: the person may have a rule about it, which would not know it again."""
-    from lockgate.clients.gemini.permission_rules import has_shell_rules
-
     return has_shell_rules(context, home)
 
 
 def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
     """Nothing is said about permission: the client's own policy is asked after the hook."""
     return False
+
+
+_MOST = 4 * 1024 * 1024
+_ABOUT_SHELL = (b"run_shell_command", b"ShellTool", b"commandPrefix", b"commandRegex")
+_SYSTEM = ("/etc/gemini-cli", "/Library/Application Support/GeminiCli")
+
+
+def has_shell_rules(context: Context, home: str) -> bool:
+    """Whether a file or the command line may hold a rule about shell commands. In doubt there is.
+
+    The client (0.61.0) asks its policy after the hooks: a rule would not know a rewritten command again.
+    """
+    started = command_line(context.process)
+    if (not started.exact and not started.words) or any(_is_about_shell(os.fsencode(word)) for word in started.words):
+        return True
+    files = []
+    for folder in (os.path.join(home, ".gemini"), os.path.join(context.workspace, ".gemini"), *_SYSTEM):
+        files.append(os.path.join(folder, "settings.json"))
+        policies = os.path.join(folder, "policies")
+        try:
+            files += [os.path.join(policies, name) for name in os.listdir(policies)]
+        except OSError:
+            continue
+    return any(_is_about_shell(read_file(file, _MOST) or b"") for file in files)
+
+
+def _is_about_shell(text: bytes) -> bool:
+    return any(word in text for word in _ABOUT_SHELL)

@@ -6,7 +6,8 @@ Seen with version 1.18.33. The plugin gives every event the root session's id, a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
@@ -24,6 +25,7 @@ from lockgate.clients.common.defaults import (
     unattended,
 )
 from lockgate.clients.common.payload import identifier, mapping, optional, shown, text
+from lockgate.clients.common.rule_words import mentions, stays_inside
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import Answer, Context, Event, PromptSubmitted, SessionStarted, ToolRequested
 from lockgate.core.model import Subject, ToolCall, Verdict
@@ -96,8 +98,6 @@ def _requested(payload: Mapping[str, Any], context: Context) -> Event:
     call = _call(payload, context)
     command = call.tool_input.get("command")
     if call.tool == "Bash" and isinstance(command, str):
-        from lockgate.clients.opencode.permission_rules import may_be_refused
-
         ruled = may_be_refused(payload.get("permissions"), command, context.workspace)
         context = context._replace(mode=_RULED) if ruled else context
     return ToolRequested(context, call, askable=False, headless=True)
@@ -154,3 +154,48 @@ def encode_failure(
     """Spell "the gate could not decide": stdout, stderr and the exit code."""
     reason = failure(message)
     return json.dumps({"deny": reason}), f"{reason}\n", 2
+
+
+_SHELL = "bash"
+_OUTSIDE_RULE = "external_directory"
+
+
+def may_be_refused(permissions: Any, command: str, workspace: str) -> bool:
+    """Whether a rule that refuses or asks may be about a command. In doubt it is.
+
+    A plugin changes a call before the rules are held against it (seen with version 1.18.33). So a rule that is about
+    the unchanged command would be lost. Form of the rules: https://opencode.ai/docs/permissions
+
+    Args:
+        permissions: The values of ``permission`` in the configuration, of each agent, and of sessions.
+        command: The command.
+        workspace: The project's folder: what is below it is not outside.
+    """
+    if not isinstance(permissions, list):
+        return True
+    for value in permissions:
+        for key, pattern, action in _rules(value):
+            if action == "allow":
+                continue
+            if key == _OUTSIDE_RULE and action == "deny" and not stays_inside(command, workspace):
+                return True
+            if fnmatchcase(_SHELL, key) and (not pattern or mentions(pattern, command)):
+                return True
+    return False
+
+
+def _rules(value: Any) -> Iterator[tuple[str, str, str]]:
+    """Each rule as (what it is about, pattern, action); one that is not understood is about the shell, and refuses."""
+    if value is None:
+        return
+    if isinstance(value, str):
+        yield "*", "*", value
+    elif isinstance(value, dict):
+        for key, said in value.items():
+            for pattern, action in said.items() if isinstance(said, dict) else [("*", said)]:
+                yield str(key), str(pattern), str(action)
+    elif isinstance(value, list) and all(isinstance(rule, dict) for rule in value):
+        for rule in value:
+            yield str(rule.get("permission", "*")), str(rule.get("pattern", "*")), str(rule.get("action", "deny"))
+    else:
+        yield _SHELL, "", "deny"

@@ -213,7 +213,7 @@ def _earlier(store: Store, where: Folders) -> Callable[[Surroundings], Surroundi
             return seen[0]
 
         def outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
-            from lockgate.gate.host.repositories.outgoing import outgoing
+            from lockgate.gate.host.repositories.repository import outgoing
 
             files, blobs = outgoing(folder, where.home, remote, revision), look().blobs()
             return None if files is None else {path: blobs.get(content, ()) for path, content in files.items()}
@@ -275,7 +275,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
 
 _AFTER_WAITING = (
-    *("lockgate.gate.messages.calls", "lockgate.gate.messages.judge", "lockgate.gate.monitor.denied_before"),
+    *("lockgate.gate.messages.calls", "lockgate.gate.messages.objections", "lockgate.gate.monitor.denied_before"),
     "lockgate.store.sqlite.search",
 )
 """What is needed once a person has answered."""

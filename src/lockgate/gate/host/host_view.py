@@ -133,7 +133,7 @@ def _own_database(state: str) -> OwnDatabase | None:
     path = os.path.join(state, "store.json")
     if not os.path.lexists(path):
         return None
-    from lockgate.store.postgres.local_server import database_near
+    from lockgate.store.postgres.settings import database_near
 
     near = database_near(path)
     return None if near is None else OwnDatabase(*near, os.uname().nodename)
@@ -360,7 +360,7 @@ def _launch(where: Folders, context: Context) -> Launch:
 
 def write_kept(context: Context, path: str, change: Callable[[str], str]) -> None:
     """Rewrite the file in which the client keeps a long result. Raises ``OSError`` where it must not be touched."""
-    from lockgate.system.rewrite_file import rewrite
+    from lockgate.system.files import rewrite
 
     folder, _ = os.path.splitext(context.transcript)
     rewrite(path, [os.path.join(folder, "tool-results")] if _session_results(context.transcript, ()) else [], change)

@@ -18,9 +18,9 @@ def answer(question: Question, ruling: Ruling) -> Answer:
     if ruling.approval or ruling.person:
         said = said._replace(approval=ruling.approval, approved=ruling.person == "used")
     if ruling.person or (question.opinion is not None and said.verdict in (Verdict.ASK, Verdict.DENY)):
-        from lockgate.gate.messages import judge as messages_cascade
+        from lockgate.gate.messages import objections
 
-        said = messages_cascade.with_words(said, ruling, question.opinion)
+        said = objections.with_words(said, ruling, question.opinion)
     found = question.found
     if not found.pattern_matches or not enforced(question.configuration) or said.verdict in (Verdict.ASK, Verdict.DENY):
         return said
@@ -73,13 +73,13 @@ def _said(question: Question, ruling: Ruling) -> Answer:
     elif ruling.lost_in:
         to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
     elif decision.tier is Tier.RULES:
-        from lockgate.gate.messages import rules as messages_rules
+        from lockgate.gate.messages import objections
 
-        to_agent, to_person = messages_rules.blocked(call, decision.reasons)
+        to_agent, to_person = objections.by_rules(call, decision.reasons)
     elif question.configuration.locked and not messages.always_denied(decision):
-        from lockgate.gate.messages import fleet as messages_fleet
+        from lockgate.gate.messages import objections
 
-        to_agent, to_person = messages_fleet.blocked(call)
+        to_agent, to_person = objections.by_fleet(call)
     else:
         hints = question.mask.analysis(ruling.analysis).hints
         to_agent = messages.denied_to_agent(call, decision, taints, hints, question.context.client)

@@ -95,7 +95,7 @@ def _secrets_in(parts: Parts, event: PromptSubmitted, text: str) -> tuple[str, .
 
 def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:
     """The client has loaded a file of instructions."""
-    from lockgate.analysis.prompts.instructions import instructions_effects
+    from lockgate.analysis.prompts.prompt import instructions_effects
 
     context = event.context
     effects = dict.fromkeys(

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 from lockgate.gate import Parts
-from lockgate.service.containers.fair_queue import FairQueue
 from lockgate.service.containers.remote_gate import Case, blind_parts
 from lockgate.system.folders import Folders
 
@@ -110,3 +110,47 @@ class Workers:
         """End the threads."""
         for worker in self._all:
             worker.close()
+
+
+class FairQueue(Generic[T]):
+    """Jobs of many groups. Next is the group that has had the least of the worker's time. Belongs to one event loop.
+
+    Whoever asks for much waits behind its own requests (start-time fair queueing). A group that was idle begins where
+    the busy ones are, and cannot save time up. The jobs of one group keep their order.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[T]] = {}
+        self._spent: dict[str, float] = {}
+        self._now = 0.0
+        self._filled = asyncio.Event()
+
+    def put(self, group: str, job: T) -> None:
+        """Add a job behind those of its group."""
+        if group not in self._waiting:
+            self._waiting[group] = deque()
+            self._spent[group] = max(self._spent.get(group, 0.0), self._now)
+        self._waiting[group].append(job)
+        self._filled.set()
+
+    async def take(self) -> tuple[str, T]:
+        """The next job with its group, once there is one."""
+        while not self._waiting:
+            self._filled.clear()
+            await self._filled.wait()
+        group = min(self._waiting, key=self._spent.__getitem__)
+        self._now = self._spent[group]
+        jobs = self._waiting[group]
+        job = jobs.popleft()
+        if not jobs:
+            del self._waiting[group]
+        return group, job
+
+    def charge(self, group: str, seconds: float) -> None:
+        """Say how much of the worker's time a group's job took."""
+        self._spent[group] = self._spent.get(group, 0.0) + seconds
+        if len(self._spent) > 4096:
+            self._spent = {name: spent for name, spent in self._spent.items() if name in self._waiting}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
@@ -23,7 +24,6 @@ from lockgate.service.http.app import make_app
 from lockgate.service.http.auth.login_links import Leader
 from lockgate.service.http.auth.sessions import LINK_SECONDS, Access
 from lockgate.service.http.context import Desk, Tools
-from lockgate.service.http.log_limiter import Sparing
 from lockgate.service.http.middleware import Names
 from lockgate.service.http.port_file import OwnPort
 from lockgate.service.http.static_files import StaticFiles
@@ -230,3 +230,37 @@ class Dashboard:
 
         loop.add_reader(sys.stdin.fileno(), pressed)
         self._say("Enter makes another link")
+
+
+MOST = 20
+"""Lines that say the same, but for their facts, within :data:`SECONDS`."""
+SECONDS = 60.0
+
+
+class Sparing(logging.Filter):
+    """Leaves out what was said too often, and has the next line of its kind tell how many were.
+
+    So no page in the person's browser can fill the log by asking and being refused.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing was said yet.
+
+        Args:
+            clock: Seconds of a monotonic clock.
+        """
+        super().__init__()
+        self._clock = clock
+        self._said: dict[str, tuple[float, int]] = {}
+        """Since when each text is counted, which is one of this program's own, and how often it was to be said."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is written."""
+        now = self._clock()
+        since, count = self._said.get(record.msg, (now, 0))
+        if now - since >= SECONDS:
+            if count > MOST:
+                record.facts = {**getattr(record, "facts", {}), "left_out": count - MOST}
+            since, count = now, 0
+        self._said[record.msg] = since, count + 1
+        return count < MOST

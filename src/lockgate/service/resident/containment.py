@@ -21,8 +21,7 @@ from contextvars import copy_context
 from lockgate.containment.host import host
 from lockgate.containment.layout import Layout, lay_out, roots_of
 from lockgate.containment.leftovers import drop_unused
-from lockgate.containment.linux.native_plan import spelt_plan
-from lockgate.containment.linux.native_walk import Told, protected, spelt_filters, spelt_walk, suspects
+from lockgate.containment.linux.native_launcher import Told, protected, spelt_filters, spelt_plan, spelt_walk, suspects
 from lockgate.containment.request import Asked, Place, parse, paths_of, run_of
 from lockgate.core.errors import BadInputError, ContainmentError, LockgateError
 from lockgate.core.events import Context

@@ -16,7 +16,6 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.host.assembly import open_parts
 from lockgate.service.resident.identity import State
 from lockgate.service.resident.recent_callers import Lately
-from lockgate.service.resident.refusals import Refusals
 from lockgate.service.resident.request import Work, prolong
 from lockgate.store.sqlite.group_commit import GroupingStore
 from lockgate.system.error_log import in_words, note, place_of
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from lockgate.core.questions import Deliberation, Need
     from lockgate.gate import Monitor
     from lockgate.service.resident.containment import Planner
+    from lockgate.store.protocol import Store
 
 REMEMBER = 1.0
 """Seconds for which files of the configuration are not looked at again."""
@@ -336,3 +336,35 @@ class Decider:
         call = ToolCall("Bash", {"command": "git status | head"}, context.cwd)
         self._parts.analyse(context, call, self._parts.configure(context))
         self._parts.guard.check_input(context, call)
+
+
+class Refusals:
+    """The refusals that wait in a state folder: recorded once the store has been written again."""
+
+    def __init__(self, state: str, store: Store) -> None:
+        """Of this state folder, to be recorded in its store."""
+        self._state = state
+        self._store = store
+        self.has_written = False
+        """Whether something was decided, and so recorded, since they were looked for."""
+
+    def keep(self, work: Work, because: str) -> None:
+        """Keep one of this gate."""
+        from lockgate.store.audit.refusals import Refusal
+
+        asked, refusal = work.asked, Refusal(self._state, "gate")
+        refusal.about(asked.options.client, asked.name or "", asked.payload)
+        refusal.keep(because)
+        self.has_written = False
+
+    def record(self) -> None:
+        """Record what hooks and this gate have kept, where the store has been written since."""
+        if not self.has_written:
+            return
+        self.has_written = False
+        from lockgate.store.audit.refusals import sweep
+
+        try:
+            sweep(self._state, self._store)
+        except LockgateError as error:
+            note(self._state, "refusals", type(error).__name__, place_of(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import socket
 import time
 from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
@@ -14,11 +15,10 @@ from lockgate.clients.wire import resident as wire
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.service.resident.connection import Connection, most_connections
-from lockgate.service.resident.wakeup import Bell
 from lockgate.system.peer_credentials import peer_of, sees_the_same
 
 if TYPE_CHECKING:
-    import socket
+    from collections.abc import Callable
 
     from lockgate.service.resident.metrics import Measures
 
@@ -165,3 +165,46 @@ class Hooks:
             if connection.is_watched:
                 self._selector.unregister(connection)
         connection.close()
+
+
+class Bell:
+    """What other threads tell the loop to do. The loop waits for sockets, so this is one."""
+
+    def __init__(self) -> None:
+        """Nothing is to be done."""
+        self._told: deque[Callable[[], None]] = deque()
+        """Appending to it is atomic."""
+        self._bell, self._ear = socket.socketpair()
+        self._bell.setblocking(False)
+        self._ear.setblocking(False)
+
+    def fileno(self) -> int:
+        """The descriptor, for a selector."""
+        return self._ear.fileno()
+
+    def tell(self, what: Callable[[], None]) -> None:
+        """Have something done by the loop. May be called in any thread."""
+        self._told.append(what)
+        self.ring()
+
+    def ring(self) -> None:
+        """Have the loop come round. May be called in any thread, and in a signal handler."""
+        try:
+            self._bell.send(b"!")
+        except OSError:  # it rings already, or all is over
+            return
+
+    def answer(self) -> None:
+        """Do what was told; to be called by the loop."""
+        try:
+            while self._ear.recv(4096):
+                pass
+        except OSError:
+            pass
+        while self._told:
+            self._told.popleft()()
+
+    def close(self) -> None:
+        """Hear nothing any more."""
+        self._bell.close()
+        self._ear.close()

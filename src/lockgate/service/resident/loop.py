@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
+import signal
 import threading
 import time
 
 from lockgate.clients.wire import resident as wire
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.service.resident.decider import Decider, NotHere, OtherCode
-from lockgate.service.resident.garbage import Garbage
 from lockgate.service.resident.listener import Hooks
 from lockgate.service.resident.metrics import Measures
-from lockgate.service.resident.step_limit import Limit, TookTooLong
 
 if TYPE_CHECKING:
     import socket
@@ -312,3 +312,93 @@ class Serving:
     def _failed(self, connection: Connection) -> None:
         self._consulting -= 1
         self._hooks.decline(connection)
+
+
+_NEW = 1000
+"""Decisions after which what is new is looked through."""
+_ALL = 50_000
+"""Decisions after which everything is, where there was no second without one."""
+
+
+class Garbage:
+    """Stands in for the interpreter's own rule, which must be switched off (``gc.disable``).
+
+    What decisions leave is freed at once, but for what points at itself. Looking through all that a gate remembers
+    takes tens of milliseconds. Looking through what is new since the last time takes less than one.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was decided yet."""
+        self._since_new = self._since_all = self._since_look = 0
+
+    def decided(self) -> None:
+        """Told after each answer."""
+        self._since_new += 1
+        self._since_all += 1
+        self._since_look += 1
+        if self._since_all >= _ALL:
+            self._collect_all()
+        elif self._since_new >= _NEW:
+            self._since_new = 0
+            gc.collect(1)
+
+    def looked(self) -> None:
+        """Told once a second: if nothing was decided since the last time, nobody is in a hurry."""
+        if self._since_all and not self._since_look:
+            self._collect_all()
+        self._since_look = 0
+
+    def _collect_all(self) -> None:
+        self._since_new = self._since_all = 0
+        gc.collect()
+
+
+STEP_SECONDS = 2.0
+"""How long one step of a decision may take. A hook decides by itself before that, and refuses soon after."""
+_AGAIN = 0.1
+"""Seconds between two rings from then on: by so much more a step may take."""
+_NONE = float("inf")
+
+
+class TookTooLong(BaseException):
+    """A step did not end. It is no ``Exception``, so that no code under way takes it for one of its own."""
+
+
+class Limit:
+    """Interrupts a step that does not end. A timer rings as long as there are steps, and looks at the one under way.
+
+    To set a timer before each step, and to stop it afterwards, would be two calls of the system for each.
+    """
+
+    def __init__(self) -> None:
+        """No step is under way."""
+        self._began = _NONE
+        self._rings = False
+
+    def begin(self) -> None:
+        """A step begins."""
+        self._began = time.monotonic()  # first: a ring that sees no step is the last one
+        if not self._rings:
+            self._rings = True
+            signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS, _AGAIN)
+
+    def end(self) -> None:
+        """The step has ended."""
+        self._began = _NONE
+
+    def rang(self, *_: object) -> None:
+        """What the signal calls.
+
+        Raises:
+            TookTooLong: The step under way has taken too long; once, as for a timer of its own.
+        """
+        if self._began == _NONE:
+            self.stop()
+        elif time.monotonic() - self._began >= STEP_SECONDS:
+            self._began = _NONE
+            raise TookTooLong
+
+    def stop(self) -> None:
+        """Have nothing ring any more, until a step begins."""
+        self._rings = False
+        signal.setitimer(signal.ITIMER_REAL, 0)

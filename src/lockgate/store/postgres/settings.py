@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = Lock()
 LIBRARIES = "the shared store takes psycopg: in a clone of Lockgate, pip install '.[postgres]'"
+_PORT = 5432
+"""PostgreSQL's own, where an address says none."""
 _SCHEMES = ("postgresql://", "postgres://")
 _TRUE_TLS = ("verify-full",)
 _SAID = {"sslcertmode": "allow", "min_protocol_version": "3.0", "max_protocol_version": "3.0", "connect_timeout": "2"}
@@ -201,3 +203,41 @@ def _at_home() -> dict[str, str]:
     except KeyError:  # as in many containers: libpq has nothing but the variable to go by
         return {}
     return {name: os.path.join(home, path) for name, path in _AT_HOME.items()}
+
+
+def database_near(path: str) -> tuple[str, int] | None:
+    """The name and the port of the database that ``store.json`` names; ``None`` where it is on no server of here.
+
+    Args:
+        path: The file. Where it cannot be read there is no store, and the gate refuses everything.
+    """
+    from urllib.parse import parse_qs, unquote
+
+    try:
+        parts = parts_of(read_where(path).url)
+        more = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    except (StoreError, ValueError):
+        return None
+    places = [_place(text) for text in parts.hosts.split(",")]
+    hosts = (more.get("hostaddr") or more.get("host") or ",".join(host for host, _ in places)).split(",")
+    if not any(_is_here(unquote(host)) for host in hosts):
+        return None
+    port = more.get("port", "") or next((port for _, port in places if port), "")
+    return more.get("dbname") or unquote(parts.database), int(port) if port.isdecimal() else _PORT
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine, also by the name that it calls itself by; how names are cased means nothing."""
+    if is_local(host):
+        return True
+    name = host.lower().removesuffix(".")
+    return name in ("localhost", os.uname().nodename.lower().removesuffix("."))
+
+
+def _place(text: str) -> tuple[str, str]:
+    """Host and port in one of the places of an address; an IPv6 address stands in brackets."""
+    host, _, rest = text[1:].partition("]") if text.startswith("[") else ("", "", "")
+    if host:
+        return host, rest.removeprefix(":")
+    name, _, port = text.partition(":")
+    return name, port

@@ -1,11 +1,17 @@
-r"""Records of the audit in the Common Event Format, version 0: one line each.
+r"""Records of the audit in the formats that other systems read: CEF and OCSF, one line each.
 
-``CEF:0|vendor|product|version|signature|name|severity|extension``. In the header a backslash and a pipe are escaped by
-a backslash; in values of the extension a backslash, an equals sign, and line breaks as ``\n`` and ``\r``. All other
-characters that a terminal might act on are shown as escapes, before that.
+The Common Event Format, version 0, is ``CEF:0|vendor|product|version|signature|name|severity|extension``. In the header
+a backslash and a pipe are escaped by a backslash; in values of the extension a backslash, an equals sign, and line
+breaks as ``\n`` and ``\r``. All other characters that a terminal might act on are shown as escapes, before that.
+
+In the Open Cybersecurity Schema Framework, a call and what came of it are API Activity with the profile Security
+Control. Everything else is a Base Event.
 """
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 from lockgate.core.display_text import visible
 from lockgate.core.lazy import lazy_re
@@ -56,3 +62,24 @@ def _line(text: str) -> str:
 
 def _break(text: str) -> str:
     return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
+def ocsf_event(row: AuditRow) -> dict[str, Any]:
+    """One record as an event."""
+    said, record = mapping()["ocsf"], fields(row)
+    event: dict[str, Any] = _joined(filled(said["all"], record), filled(said["classes"][record["kind"]], record))
+    return event
+
+
+def ocsf(row: AuditRow) -> str:
+    """One record as one line of JSON, without its end. ASCII only, so that nothing in it acts on a terminal."""
+    return json.dumps(ocsf_event(row), separators=(",", ":"), ensure_ascii=True)
+
+
+def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Two objects as one; what is an object in both is joined too."""
+    made = dict(one)
+    for name, value in other.items():
+        both = isinstance(value, dict) and isinstance(made.get(name), dict)
+        made[name] = _joined(made[name], value) if both else value
+    return made

@@ -3,6 +3,8 @@
 To walk through a project takes an interpreter long, and the native launcher does it. It is told how, in words, and
 tells of every entry that could matter: those whose name, or whose place below such names, the guard would look at.
 It may tell of more. Which of them do matter is asked here, as for a walk of one's own. Formats: native/walk.h.
+
+The launcher is handed a plan in words, too. Format: native/plan.h.
 """
 
 from __future__ import annotations
@@ -11,15 +13,18 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from lockgate.containment import hidden_files as hidden
+from lockgate.containment.host_facts import Host
 from lockgate.containment.layout import Look
+from lockgate.containment.plan import Plan
 from lockgate.containment.protected_files import MOST_ENTRIES, VENDORED, what_matters
-from lockgate.core.errors import BadInputError
+from lockgate.core.errors import BadInputError, ContainmentError
 from lockgate.core.record import Record
 from lockgate.resources.path_spelling import names_of
 from lockgate.resources.protected_paths import Entry, Guard
 from lockgate.system.files import real_path
 
 WALK = "walk 1"
+PLAN = "plan 1"
 _DEEP = 64
 _KINDS = frozenset("dlsf")
 _OPEN, _PROTECTED, _HIDDEN = range(3)
@@ -147,3 +152,36 @@ def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: Gu
     """Of what is new, the paths at which nothing may be made, as words: the topmost of each."""
     pairs = zip(roots, seen, strict=True)
     return spelt(entry.path for root, new in pairs for entry in entries(root, new, guard) if entry.protected)
+
+
+# ---------------------------------------------------------------- what to run
+def spelt_plan(plan: Plan, host: Host) -> tuple[bytes, bytes]:
+    """The words of a plan, and the filter of system calls.
+
+    Raises:
+        ContainmentError: The launcher knows no such way.
+    """
+    # Here, because the process that only tells of a walk must begin quickly.
+    from lockgate.containment.linux import bubblewrap
+    from lockgate.containment.linux.proc import settings
+    from lockgate.containment.linux.seccomp import program
+
+    calls = program()
+    if calls is None or host.way not in ("bubblewrap", "namespaces"):
+        raise ContainmentError(f"the launcher knows no way named {host.way!r}")
+    words = [PLAN, host.way, host.program, plan.cwd]
+    by_bubblewrap = host.way == "bubblewrap"
+    words += _counted(bubblewrap.options(plan) if by_bubblewrap else ())
+    words += _counted([] if by_bubblewrap else [text for mount in plan.mounts for text in mount])
+    words += _counted([] if by_bubblewrap else settings())
+    words += _counted(plan.writable)
+    words += _counted([f"{name}={value}" for name, value in plan.environment.items()])
+    words += _counted(plan.command)
+    if any("\0" in word for word in words):
+        raise ContainmentError("the plan holds a zero byte")
+    return spelt(words), calls
+
+
+def _counted(words: Sequence[str]) -> Iterator[str]:
+    yield str(len(words))
+    yield from words

@@ -1,0 +1,146 @@
+"""What ``lockgate doctor`` says of what not every machine has: people elsewhere, telemetry, and a fleet's policy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from lockgate.clients.common.hook_command import CALL_TIMEOUT
+from lockgate.configuration import load as configuration
+from lockgate.configuration.bundles.fleet import Fleet, look
+from lockgate.configuration.bundles.keys import NOT_INSTALLED
+from lockgate.configuration.layers.files import joined
+from lockgate.core.errors import LockgateError, StoreError
+from lockgate.gate.approvals import notifiers as notifying
+from lockgate.gate.approvals import waiting
+from lockgate.service.observability.process import alone
+from lockgate.service.observability.settings import Settings, settings_of
+from lockgate.store.opening import open_existing
+from lockgate.system.libraries import installed, library
+
+_HOOK_WAITS = CALL_TIMEOUT - 30
+"""Seconds that a hook can wait at most, a little less than the client."""
+Found = tuple[Literal["ok", "warn", "fail"], str, str]
+"""How it is, what was seen, and how to mend it."""
+
+
+def people(project: str, state: str) -> Iterator[Found]:
+    """Whether a person can be told, and what a headless session does where one is needed.
+
+    Args:
+        project: The project's folder.
+        state: The state folder.
+    """
+    try:
+        options = configuration.load_for_cli(project).options.approvals or {}
+    except LockgateError:
+        return  # the configuration has a check of its own
+    problems = list(_problems(options))
+    for problem, mend in problems:
+        yield "warn", problem, mend
+    if not problems:
+        waits = waiting.attended(state, options)
+        does = "waits for lockgate approve" if waits else "is refused (to have it wait: docs/approvals.md)"
+        yield "ok", f"in a headless session, a call that needs a person {does}", ""
+
+
+def _problems(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if command := options.get("notify_command"):
+        program = os.path.expanduser(str(command[0]))
+        if shutil.which(program, path=notifying.PATH) is None:
+            yield f"notify_command names {program}, which is not there", "give the program's whole path"
+    if webhook := options.get("webhook"):
+        yield from _webhook(webhook)
+    if options.get("expire_seconds", 0) > _HOOK_WAITS:
+        yield f"a hook waits {_HOOK_WAITS} s at most, and expire_seconds says more", "lower approvals.expire_seconds"
+
+
+def _webhook(webhook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if not notifying.is_safe(str(webhook.get("url", ""))):
+        yield "the webhook's address is not https:// (http:// is for this machine only)", "change approvals.webhook.url"
+    try:
+        library("httpx")
+    except ImportError:
+        yield "the webhook takes the library httpx", "in a clone of Lockgate, run: pip install '.[judge]'"
+    try:
+        signed = bool(notifying.secret_of(webhook))
+    except LockgateError as error:
+        yield f"no webhook is sent: {error}", "put the secret there"
+        return
+    if not signed:
+        yield "the webhook is not signed: its receiver cannot tell who sends", "set secret_env or secret_keyring"
+
+
+def telemetry(project: str, state: str) -> Iterator[Found]:
+    """Whether what is configured can be done, and is.
+
+    Args:
+        project: The project's folder.
+        state: The state folder.
+    """
+    try:
+        said = configuration.load_for_cli(project).options.observability
+    except LockgateError:
+        return  # the configuration has a check of its own
+    settings = settings_of(said, os.environ)
+    if settings == Settings():
+        return
+    wanted = [("prometheus_client", settings.metrics), ("opentelemetry", settings.otlp)]
+    if any(asked is not None and find_spec(name) is None for name, asked in wanted):
+        how = "in a clone of Lockgate, run: pip install '.[observability]'"
+        yield "warn", "the libraries for it are not installed", how
+    elif not _runs(state):
+        yield "warn", "it is configured, and no exporter runs", "run: lockgate telemetry run (docs/observability.md)"
+    else:
+        yield "ok", "an exporter runs", ""
+
+
+def _runs(state: str) -> bool:
+    if not os.path.isdir(state):
+        return False
+    try:
+        with alone(state) as free:
+            return not free
+    except StoreError:
+        return False
+
+
+_MEND = "see docs/fleet-policy.md, and run: lockgate policy status"
+
+
+def fleet(state: str) -> Iterator[Found]:
+    """Whether the fleet's policy is in force. Nothing is said of a machine that belongs to no fleet.
+
+    Args:
+        state: The state folder.
+    """
+    if not joined(state):
+        return
+    try:
+        found = _look(state)
+    except StoreError:
+        return  # the state has a check of its own
+    if found is None:
+        return
+    current = found.current
+    if not installed("cryptography"):
+        yield "fail", NOT_INSTALLED, "until then no new policy can be verified"
+    for problem in found.problems:
+        yield ("fail" if current is None else "warn"), str(problem), _MEND
+    if current is not None and not found.problems:
+        who = "the administrator's keys" if found.pins and found.pins.managed else "keys that this user has pinned"
+        yield "ok", f"{current.fleet}/{current.serial} is in force and binds, by {who}", ""
+
+
+def _look(state: str) -> Fleet | None:
+    store = open_existing(state)
+    if store is None:
+        return look(state, time.time())
+    try:
+        return look(state, store.clock(), store=store)
+    finally:
+        store.close()
