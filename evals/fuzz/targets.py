@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable
 
 from lockgate.analysis.prompts.prompt import mention_effects
-from lockgate.clients.claude import events as claude_code
+from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
 from lockgate.clients.common import payload
 from lockgate.clients.wire import resident as wire
 from lockgate.configuration.bundles import envelope, manifest
@@ -106,7 +106,7 @@ def result(data: bytes) -> None:
 def event(data: bytes) -> None:
     """A client's payload: an event, or an error of the one kind that a hook turns into a refusal."""
     try:
-        found = claude_code.decode(payload.parse(data), {})
+        found = CLAUDE_CODE.decode(payload.parse(data), {})
     except BadInputError:
         return
     json.dumps(repr(found))

@@ -6,7 +6,7 @@ can change what is imported::
     /abs/python -I -S /abs/lockgate/hook.py CLIENT --home H --state S --config C [--event E] [--settings F]
         [--plugin DATA] [--remote PLACE --key-file F [--ca-file F]]
 
-CLIENT is one of :data:`lockgate.clients.registry.CLIENTS`. It asks the resident gate of the state folder
+CLIENT is one of :data:`lockgate.clients.adapter.CLIENTS`. It asks the resident gate of the state folder
 (:mod:`lockgate.service.resident`), and imports nothing for that but two modules which are part of the interpreter.
 Where none is there, it starts one and decides by itself (:mod:`lockgate.clients.hook.local`), or waits for one that
 another hook has just started; where none answers at once, it decides by itself. Should the interpreter hang or die, the

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from lockgate.clients.adapter import CLIENTS, adapter
 from lockgate.clients.common.abilities import ABILITIES, Asking, Containing, Failing, Redacting, table
 from lockgate.clients.common.hook_command import Launch
 from lockgate.clients.install.others import WAYS, entries_of
-from lockgate.clients.registry import CLIENTS, adapter
 from lockgate.core.events import Answer, Context, ToolFailed, ToolFinished
 from lockgate.core.model import Subject, ToolCall, Verdict
 from lockgate.system.folders import Folders

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.claude import events as claude_code
 from lockgate.clients.claude.agents_md import taken_in
+from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
 from lockgate.core.events import Context, PromptSubmitted, SessionStarted, ToolFinished
 from lockgate.core.model import Subject, ToolCall
 
@@ -69,9 +69,9 @@ def test_what_includes_itself_ends(work: Path) -> None:
 
 
 def test_only_what_can_have_brought_it_is_looked_at(work: Path) -> None:
-    assert not claude_code.missed(
+    assert not CLAUDE_CODE.missed(
         SessionStarted(_context(work), "startup")
     )  # it would make the session one that is known
-    assert not claude_code.missed(_read(work, f"{work}/pkg/sub/a.py", "Edit"))
-    told = claude_code.missed(_read(work, f"{work}/pkg/sub/a.py"))
+    assert not CLAUDE_CODE.missed(_read(work, f"{work}/pkg/sub/a.py", "Edit"))
+    told = CLAUDE_CODE.missed(_read(work, f"{work}/pkg/sub/a.py"))
     assert {type(event).__name__ for event in told} == {"InstructionsLoaded"}

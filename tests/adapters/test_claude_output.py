@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.clients.claude.answers import encode
-from lockgate.clients.claude.events import decode
+from lockgate.clients.claude.events import ADAPTER
 from lockgate.clients.common.result_texts import kept_file, names_of, texts_of, with_texts, withheld
 from lockgate.core.events import Answer, ToolFinished
 
@@ -167,7 +167,7 @@ def test_the_file_of_a_long_result(name: str, result: Any, expected: tuple[str, 
 
 
 def test_an_answer_becomes_a_record_of_the_same_shape() -> None:
-    event = decode(tool("PostToolUse", tool_response=shell_result("a KEY b", "err")), {})
+    event = ADAPTER.decode(tool("PostToolUse", tool_response=shell_result("a KEY b", "err")), {})
     assert isinstance(event, ToolFinished)
     stdout, code = encode("PostToolUse", Answer(texts={"stdout": "a [x] b"}, context="note"), event)
     assert code == 0
@@ -181,14 +181,14 @@ def test_an_answer_becomes_a_record_of_the_same_shape() -> None:
 
 
 def test_a_result_that_is_withheld() -> None:
-    event = decode(tool("PostToolUse", tool_response=shell_result("a KEY b", "err")), {})
+    event = ADAPTER.decode(tool("PostToolUse", tool_response=shell_result("a KEY b", "err")), {})
     stdout, _ = encode("PostToolUse", Answer(withheld="why"), event)
     assert json.loads(stdout)["hookSpecificOutput"]["updatedToolOutput"] == shell_result("why", "")
 
 
 def test_text_outside_ascii_arrives_as_it_was() -> None:
     text = "\u00fc \U0001f600 \x00 \x1b[0m \ufffd KEY"
-    event = decode(tool("PostToolUse", tool_response=shell_result(text)), {})
+    event = ADAPTER.decode(tool("PostToolUse", tool_response=shell_result(text)), {})
     stdout, _ = encode("PostToolUse", Answer(texts={"stdout": text.replace("KEY", "[x]")}), event)
     assert json.loads(stdout)["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == text.replace("KEY", "[x]")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.claude.events import together
+from lockgate.clients.claude.events import ADAPTER
 from lockgate.clients.claude.turns import calls_of_turn
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
@@ -110,7 +110,7 @@ def kept(home: Path, lines: list[dict[str, Any]], name: str = "s1.jsonl") -> Pat
 
 def asked(path: Path | str, home: Path, at: float = LATER, session: str = "s1") -> frozenset[str]:
     context = Context("claude-code", Subject(session), transcript=str(path))
-    tell = together(context, str(home))
+    tell = ADAPTER.together(context, str(home))
     return tell(TurnQuestion(context, "b", {"a": at})) if tell else frozenset()
 
 

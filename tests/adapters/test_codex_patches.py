@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lockgate.clients.adapter import adapter
 from lockgate.clients.codex.events import patch_in
-from lockgate.clients.registry import adapter
 from lockgate.core.events import ToolRequested
 
 PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.payloads import SESSION, WHOLE, payload, shell_result, tool
-from lockgate.clients.claude.events import CLIENT, EVENTS, decode
+from lockgate.clients.claude.events import ADAPTER, CLIENT, EVENTS
 from lockgate.clients.common.hook_command import Launch
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
@@ -45,7 +45,7 @@ KINDS = {
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_registered_event_is_understood(event: str) -> None:
-    decoded = decode(WHOLE[event], {})
+    decoded = ADAPTER.decode(WHOLE[event], {})
     assert type(decoded) is KINDS[event]
     assert decoded.context.client == CLIENT
     assert decoded.context.subject.session == SESSION
@@ -54,31 +54,31 @@ def test_every_registered_event_is_understood(event: str) -> None:
 
 @pytest.mark.parametrize("event", ["Notification", "PreCompact", "PermissionRequest"])
 def test_an_event_that_needs_nothing_is_none(event: str) -> None:
-    assert decode(payload(event), {}) is None
+    assert ADAPTER.decode(payload(event), {}) is None
 
 
 def test_a_call() -> None:
-    event = decode(tool("PreToolUse", "mcp__demo__send", {"to": "a"}, mcp_server={"name": "demo"}), {})
+    event = ADAPTER.decode(tool("PreToolUse", "mcp__demo__send", {"to": "a"}, mcp_server={"name": "demo"}), {})
     assert isinstance(event, ToolRequested)
     assert event.call == ("mcp__demo__send", {"to": "a"}, "/w/app", "toolu_01")
     assert event.context.mode == "bypassPermissions"
 
 
 def test_a_call_without_an_id() -> None:
-    event = decode(tool("PreToolUse", tool_use_id=...), {})
+    event = ADAPTER.decode(tool("PreToolUse", tool_use_id=...), {})
     assert isinstance(event, ToolRequested)
     assert event.call.call_id == ""
 
 
 def test_a_sub_agent_is_its_own_subject() -> None:
-    event = decode(tool("PreToolUse", agent_id="a1", agent_type="lockgate:delegate"), {})
+    event = ADAPTER.decode(tool("PreToolUse", agent_id="a1", agent_type="lockgate:delegate"), {})
     assert event is not None
     assert event.context.subject == Subject(SESSION, "a1")
     assert event.context.agent_type == "lockgate:delegate"
 
 
 def test_the_main_thread_of_a_custom_agent_is_the_main_agent() -> None:
-    event = decode(tool("PreToolUse", agent_type="reviewer"), {})
+    event = ADAPTER.decode(tool("PreToolUse", agent_type="reviewer"), {})
     assert event is not None
     assert event.context.subject == Subject(SESSION)
     assert event.context.agent_type == "reviewer"
@@ -89,7 +89,7 @@ def test_the_main_thread_of_a_custom_agent_is_the_main_agent() -> None:
     [({}, "/w/app"), ({"CLAUDE_PROJECT_DIR": "/w"}, "/w"), ({"CLAUDE_PROJECT_DIR": ""}, "/w/app")],
 )
 def test_the_workspace(environ: dict[str, str], workspace: str) -> None:
-    event = decode(tool("PreToolUse"), environ)
+    event = ADAPTER.decode(tool("PreToolUse"), environ)
     assert event is not None
     assert event.context.workspace == workspace
 
@@ -114,7 +114,7 @@ def test_the_workspace(environ: dict[str, str], workspace: str) -> None:
     ],
 )
 def test_who_wrote_a_prompt(fields: dict[str, Any], human: bool) -> None:
-    event = decode(payload("UserPromptSubmit", **fields), {})
+    event = ADAPTER.decode(payload("UserPromptSubmit", **fields), {})
     assert isinstance(event, PromptSubmitted)
     assert event.human is human
     assert event.prompt == fields["prompt"]
@@ -134,7 +134,7 @@ def test_who_wrote_a_prompt(fields: dict[str, Any], human: bool) -> None:
     ],
 )
 def test_whether_a_prompt_comes_from_outside(fields: dict[str, Any], outside: bool) -> None:
-    event = decode(payload("UserPromptSubmit", **fields), {})
+    event = ADAPTER.decode(payload("UserPromptSubmit", **fields), {})
     assert isinstance(event, PromptSubmitted)
     assert event.outside is outside
     assert not (event.human and outside)
@@ -165,7 +165,7 @@ def test_whether_a_prompt_comes_from_outside(fields: dict[str, Any], outside: bo
     ],
 )
 def test_a_result(name: str, response: Any, text: str, agent: str, background: bool) -> None:
-    event = decode(tool("PostToolUse", name, {}, tool_response=response), {})
+    event = ADAPTER.decode(tool("PostToolUse", name, {}, tool_response=response), {})
     assert isinstance(event, ToolFinished)
     assert event.result == response
     assert (event.text, event.agent, event.background) == (text, agent, background)
@@ -179,12 +179,12 @@ def test_fork_is_linked_through_the_transcript(tmp_path: Any) -> None:
         {"type": "assistant", "sessionId": SESSION, "requestSessionId": "parent-2"},
     ]
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"half": ')
-    event = decode(payload("SessionStart", source="fork", transcript_path=str(transcript)), {})
+    event = ADAPTER.decode(payload("SessionStart", source="fork", transcript_path=str(transcript)), {})
     assert event == SessionStarted(event.context, "fork", ("parent-1", "parent-2")) if event else False
 
 
 def test_a_fork_without_its_transcript_yet() -> None:
-    event = decode(payload("SessionStart", source="fork"), {})
+    event = ADAPTER.decode(payload("SessionStart", source="fork"), {})
     assert isinstance(event, SessionStarted)
     assert event.parents == ()
 
@@ -193,7 +193,7 @@ def test_a_changed_setting_names_the_harm(tmp_path: Any) -> None:
     file = tmp_path / "settings.json"
     file.write_text('{"disableAllHooks": true}')
     launch = Launch("/py", "/lockgate/hook.py", Folders("/h", "/s", "/c"), str(file))
-    event = decode(payload("ConfigChange", source="user_settings", file_path=str(file)), {}, launch)
+    event = ADAPTER.decode(payload("ConfigChange", source="user_settings", file_path=str(file)), {}, launch)
     assert isinstance(event, ConfigChanged)
     assert event.harm == "disableAllHooks switches the gate off"
 
@@ -234,5 +234,5 @@ BAD = [
 @pytest.mark.parametrize(("given", "message"), BAD)
 def test_bad_input_is_refused_with_what_is_wrong(given: Any, message: str) -> None:
     with pytest.raises(BadInputError) as caught:
-        decode(given, {})
+        ADAPTER.decode(given, {})
     assert message in str(caught.value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.registry import CLIENTS, adapter
+from lockgate.clients.adapter import CLIENTS, adapter
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.gemini.events import is_fixed
+from lockgate.clients.gemini.events import ADAPTER
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 
@@ -26,4 +26,4 @@ def test_rules_about_the_shell(tmp_path: Path, file: str, text: str, fixed: bool
     path.write_text(text)
     work = str(tmp_path / "work")
     context = Context("gemini-cli", Subject("s"), work, work)
-    assert is_fixed(context, CALL, str(tmp_path / "home")) is fixed
+    assert ADAPTER.is_fixed(context, CALL, str(tmp_path / "home")) is fixed

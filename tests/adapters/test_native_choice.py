@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lockgate.clients.adapter import adapter
 from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common.hook_command import (
     Launch,
@@ -26,7 +27,6 @@ from lockgate.clients.install import claude_checks as claude_doctor
 from lockgate.clients.install import other_checks as other_doctor
 from lockgate.clients.install import others as installing
 from lockgate.clients.install.claude_settings_view import Check, look
-from lockgate.clients.registry import adapter
 from lockgate.system.folders import Folders
 
 LAUNCH = Launch("/opt/py", "/opt/it's/lockgate/hook.py", Folders("/h", "/s", "/c"), "/h/settings.json")

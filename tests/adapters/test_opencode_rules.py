@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lockgate.clients.adapter import adapter
 from lockgate.clients.opencode.events import may_be_refused
-from lockgate.clients.registry import adapter
 from lockgate.core.events import ToolRequested
 
 WORK = "/home/user/work"

@@ -10,9 +10,9 @@ import yaml
 
 from lockgate.analysis import analyse
 from lockgate.analysis.tools import known_tools
+from lockgate.clients.adapter import CLIENTS
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common.data import build
-from lockgate.clients.registry import CLIENTS
 from lockgate.core.errors import BadInputError
 from lockgate.core.model import ToolCall
 from lockgate.resources.host_view import Surroundings

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
-from lockgate.clients.registry import CLIENTS, adapter
+from lockgate.clients.adapter import CLIENTS, adapter
 
 OTHERS = [client for client in CLIENTS if client != "claude-code"]
 FILES = {

@@ -1,33 +1,37 @@
-"""What spells a client's answer is loaded before a person is waited for."""
+"""What spells a client's answer is loaded before a person is waited for: afterwards the files may be other ones."""
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from lockgate.clients.hook import local
+from lockgate.clients.adapter import CLIENTS
+from lockgate.clients.claude.events import ADAPTER
+
+_SPELLS = """
+import json, sys
+from lockgate.clients.adapter import adapter
+from lockgate.core.events import Answer
+from lockgate.core.model import Verdict
+
+client = adapter(sys.argv[1])
+client.load_answers()
+before = set(sys.modules)
+client.encode(client.EVENTS[0], Answer(Verdict.DENY, to_agent="no", to_person="no"))
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
 
 
-def _client(folder: Path, name: str, answers: str | None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    package = folder / name
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    if answers is not None:
-        (package / "answers.py").write_text(answers)
-    monkeypatch.syspath_prepend(str(folder))
-    return SimpleNamespace(__name__=f"{name}.adapter")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_answer_is_spelt_without_loading_anything_more(client: str) -> None:
+    done = subprocess.run([sys.executable, "-I", "-c", _SPELLS, client], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
 
 
-def test_a_client_without_answers_of_its_own_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    local._load_answers(_client(tmp_path, "client_without_answers", None, monkeypatch))
-    assert "client_without_answers" in sys.modules
-
-
-def test_answers_that_miss_a_library_are_told_before_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = _client(tmp_path, "client_that_misses", "import a_library_that_is_not_there\n", monkeypatch)
-    with pytest.raises(ModuleNotFoundError, match="a_library_that_is_not_there"):
-        local._load_answers(client)
+def test_answers_that_are_not_there_are_told_before_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lockgate.clients.claude.answers", None)
+    with pytest.raises(ModuleNotFoundError):
+        ADAPTER.load_answers()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hook.process import HOOK, SOURCE, Told, folders, run
+from lockgate.clients.adapter import CLIENTS, adapter
 from lockgate.clients.common.hook_command import Launch, hook_command
-from lockgate.clients.registry import CLIENTS, adapter
 from lockgate.system.folders import Folders
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -40,7 +40,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
         },
         97,
     ),
-    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 85),
+    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 84),
     "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 74),
 }
 """Payloads, and how many modules of ours they may take, packages counted."""
@@ -101,8 +101,8 @@ def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("client", "payload", "most"),
     [
-        ("codex", {"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 148),
-        ("codex", {"tool_name": "mcp__a__b", "tool_input": {}}, 108),
+        ("codex", {"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 140),
+        ("codex", {"tool_name": "mcp__a__b", "tool_input": {}}, 95),
         (
             "gemini-cli",
             {"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {"file_path": "a"}},

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.registry import CLIENTS
+from lockgate.clients.adapter import CLIENTS
 from support.made_up import without_what_is_made_up
 
 from .machine import PATIENT, Machine

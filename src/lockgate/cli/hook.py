@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from lockgate.clients.registry import CLIENTS
+from lockgate.clients.adapter import CLIENTS
 
 
 @click.command(short_help="Answer one event of an agent client.", context_settings={"ignore_unknown_options": True})

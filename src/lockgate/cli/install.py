@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager, nullcontext
 import click
 
 from lockgate.cli.common.person import require_person
+from lockgate.clients.adapter import CLIENTS
 from lockgate.clients.common.hook_command import Launch, remote_words
 from lockgate.clients.install import claude as claude_install
 from lockgate.clients.install import others as installing
 from lockgate.clients.install.claude import SCOPES, Change
-from lockgate.clients.registry import CLIENTS
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError, LockgateError
 from lockgate.core.version import PACKAGE_FOLDER

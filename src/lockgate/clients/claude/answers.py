@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from lockgate.clients.adapter import failure, said
 from lockgate.clients.common.transcripts import EVENTS, IGNORED
 from lockgate.core.events import Answer, Event, ToolFinished
 from lockgate.core.model import Verdict
@@ -93,7 +94,7 @@ def _event_answer(event_name: str, answer: Answer, specific: dict[str, Any]) -> 
     output = _output(event_name, specific, answer.to_person)
     if not objects:
         return output
-    reason = answer.to_agent or answer.to_person or "Lockgate blocked this"
+    reason = said(answer)
     if event_name in _BLOCKS:
         return {"decision": "block", "reason": reason, **output}
     return output or {"systemMessage": reason}
@@ -124,9 +125,7 @@ def encode_failure(
     Returns:
         stdout, stderr (never empty) and the exit code.
     """
-    from lockgate.core.display_text import visible
-
-    reason = f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
+    reason = failure(message)
     if event_name == "PostToolUse" and payload and (record := _withheld(payload, reason)) is not None:
         answer = _event_answer("PostToolUse", Answer(Verdict.DENY, to_agent=reason), {"updatedToolOutput": record})
         return json.dumps(answer), f"{reason}\n", 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from lockgate.clients.adapter import ClientAdapter
 from lockgate.clients.common import transcripts as claude_files
 from lockgate.clients.common.payload import (
     decoder_of,
@@ -44,56 +45,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.clients.common.hook_command import Launch
-    from lockgate.core.questions import Objection, RulesQuestion, TurnQuestion
+    from lockgate.core.questions import TurnQuestion
     from lockgate.system.folders import Folders
 
 CLIENT = "claude-code"
-
-OBJECTS = False
-UNNAMED = False
-
-
-# ---------------------------------------------------------------- payload to event
-def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
-    """Translate one hook payload.
-
-    Args:
-        payload: The JSON object that the client wrote to the hook's stdin.
-        environ: The hook's environment (``CLAUDE_PROJECT_DIR``, ``CLAUDE_PID``).
-        launch: How the gate was started, to tell whether changed settings would still start it so.
-
-    Returns:
-        The event, or ``None`` for an event of the client that needs nothing.
-
-    Raises:
-        BadInputError: The payload is not one that the client sends.
-    """
-    if not isinstance(payload, OBJECT):
-        raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
-    if payload.get("hook_event_name") == "ConfigChange":
-        return _config_changed(payload, _context(payload, environ), launch)
-    decoder = decoder_of(payload, _DECODERS, IGNORED)
-    if decoder is None:
-        return None
-    event = decoder(payload, _context(payload, environ))
-    if not isinstance(event, ToolRequested) or environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") == "cli":
-        return event
-    from lockgate.clients.claude.asks_person import attended
-
-    return attended(event, environ)
-
-
-def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-    cwd = text(payload, "cwd")
-    transcript = optional(payload, "transcript_path")
-    agent = identifier(payload, "agent_id", maybe=True)
-    subject = Subject(identifier(payload, "session_id"), agent)
-    workspace = environ.get("CLAUDE_PROJECT_DIR") or cwd
-    agent_type = optional(payload, "agent_type")
-    process = claude_files.client_process(environ.get("CLAUDE_PID", ""))
-    mode = optional(payload, "permission_mode")
-    spawned_by = claude_files.spawning_call(transcript, agent) if agent else ""
-    return Context(CLIENT, subject, cwd, workspace, agent_type, process, transcript, mode, spawned_by)
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
@@ -194,78 +149,6 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 }
 
 
-def parents_of(context: Context) -> tuple[str, ...]:
-    """The sessions that a fork's transcript names; none before the client has written it (at the first tool call)."""
-    return claude_files.parent_sessions(context.transcript, context.subject.session)
-
-
-def together(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
-    """Who tells which calls the model made in the same message, where a transcript has the place to be believed."""
-    from lockgate.clients.claude import turns as claude_turns
-
-    return claude_turns.teller(context, home)
-
-
-def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
-    """Why a question may be answered by somebody else than the person in the terminal; empty where it cannot."""
-    from lockgate.clients.claude import attendance as claude_attendance
-    from lockgate.system import caller
-
-    return claude_attendance.unattended(context, folders, caller.environ())
-
-
-def has_history(context: Context) -> bool:
-    """Whether a session's transcript shows that it has read something already."""
-    return claude_files.has_history(context.transcript)
-
-
-def missed(event: Event) -> Sequence[Event]:
-    """What instructions for agents of any kind include: the client loads them without an event."""
-    if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
-        import lockgate.clients.claude.agents_md as agents
-
-        return agents.taken_in(event)
-    return ()
-
-
-def objections(question: RulesQuestion) -> Sequence[Objection]:
-    """Nothing: whatever runs can be watched."""
-    return ()
-
-
-def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
-    from lockgate.clients.claude.permission_rules import may_be_refused
-
-    return may_be_refused(context, call, home)
-
-
-def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether the client's own rules let a call run unasked."""
-    from lockgate.clients.claude.permission_rules import is_allowed
-
-    return is_allowed(context, call, home)
-
-
-# ---------------------------------------------------------------- answers
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-    """Spell an answer: what to write to stdout, and the exit code."""
-    # By its whole name: docs/architecture.md, "The hot path".
-    import lockgate.clients.claude.answers as answers
-
-    return answers.encode(event_name, answer, event)
-
-
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
-    """Spell "the gate could not decide": stdout, stderr and the exit code."""
-    from lockgate.clients.claude import answers as claude_answers
-
-    return claude_answers.encode_failure(event_name, message, payload)
-
-
-# Who wrote what the client submits as the user's turn: the marks are those of version 2.1.329.
 _INSIDE = ("<task-notification", "<agent-message")
 """How text begins that the client itself or an agent of this session submits: its labels come by other ways."""
 
@@ -347,3 +230,118 @@ def _has_other_hooks(hooks: Any, entries: Mapping[str, Sequence[Mapping[str, Any
 def _all_in(group: Any, own: Sequence[Mapping[str, Any]]) -> bool:
     inside = group.get("hooks") if isinstance(group, Mapping) else None
     return isinstance(inside, list) and all(entry in own for entry in inside)
+
+
+class Claude(ClientAdapter):
+    """What is different in Claude Code."""
+
+    CLIENT = CLIENT
+    EVENTS = EVENTS
+
+    def decode(
+        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None
+    ) -> Event | None:
+        """Translate one hook payload.
+
+        Args:
+            payload: The JSON object that the client wrote to the hook's stdin.
+            environ: The hook's environment (``CLAUDE_PROJECT_DIR``, ``CLAUDE_PID``).
+            launch: How the gate was started, to tell whether changed settings would still start it so.
+
+        Returns:
+            The event, or ``None`` for an event of the client that needs nothing.
+
+        Raises:
+            BadInputError: The payload is not one that the client sends.
+        """
+        if not isinstance(payload, OBJECT):
+            raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
+        if payload.get("hook_event_name") == "ConfigChange":
+            return _config_changed(payload, self.context(payload, environ), launch)
+        decoder = decoder_of(payload, _DECODERS, IGNORED)
+        if decoder is None:
+            return None
+        event = decoder(payload, self.context(payload, environ))
+        if not isinstance(event, ToolRequested) or environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") == "cli":
+            return event
+        from lockgate.clients.claude.asks_person import attended
+
+        return attended(event, environ)
+
+    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+        """Whose event a payload tells of, and where."""
+        cwd = text(payload, "cwd")
+        transcript = optional(payload, "transcript_path")
+        agent = identifier(payload, "agent_id", maybe=True)
+        subject = Subject(identifier(payload, "session_id"), agent)
+        workspace = environ.get("CLAUDE_PROJECT_DIR") or cwd
+        agent_type = optional(payload, "agent_type")
+        process = claude_files.client_process(environ.get("CLAUDE_PID", ""))
+        mode = optional(payload, "permission_mode")
+        spawned_by = claude_files.spawning_call(transcript, agent) if agent else ""
+        return Context(CLIENT, subject, cwd, workspace, agent_type, process, transcript, mode, spawned_by)
+
+    def load_answers(self) -> None:
+        """They stand in a module of their own."""
+        import lockgate.clients.claude.answers  # noqa: F401 - it is loaded, and used later
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: what to write to stdout, and the exit code."""
+        # By its whole name: docs/architecture.md, "The hot path".
+        import lockgate.clients.claude.answers as answers
+
+        return answers.encode(event_name, answer, event)
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code."""
+        from lockgate.clients.claude import answers as claude_answers
+
+        return claude_answers.encode_failure(event_name, message, payload)
+
+    # Who wrote what the client submits as the user's turn: the marks are those of version 2.1.329.
+
+    def missed(self, event: Event) -> Sequence[Event]:
+        """What instructions for agents of any kind include: the client loads them without an event."""
+        if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
+            import lockgate.clients.claude.agents_md as agents
+
+            return agents.taken_in(event)
+        return ()
+
+    def parents_of(self, context: Context) -> tuple[str, ...]:
+        """The sessions that a fork's transcript names; none before it is written, at the first tool call."""
+        return claude_files.parent_sessions(context.transcript, context.subject.session)
+
+    def together(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+        """Who tells which calls the model made in the same message, where a transcript has the place to be believed."""
+        from lockgate.clients.claude import turns as claude_turns
+
+        return claude_turns.teller(context, home)
+
+    def unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
+        """Why a question may be answered by somebody else than the person in the terminal; empty where it cannot."""
+        from lockgate.clients.claude import attendance as claude_attendance
+        from lockgate.system import caller
+
+        return claude_attendance.unattended(context, folders, caller.environ())
+
+    def has_history(self, context: Context) -> bool:
+        """Whether a session's transcript shows that it has read something already."""
+        return claude_files.has_history(context.transcript)
+
+    def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+        from lockgate.clients.claude.permission_rules import may_be_refused
+
+        return may_be_refused(context, call, home)
+
+    def is_permitted(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether the client's own rules let a call run unasked."""
+        from lockgate.clients.claude.permission_rules import is_allowed
+
+        return is_allowed(context, call, home)
+
+
+ADAPTER = Claude()

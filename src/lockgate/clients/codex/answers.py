@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from lockgate.core.events import Answer, Event, ToolFinished
+from lockgate.clients.adapter import failure, new_text
+from lockgate.core.events import Answer, Event
 from lockgate.core.model import Verdict
 from lockgate.core.record import TYPE_CHECKING
 
@@ -54,11 +55,9 @@ def _said(answer: Answer) -> str:
 
 def _instead(answer: Answer, event: Event | None) -> str:
     """What the model reads in the place of a result, empty where it reads the result."""
-    if isinstance(event, ToolFinished):
-        if answer.withheld:
-            return answer.withheld
-        if answer.texts:
-            return "\n".join(answer.texts.get(path, text) for path, text in event.texts).strip() or _EMPTY
+    new = new_text(answer, event)
+    if new is not None:
+        return new.strip() or _EMPTY
     return _said(answer) if answer.verdict is not Verdict.ALLOW else ""
 
 
@@ -67,9 +66,7 @@ def encode_failure(event_name: str | None, message: str) -> tuple[str, str, int]
 
     Exit code 2 refuses a call, and withholds a result.
     """
-    from lockgate.core.display_text import visible
-
-    reason = f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
+    reason = failure(message)
     name = event_name if event_name in _ADDS_CONTEXT else "PreToolUse"
     stdout, _ = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
     return stdout, f"{reason}\n", 2

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from lockgate.clients.adapter import ClientAdapter
 from lockgate.clients.codex import transcript as codex_files
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import decoder_of, identifier, mapping, of_agent, optional, session_ended, text
+from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -31,9 +32,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.common.hook_command import Launch
     from lockgate.core.questions import Objection, RulesQuestion
-    from lockgate.system.folders import Folders
 
 CLIENT = "codex"
 EVENTS = (
@@ -46,8 +45,6 @@ EVENTS = (
     "SubagentStop",
 )
 """The events that the gate is registered for."""
-OBJECTS = True
-UNNAMED = False
 IGNORED = frozenset({"PermissionRequest", "PreCompact", "PostCompact", "Stop", "StopFailure", "Interrupt"})
 """Events that exist and need nothing from the gate."""
 
@@ -55,31 +52,6 @@ _UNCONFINED = "bypassPermissions"
 """The mode in which Codex runs commands without a sandbox of its own. Inside of that, ours could not be built."""
 _MACHINE_MARKS = ("<agent_message", "<subagent_notification", "<codex_delegation", "<hook_prompt")
 """How text begins that the client or another agent submits as the user's turn."""
-
-
-def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
-    """Translate one hook payload; ``None`` for an event that needs nothing.
-
-    Raises:
-        BadInputError: The payload is not one that the client sends.
-    """
-    decoder = decoder_of(payload, _DECODERS, IGNORED)
-    return decoder(payload, _context(payload)) if decoder is not None else None
-
-
-def _context(payload: Mapping[str, Any]) -> Context:
-    cwd = text(payload, "cwd")
-    return Context(
-        client=CLIENT,
-        # A sub-agent's payloads have the session's id, and its own beside it.
-        subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
-        cwd=cwd,
-        workspace=cwd,
-        agent_type=optional(payload, "agent_type"),
-        process=claude_files.client_process(""),
-        transcript=optional(payload, "transcript_path"),
-        mode=optional(payload, "permission_mode"),
-    )
 
 
 def _call(payload: Mapping[str, Any], context: Context, *, ran: bool = False) -> ToolCall:
@@ -146,80 +118,6 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 }
 
 
-# ---------------------------------------------------------------- answers
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-    """Spell an answer: what to write to stdout, and the exit code."""
-    from lockgate.clients.codex import answers as codex_answers
-
-    return codex_answers.encode(event_name, answer, event)
-
-
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
-    """Spell "the gate could not decide": stdout, stderr and the exit code."""
-    from lockgate.clients.codex import answers as codex_answers
-
-    return codex_answers.encode_failure(event_name, message)
-
-
-# ---------------------------------------------------------------- what the hook asks beside
-def missed(event: Event) -> Sequence[Event]:
-    """Web searches, which the model's provider makes: no hook is run for them, but the transcript tells."""
-    if not isinstance(event, ToolRequested | ToolFinished | PromptSubmitted):
-        return ()
-    return codex_files.searches(event.context)
-
-
-def objections(question: RulesQuestion) -> Sequence[Objection]:
-    """Programs that stay open: Codex types into them without asking a hook."""
-    if question.call.tool != "Bash":
-        return ()
-    from lockgate.clients.codex.open_shells import listening
-
-    program = listening(question.call, question.analysis, vocabulary.table(CLIENT))
-    if not program:
-        return ()
-    from lockgate.core.questions import Objection
-
-    reason = (
-        f"`{program}` would run what is typed into it later, and Codex lets nobody look at that: "
-        "give it a file or a here-document, or the text as an argument (-c, -e)"
-    )
-    return (Objection("codex:open-session", reason),)
-
-
-def parents_of(context: Context) -> tuple[str, ...]:
-    """The sessions that a forked one came from."""
-    return codex_files.parent_sessions(context.transcript, context.subject.session)
-
-
-def together(context: Context, home: str) -> None:
-    """Nobody: no file of the client is known to tell it."""
-
-
-def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
-    """Nothing is asked in it: whether its dialog shows a question whole, to the person alone, was not observed."""
-    from lockgate.core.questions import NO_DIALOG
-
-    return NO_DIALOG
-
-
-def has_history(context: Context) -> bool:
-    """Whether a session's transcript shows that it has read something already."""
-    return codex_files.has_history(context.transcript)
-
-
-def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether a call must not be rewritten: in a sandbox of Codex, a second one could not be built."""
-    return context.mode != _UNCONFINED
-
-
-def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
-    """Codex takes a rewritten call only with its permission, and asks by its own policy all the same."""
-    return True
-
-
 # ---------------------------------------------------------------- patches
 # A command of Codex that its shell never sees: ``apply_patch`` with a here-document, which Codex carries out itself.
 # Contained, it would be another command, and no shell has such a program. Codex takes a script for a patch if it is
@@ -246,3 +144,88 @@ def patch_in(command: str) -> Patch | None:
     if found is None or found["mark"] in found["patch"].split("\n"):
         return None
     return Patch(found["patch"], found["folder"] or "")
+
+
+class Codex(ClientAdapter):
+    """What is different in Codex CLI."""
+
+    CLIENT = CLIENT
+    EVENTS = EVENTS
+    IGNORED = IGNORED
+    DECODERS = _DECODERS
+    OBJECTS = True
+
+    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+        """Whose event a payload tells of, and where."""
+        cwd = text(payload, "cwd")
+        return Context(
+            client=CLIENT,
+            # A sub-agent's payloads have the session's id, and its own beside it.
+            subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
+            cwd=cwd,
+            workspace=cwd,
+            agent_type=optional(payload, "agent_type"),
+            process=claude_files.client_process(""),
+            transcript=optional(payload, "transcript_path"),
+            mode=optional(payload, "permission_mode"),
+        )
+
+    def load_answers(self) -> None:
+        """They stand in a module of their own."""
+        import lockgate.clients.codex.answers  # noqa: F401 - it is loaded, and used later
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: what to write to stdout, and the exit code."""
+        from lockgate.clients.codex import answers as codex_answers
+
+        return codex_answers.encode(event_name, answer, event)
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code."""
+        from lockgate.clients.codex import answers as codex_answers
+
+        return codex_answers.encode_failure(event_name, message)
+
+    def missed(self, event: Event) -> Sequence[Event]:
+        """Web searches, which the model's provider makes: no hook is run for them, but the transcript tells."""
+        if not isinstance(event, ToolRequested | ToolFinished | PromptSubmitted):
+            return ()
+        return codex_files.searches(event.context)
+
+    def objections(self, question: RulesQuestion) -> Sequence[Objection]:
+        """Programs that stay open: Codex types into them without asking a hook."""
+        if question.call.tool != "Bash":
+            return ()
+        from lockgate.clients.codex.open_shells import listening
+
+        program = listening(question.call, question.analysis, vocabulary.table(CLIENT))
+        if not program:
+            return ()
+        from lockgate.core.questions import Objection
+
+        reason = (
+            f"`{program}` would run what is typed into it later, and Codex lets nobody look at that: "
+            "give it a file or a here-document, or the text as an argument (-c, -e)"
+        )
+        return (Objection("codex:open-session", reason),)
+
+    def parents_of(self, context: Context) -> tuple[str, ...]:
+        """The sessions that a forked one came from."""
+        return codex_files.parent_sessions(context.transcript, context.subject.session)
+
+    def has_history(self, context: Context) -> bool:
+        """Whether a session's transcript shows that it has read something already."""
+        return codex_files.has_history(context.transcript)
+
+    def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether a call must not be rewritten: in a sandbox of Codex, a second one could not be built."""
+        return context.mode != _UNCONFINED
+
+    def is_permitted(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Codex takes a rewritten call only with its permission, and asks by its own policy all the same."""
+        return True
+
+
+ADAPTER = Codex()

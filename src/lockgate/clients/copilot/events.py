@@ -10,19 +10,9 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.defaults import (
-    OBJECTS,
-    failure,
-    missed,
-    new_text,
-    objections,
-    parents_of,
-    said,
-    together,
-    unattended,
-)
 from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, shown, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
@@ -44,23 +34,6 @@ if TYPE_CHECKING:
 
     from lockgate.clients.common.hook_command import Launch
 
-__all__ = [
-    "EVENTS",
-    "OBJECTS",
-    "UNNAMED",
-    "decode",
-    "encode",
-    "encode_failure",
-    "has_history",
-    "is_fixed",
-    "is_permitted",
-    "missed",
-    "objections",
-    "parents_of",
-    "together",
-    "unattended",
-]
-
 CLIENT = "copilot-cli"
 EVENTS = (
     "preToolUse",
@@ -73,38 +46,7 @@ EVENTS = (
     "subagentStop",
 )
 """The events that the gate is registered for."""
-UNNAMED = True
 _BEGINNINGS = {"new": "startup"}
-
-
-# ---------------------------------------------------------------- payload to event
-def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
-    """Translate one hook payload. Its event is what its fields say: each event has its own.
-
-    Raises:
-        BadInputError: The payload is not one that the client sends.
-    """
-    context = _context(payload, environ)
-    for field, decoder in _BY_FIELD:
-        if field in payload:
-            return decoder(payload, context)
-    raise BadInputError(f"unknown payload with {shown(', '.join(sorted(payload)))}")
-
-
-def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-    cwd = text(payload, "cwd")
-    session, agent = identifier(payload, "sessionId"), identifier(payload, "agentId", maybe=True)
-    # A sub-agent's own calls have its id for the session's; the session is what started it.
-    parent = identifier(payload, "parentAgentId", maybe=True) if agent else ""
-    return Context(
-        client=CLIENT,
-        process=claude_files.client_process(""),
-        subject=Subject(parent or session, agent),
-        cwd=cwd,
-        workspace=cwd,
-        agent_type=optional(payload, "agentType"),
-        transcript=optional(payload, "transcriptPath") or _transcript(session, environ),
-    )
 
 
 def _transcript(session: str, environ: Mapping[str, str]) -> str:
@@ -112,34 +54,6 @@ def _transcript(session: str, environ: Mapping[str, str]) -> str:
     if "/" in session or session.startswith("."):
         return ""
     return os.path.join(environ.get("HOME", "/"), ".copilot", "session-state", session, "events.jsonl")
-
-
-def has_history(context: Context) -> bool:
-    """Whether a session has read something already. A sub-agent whose session nobody knows counts as one that has.
-
-    Of a session that begins, the first prompt may be told before the beginning: both hooks run at the same time.
-    """
-    if context.subject.agent:
-        return True
-    for line in claude_files.ends_of(context.transcript):
-        record = claude_files.parse_json(line) if b"tool.execution_complete" in line else None
-        if isinstance(record, dict) and record.get("type") == "tool.execution_complete":
-            return True
-    return False
-
-
-def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
-    from lockgate.clients.copilot.permission_rules import may_be_refused
-
-    return may_be_refused(context, call)
-
-
-def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether the client's own rules let a call run unasked."""
-    from lockgate.clients.copilot.permission_rules import is_allowed
-
-    return is_allowed(context, call, home)
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
@@ -189,21 +103,6 @@ _BY_FIELD: tuple[tuple[str, Callable[[Mapping[str, Any], Context], Event]], ...]
 )
 
 
-# ---------------------------------------------------------------- answers
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-    """Spell an answer: one JSON object or nothing, and the exit code."""
-    output: dict[str, Any] = {}
-    if event_name == "preToolUse":
-        output = _decided(answer)
-    elif event_name == "postToolUse":
-        new = new_text(answer, event)
-        if new is not None:
-            output["modifiedResult"] = {"resultType": "success", "textResultForLlm": new}
-        if answer.context:
-            output["additionalContext"] = answer.context
-    return (json.dumps(output) if output else "", 0)
-
-
 def _decided(answer: Answer) -> dict[str, Any]:
     """What becomes of a call. With ``ask`` the client runs what was asked for, whatever else stands in the answer."""
     if answer.verdict is Verdict.ALLOW:
@@ -219,16 +118,94 @@ def _decided(answer: Answer) -> dict[str, Any]:
     return output
 
 
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
-    """Spell "the gate could not decide": stdout, stderr and the exit code. Any code but 0 refuses a call.
+class Copilot(ClientAdapter):
+    """What is different in GitHub Copilot CLI."""
 
-    A result that nobody looked at is withheld. That takes exit code 0: with another, what stands on stdout is not read.
-    """
-    reason = failure(message)
-    if event_name == "postToolUse":
-        notice = {"modifiedResult": {"resultType": "failure", "textResultForLlm": reason}}
-        return json.dumps(notice), f"{reason}\n", 0
-    stdout, _ = encode("preToolUse", Answer(Verdict.DENY, to_agent=reason))
-    return stdout, f"{reason}\n", 2
+    CLIENT = CLIENT
+    EVENTS = EVENTS
+    UNNAMED = True
+
+    def decode(
+        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None
+    ) -> Event | None:
+        """Translate one hook payload. Its event is what its fields say: each event has its own.
+
+        Raises:
+            BadInputError: The payload is not one that the client sends.
+        """
+        context = self.context(payload, environ)
+        for field, decoder in _BY_FIELD:
+            if field in payload:
+                return decoder(payload, context)
+        raise BadInputError(f"unknown payload with {shown(', '.join(sorted(payload)))}")
+
+    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+        """Whose event a payload tells of, and where."""
+        cwd = text(payload, "cwd")
+        session, agent = identifier(payload, "sessionId"), identifier(payload, "agentId", maybe=True)
+        # A sub-agent's own calls have its id for the session's; the session is what started it.
+        parent = identifier(payload, "parentAgentId", maybe=True) if agent else ""
+        return Context(
+            client=CLIENT,
+            process=claude_files.client_process(""),
+            subject=Subject(parent or session, agent),
+            cwd=cwd,
+            workspace=cwd,
+            agent_type=optional(payload, "agentType"),
+            transcript=optional(payload, "transcriptPath") or _transcript(session, environ),
+        )
+
+    def has_history(self, context: Context) -> bool:
+        """Whether a session has read something already. A sub-agent whose session nobody knows counts as one that has.
+
+        Of a session that begins, the first prompt may be told before the beginning: both hooks run at the same time.
+        """
+        if context.subject.agent:
+            return True
+        for line in claude_files.ends_of(context.transcript):
+            record = claude_files.parse_json(line) if b"tool.execution_complete" in line else None
+            if isinstance(record, dict) and record.get("type") == "tool.execution_complete":
+                return True
+        return False
+
+    def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+        from lockgate.clients.copilot.permission_rules import may_be_refused
+
+        return may_be_refused(context, call)
+
+    def is_permitted(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether the client's own rules let a call run unasked."""
+        from lockgate.clients.copilot.permission_rules import is_allowed
+
+        return is_allowed(context, call, home)
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: one JSON object or nothing, and the exit code."""
+        output: dict[str, Any] = {}
+        if event_name == "preToolUse":
+            output = _decided(answer)
+        elif event_name == "postToolUse":
+            new = new_text(answer, event)
+            if new is not None:
+                output["modifiedResult"] = {"resultType": "success", "textResultForLlm": new}
+            if answer.context:
+                output["additionalContext"] = answer.context
+        return (json.dumps(output) if output else "", 0)
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code. Any code but 0 refuses a call.
+
+        A result that nobody looked at is withheld. That takes exit code 0: with another, stdout is not read.
+        """
+        reason = failure(message)
+        if event_name == "postToolUse":
+            notice = {"modifiedResult": {"resultType": "failure", "textResultForLlm": reason}}
+            return json.dumps(notice), f"{reason}\n", 0
+        stdout, _ = self.encode("preToolUse", Answer(Verdict.DENY, to_agent=reason))
+        return stdout, f"{reason}\n", 2
+
+
+ADAPTER = Copilot()

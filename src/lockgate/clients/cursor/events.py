@@ -10,22 +10,10 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.defaults import (
-    OBJECTS,
-    failure,
-    has_history,
-    is_permitted,
-    missed,
-    new_text,
-    objections,
-    parents_of,
-    said,
-    together,
-    unattended,
-)
-from lockgate.clients.common.payload import decoder_of, identifier, mapping, of_agent, optional, session_ended, text
+from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -44,24 +32,6 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.common.hook_command import Launch
-
-__all__ = [
-    "EVENTS",
-    "OBJECTS",
-    "UNNAMED",
-    "decode",
-    "encode",
-    "encode_failure",
-    "has_history",
-    "is_fixed",
-    "is_permitted",
-    "missed",
-    "objections",
-    "parents_of",
-    "together",
-    "unattended",
-]
 
 CLIENT = "cursor"
 EVENTS = (
@@ -75,40 +45,11 @@ EVENTS = (
     "subagentStop",
 )
 """The events that the gate is registered for. ``preToolUse`` comes for every tool: the narrower ones add nothing."""
-UNNAMED = False
 _MCP = "MCP:"
 _SHELL = "Shell("
 _RULES = ("cli-config.json", "cli.json", "permissions.json")
 """Files of the client's own rules, in the user's folder and in the project's."""
 _MOST = 1024 * 1024
-
-
-# ---------------------------------------------------------------- payload to event
-def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
-    """Translate one hook payload.
-
-    Raises:
-        BadInputError: The payload is not one that the client sends.
-    """
-    decoder = decoder_of(payload, _DECODERS)
-    return decoder(payload, _context(payload)) if decoder is not None else None
-
-
-def _context(payload: Mapping[str, Any]) -> Context:
-    roots = payload.get("workspace_roots")
-    root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
-    cwd = optional(payload, "cwd") or root
-    parent = identifier(payload, "parent_conversation_id", maybe=True)
-    agent = identifier(payload, "subagent_id", maybe=True)
-    return Context(
-        client=CLIENT,
-        process=claude_files.client_process(""),
-        subject=Subject(parent or identifier(payload, "conversation_id"), agent),
-        cwd=cwd,
-        workspace=root or cwd,
-        agent_type=optional(payload, "subagent_type"),
-        transcript=optional(payload, "transcript_path"),
-    )
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
@@ -125,25 +66,6 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRequested(context, _call(payload, context), askable=False, headless=True)
-
-
-def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether a call must not be rewritten: the client holds its rules against what a hook has changed."""
-    from lockgate.clients.common.rule_words import mentions
-
-    command = str(call.tool_input.get("command", ""))
-    folders = [os.path.join(root, ".cursor") for root in (home, context.workspace)]
-    files = [os.path.join(folder, name) for folder in folders for name in _RULES]
-    for file in filter(os.path.lexists, files):
-        settings = claude_files.parse_json(claude_files.read_file(file, _MOST))
-        permissions = settings.get("permissions", {}) if isinstance(settings, dict) else None
-        denied = permissions.get("deny", []) if isinstance(permissions, dict) else None
-        if not isinstance(denied, list):
-            return True
-        rules = [rule[len(_SHELL) : -1] for rule in denied if isinstance(rule, str) and rule.startswith(_SHELL)]
-        if any(mentions(rule, command) for rule in rules):
-            return True
-    return False
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
@@ -179,37 +101,84 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 }
 
 
-# ---------------------------------------------------------------- answers
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-    """Spell an answer: always one JSON object, because the client takes nothing for a refusal.
+class Cursor(ClientAdapter):
+    """What is different in Cursor."""
 
-    ``ask`` is not spelt: before a tool the client acts on ``deny`` alone.
-    """
-    output: dict[str, Any] = {}
-    objects = answer.verdict is not Verdict.ALLOW
-    if event_name == "preToolUse" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
-        # Of a command, the client takes what stands here over the rest.
-        output = {"updated_input": {"command": answer.new_input["command"]}}
-        if answer.context:
-            output["additional_context"] = answer.context
-    elif event_name in ("preToolUse", "subagentStart") and objects:
-        output = {"permission": "deny", "agent_message": said(answer), "user_message": answer.to_person or said(answer)}
-    elif event_name == "beforeSubmitPrompt" and objects:
-        output = {"continue": False, "user_message": said(answer)}
-    elif event_name == "postToolUse":
-        new = new_text(answer, event)
-        if new is not None:
-            output["updated_mcp_tool_output"] = new
-        if answer.context:
-            output["additional_context"] = answer.context
-    return json.dumps(output), 0
+    CLIENT = CLIENT
+    EVENTS = EVENTS
+    DECODERS = _DECODERS
+
+    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+        """Whose event a payload tells of, and where."""
+        roots = payload.get("workspace_roots")
+        root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+        cwd = optional(payload, "cwd") or root
+        parent = identifier(payload, "parent_conversation_id", maybe=True)
+        agent = identifier(payload, "subagent_id", maybe=True)
+        return Context(
+            client=CLIENT,
+            process=claude_files.client_process(""),
+            subject=Subject(parent or identifier(payload, "conversation_id"), agent),
+            cwd=cwd,
+            workspace=root or cwd,
+            agent_type=optional(payload, "subagent_type"),
+            transcript=optional(payload, "transcript_path"),
+        )
+
+    def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether a call must not be rewritten: the client holds its rules against what a hook has changed."""
+        from lockgate.clients.common.rule_words import mentions
+
+        command = str(call.tool_input.get("command", ""))
+        folders = [os.path.join(root, ".cursor") for root in (home, context.workspace)]
+        files = [os.path.join(folder, name) for folder in folders for name in _RULES]
+        for file in filter(os.path.lexists, files):
+            settings = claude_files.parse_json(claude_files.read_file(file, _MOST))
+            permissions = settings.get("permissions", {}) if isinstance(settings, dict) else None
+            denied = permissions.get("deny", []) if isinstance(permissions, dict) else None
+            if not isinstance(denied, list):
+                return True
+            rules = [rule[len(_SHELL) : -1] for rule in denied if isinstance(rule, str) and rule.startswith(_SHELL)]
+            if any(mentions(rule, command) for rule in rules):
+                return True
+        return False
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: always one JSON object, because the client takes nothing for a refusal.
+
+        ``ask`` is not spelt: before a tool the client acts on ``deny`` alone.
+        """
+        output: dict[str, Any] = {}
+        objects = answer.verdict is not Verdict.ALLOW
+        if event_name == "preToolUse" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
+            # Of a command, the client takes what stands here over the rest.
+            output = {"updated_input": {"command": answer.new_input["command"]}}
+            if answer.context:
+                output["additional_context"] = answer.context
+        elif event_name in ("preToolUse", "subagentStart") and objects:
+            output = {
+                "permission": "deny",
+                "agent_message": said(answer),
+                "user_message": answer.to_person or said(answer),
+            }
+        elif event_name == "beforeSubmitPrompt" and objects:
+            output = {"continue": False, "user_message": said(answer)}
+        elif event_name == "postToolUse":
+            new = new_text(answer, event)
+            if new is not None:
+                output["updated_mcp_tool_output"] = new
+            if answer.context:
+                output["additional_context"] = answer.context
+        return json.dumps(output), 0
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code. 2 refuses."""
+        reason = failure(message)
+        name = event_name if event_name == "beforeSubmitPrompt" else "preToolUse"
+        stdout, _ = self.encode(name, Answer(Verdict.DENY, to_agent=reason))
+        return stdout, f"{reason}\n", 2
 
 
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
-    """Spell "the gate could not decide": stdout, stderr and the exit code. 2 refuses."""
-    reason = failure(message)
-    name = event_name if event_name == "beforeSubmitPrompt" else "preToolUse"
-    stdout, _ = encode(name, Answer(Verdict.DENY, to_agent=reason))
-    return stdout, f"{reason}\n", 2
+ADAPTER = Cursor()

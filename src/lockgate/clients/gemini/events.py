@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import decoder_of, identifier, mapping, optional, session_ended, text
+from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, text
 from lockgate.clients.common.transcripts import read_file
 from lockgate.core.events import (
     Answer,
@@ -20,28 +21,21 @@ from lockgate.core.events import (
     Event,
     PromptSubmitted,
     SessionStarted,
-    ToolFinished,
     ToolRequested,
 )
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Subject, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.system.process_arguments import command_line
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.common.hook_command import Launch
-    from lockgate.core.questions import Objection, RulesQuestion
-    from lockgate.system.folders import Folders
 
 CLIENT = "gemini-cli"
 EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "SessionStart", "SessionEnd")
 """The events that the gate is registered for."""
 IGNORED = frozenset({"AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection", "PreCompress", "Notification"})
 """Events that exist and need nothing from the gate."""
-OBJECTS = False
-UNNAMED = False
 
 _ATTACHED = "\n--- Content from referenced files ---"
 """What the client writes between a person's words and the files that they mention."""
@@ -49,29 +43,6 @@ _FRAME = lazy_re(r"</?untrusted_context>|Process Group PGID: \d+|(?:Output: )?\(
 """Lines that the client itself puts around what a command prints."""
 _ADDS_CONTEXT = frozenset({"AfterTool", "BeforeAgent", "SessionStart"})
 _BLOCKS = frozenset({"BeforeTool", "AfterTool", "BeforeAgent"})
-
-
-# ---------------------------------------------------------------- payload to event
-def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
-    """Translate one hook payload; ``None`` for an event that needs nothing.
-
-    Raises:
-        BadInputError: The payload is not one that the client sends.
-    """
-    decoder = decoder_of(payload, _DECODERS, IGNORED)
-    return decoder(payload, _context(payload)) if decoder is not None else None
-
-
-def _context(payload: Mapping[str, Any]) -> Context:
-    cwd = text(payload, "cwd")
-    return Context(
-        client=CLIENT,
-        subject=Subject(identifier(payload, "session_id")),
-        cwd=cwd,
-        workspace=cwd,
-        process=claude_files.client_process(""),
-        transcript=optional(payload, "transcript_path"),
-    )
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
@@ -115,95 +86,12 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 }
 
 
-# ---------------------------------------------------------------- answers
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-    """Spell an answer: one JSON object or nothing, and the exit code.
-
-    ``ask`` is not spelt: without a terminal the client would wait for ever.
-    """
-    output: dict[str, Any] = {}
-    specific: dict[str, Any] = {}
-    if event_name == "BeforeTool" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
-        # It takes the place of the whole input.
-        specific["tool_input"] = dict(answer.new_input)
-    elif event_name in _BLOCKS and (reason := _instead(answer, event)):
-        output |= {"decision": "deny", "reason": reason}
-    if answer.context and event_name in _ADDS_CONTEXT:
-        specific["additionalContext"] = answer.context
-    if answer.to_person:
-        output["systemMessage"] = answer.to_person
-    if specific:
-        output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
-    return (json.dumps(output) if output else "", 0)
-
-
 def _instead(answer: Answer, event: Event | None) -> str:
     """What the model reads instead of running a call, or of its result; empty where nothing changes."""
-    if isinstance(event, ToolFinished):
-        if answer.withheld:
-            return answer.withheld
-        if answer.texts:
-            return "\n".join(answer.texts.get(path, said) for path, said in event.texts)
-    if answer.verdict is Verdict.ALLOW:
-        return ""
-    return answer.to_agent or answer.to_person or "Lockgate blocked this"
-
-
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
-    """Spell "the gate could not decide": stdout, stderr and the exit code. With 2 a call or its result is refused."""
-    from lockgate.core.display_text import visible
-
-    reason = f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
-    stdout, _ = encode(event_name if event_name in _BLOCKS else "BeforeTool", Answer(Verdict.DENY, to_agent=reason))
-    return stdout, f"{reason}\n", 2
-
-
-# ---------------------------------------------------------------- what the hook asks beside
-def missed(event: Event) -> Sequence[Event]:
-    """Nothing: all that comes in has an event of its own."""
-    return ()
-
-
-def objections(question: RulesQuestion) -> Sequence[Objection]:
-    """Nothing: whatever runs can be watched."""
-    return ()
-
-
-def parents_of(context: Context) -> tuple[str, ...]:
-    """Nothing: the client has no forks."""
-    return ()
-
-
-def together(context: Context, home: str) -> None:
-    """Nobody: no file of the client is known to tell it."""
-
-
-def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
-    """Nothing is asked in it: whether its dialog shows a question whole, to the person alone, was not observed."""
-    from lockgate.core.questions import NO_DIALOG
-
-    return NO_DIALOG
-
-
-def has_history(context: Context) -> bool:
-    """Whether a session's transcript shows that it has called a tool already."""
-    for line in claude_files.ends_of(context.transcript):
-        record = claude_files.parse_json(line) if b"toolCalls" in line else None
-        if isinstance(record, dict) and record.get("toolCalls"):
-            return True
-    return False
-
-
-def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether a call must not be rewritten: the person may have a rule about it, which would not know it again."""
-    return has_shell_rules(context, home)
-
-
-def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
-    """Nothing is said about permission: the client's own policy is asked after the hook."""
-    return False
+    new = new_text(answer, event)
+    if new is not None:
+        return new
+    return said(answer) if answer.verdict is not Verdict.ALLOW else ""
 
 
 _MOST = 4 * 1024 * 1024
@@ -216,6 +104,8 @@ def has_shell_rules(context: Context, home: str) -> bool:
 
     The client (0.61.0) asks its policy after the hooks: a rule would not know a rewritten command again.
     """
+    from lockgate.system.process_arguments import command_line
+
     started = command_line(context.process)
     if (not started.exact and not started.words) or any(_is_about_shell(os.fsencode(word)) for word in started.words):
         return True
@@ -232,3 +122,69 @@ def has_shell_rules(context: Context, home: str) -> bool:
 
 def _is_about_shell(text: bytes) -> bool:
     return any(word in text for word in _ABOUT_SHELL)
+
+
+class Gemini(ClientAdapter):
+    """What is different in Gemini CLI."""
+
+    CLIENT = CLIENT
+    EVENTS = EVENTS
+    IGNORED = IGNORED
+    DECODERS = _DECODERS
+
+    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+        """Whose event a payload tells of, and where."""
+        cwd = text(payload, "cwd")
+        return Context(
+            client=CLIENT,
+            subject=Subject(identifier(payload, "session_id")),
+            cwd=cwd,
+            workspace=cwd,
+            process=claude_files.client_process(""),
+            transcript=optional(payload, "transcript_path"),
+        )
+
+    def has_history(self, context: Context) -> bool:
+        """Whether a session's transcript shows that it has called a tool already."""
+        for line in claude_files.ends_of(context.transcript):
+            record = claude_files.parse_json(line) if b"toolCalls" in line else None
+            if isinstance(record, dict) and record.get("toolCalls"):
+                return True
+        return False
+
+    def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether a call must not be rewritten: the person may have a rule about it, which would not know it again."""
+        return has_shell_rules(context, home)
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: one JSON object or nothing, and the exit code.
+
+        ``ask`` is not spelt: without a terminal the client would wait for ever.
+        """
+        output: dict[str, Any] = {}
+        specific: dict[str, Any] = {}
+        if event_name == "BeforeTool" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
+            # It takes the place of the whole input.
+            specific["tool_input"] = dict(answer.new_input)
+        elif event_name in _BLOCKS and (reason := _instead(answer, event)):
+            output |= {"decision": "deny", "reason": reason}
+        if answer.context and event_name in _ADDS_CONTEXT:
+            specific["additionalContext"] = answer.context
+        if answer.to_person:
+            output["systemMessage"] = answer.to_person
+        if specific:
+            output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
+        return (json.dumps(output) if output else "", 0)
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code. 2 refuses a call or its result."""
+        reason = failure(message)
+        stdout, _ = self.encode(
+            event_name if event_name in _BLOCKS else "BeforeTool", Answer(Verdict.DENY, to_agent=reason)
+        )
+        return stdout, f"{reason}\n", 2
+
+
+ADAPTER = Gemini()

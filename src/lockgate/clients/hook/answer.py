@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 
+from lockgate.clients.adapter import adapter
 from lockgate.clients.common.payload import parse
 from lockgate.clients.hook.options import Options
-from lockgate.clients.registry import adapter
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from lockgate.clients.adapter import ClientAdapter
     from lockgate.clients.common.hook_command import Launch
-    from lockgate.clients.registry import Adapter
     from lockgate.core.events import Answer, Context, Event
     from lockgate.core.model import ToolCall
     from lockgate.system.folders import Folders
@@ -48,7 +48,7 @@ class Asked:
         """
         self.options = options
         self.where = where
-        self.client: Adapter = adapter(options.client)
+        self.client: ClientAdapter = adapter(options.client)
         self.name: str | None = options.event or None
         """The event's name, as soon as it is known."""
         self.payload: Mapping[str, Any] = {}
@@ -90,12 +90,12 @@ def _in_job(event: Event | None, environ: Mapping[str, str]) -> Event | None:
     return event._replace(context=event.context._replace(job=job)) if job and event is not None else event
 
 
-def has_rule(client: Adapter, where: Folders) -> Callable[[Context, ToolCall], bool]:
+def has_rule(client: ClientAdapter, where: Folders) -> Callable[[Context, ToolCall], bool]:
     """Tells whether a client may have a rule of its own about a call."""
     return lambda context, call: client.is_fixed(context, call, where.home)
 
 
-def _event_of(client: Adapter, payload: Mapping[str, Any], expected: str) -> str:
+def _event_of(client: ClientAdapter, payload: Mapping[str, Any], expected: str) -> str:
     event = payload.get("hook_event_name")
     if client.UNNAMED and event is None and expected:
         return expected

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, NoReturn
 
+    from lockgate.clients.adapter import ClientAdapter
     from lockgate.clients.hook.answer import Asked
     from lockgate.clients.hook.deadline import Deadline
     from lockgate.clients.hook.options import Options
-    from lockgate.clients.registry import Adapter
     from lockgate.clients.remote.gate import RemoteGate
     from lockgate.gate import Monitor
     from lockgate.store.audit.refusals import Refusal
@@ -120,7 +120,7 @@ def _written(stdout: str, stderr: str, code: int) -> int:
 
 def _refuse(message: str) -> NoReturn:
     try:
-        from lockgate.clients.registry import adapter
+        from lockgate.clients.adapter import adapter
 
         if _ASKED:
             stdout, stderr, code = _ASKED[0].refused(message)
@@ -201,7 +201,7 @@ def _record_refusals(state: str) -> None:
         pass
 
 
-def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
+def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
     from lockgate.clients.hook.answer import has_rule
     from lockgate.gate.host.assembly import open_gate
 
@@ -210,7 +210,7 @@ def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
     asking = client.together, client.unattended
 
     def prolong(seconds: float) -> float:
-        _load_answers(client)
+        client.load_answers()
         return deadline.prolong(seconds)
 
     gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking)
@@ -221,17 +221,7 @@ def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
     return gate
 
 
-def _load_answers(client: Adapter) -> None:
-    """Load what spells the answer, before somebody is waited for: afterwards the files may be another version's."""
-    name = f"{getattr(client, '__name__', '').rpartition('.')[0]}.answers"
-    try:
-        __import__(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:  # else this client has no such module
-            raise
-
-
-def _remote_gate(client: Adapter, options: Options, where: Folders, deadline: Deadline) -> RemoteGate:
+def _remote_gate(client: ClientAdapter, options: Options, where: Folders, deadline: Deadline) -> RemoteGate:
     """The gate outside of the container that this hook runs in."""
     from lockgate.clients.hook.answer import has_rule
     from lockgate.clients.remote.gate import Hands, RemoteGate, Where
@@ -322,7 +312,7 @@ def _look_for_home(home: str) -> None:
 
 def _speak_for(arguments: Sequence[str]) -> None:
     """Note whom a refusal is spelt for, read before anything can fail."""
-    from lockgate.clients.registry import CLIENTS
+    from lockgate.clients.adapter import CLIENTS
 
     if arguments and arguments[0] in CLIENTS:
         _SPEAKS[0] = arguments[0]

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lockgate.clients.adapter import adapter
 from lockgate.clients.common.hook_command import either_client, hook_command, missing_entries
 from lockgate.clients.install import codex_trust
 from lockgate.clients.install import others as installing
 from lockgate.clients.install.claude import this_launch
 from lockgate.clients.install.claude_settings_view import Check, Look
-from lockgate.clients.registry import adapter
 from lockgate.core.errors import InstallError
 
 _PROGRAMS = {

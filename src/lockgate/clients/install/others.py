@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lockgate.clients.adapter import adapter
 from lockgate.clients.common.hook_command import Launch, either_client, hook_command, hook_timeout, hook_words
 from lockgate.clients.install import claude as claude_install
 from lockgate.clients.install.claude import Change
 from lockgate.clients.install.settings_text import Record
-from lockgate.clients.registry import adapter
 from lockgate.core.errors import InstallError
 from lockgate.system.folders import Folders
 

@@ -7,26 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
 
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.defaults import (
-    OBJECTS,
-    failure,
-    has_history,
-    is_permitted,
-    missed,
-    new_text,
-    objections,
-    parents_of,
-    said,
-    together,
-    unattended,
-)
-from lockgate.clients.common.payload import identifier, mapping, optional, shown, text
-from lockgate.clients.common.rule_words import mentions, stays_inside
-from lockgate.core.errors import BadInputError
+from lockgate.clients.common.payload import identifier, mapping, optional, text
 from lockgate.core.events import Answer, Context, Event, PromptSubmitted, SessionStarted, ToolRequested
 from lockgate.core.model import Subject, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
@@ -34,56 +19,12 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.common.hook_command import Launch
-
-__all__ = [
-    "EVENTS",
-    "OBJECTS",
-    "UNNAMED",
-    "decode",
-    "encode",
-    "encode_failure",
-    "has_history",
-    "is_fixed",
-    "is_permitted",
-    "missed",
-    "objections",
-    "parents_of",
-    "together",
-    "unattended",
-]
 
 CLIENT = "opencode"
 EVENTS = ("tool.execute.before", "tool.execute.after", "chat.message", "session.created")
 """The events that the plugin passes on."""
-UNNAMED = False
 _RULED = "ruled"
 """The mode of a call that a rule of the client's own may be about."""
-
-
-# ---------------------------------------------------------------- payload to event
-def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
-    """Translate what the plugin wrote.
-
-    Raises:
-        BadInputError: It is not what the plugin writes.
-    """
-    name = text(payload, "hook_event_name")
-    decoder = _DECODERS.get(name)
-    if decoder is None:
-        raise BadInputError(f"unknown event {shown(name)}")
-    return decoder(payload, _context(payload))
-
-
-def _context(payload: Mapping[str, Any]) -> Context:
-    cwd = text(payload, "cwd")
-    return Context(
-        client=CLIENT,
-        process=claude_files.client_process(""),
-        subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
-        cwd=cwd,
-        workspace=optional(payload, "workspace") or cwd,
-    )
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
@@ -101,11 +42,6 @@ def _requested(payload: Mapping[str, Any], context: Context) -> Event:
         ruled = may_be_refused(payload.get("permissions"), command, context.workspace)
         context = context._replace(mode=_RULED) if ruled else context
     return ToolRequested(context, call, askable=False, headless=True)
-
-
-def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
-    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
-    return context.mode == _RULED
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
@@ -131,31 +67,6 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 }
 
 
-# ---------------------------------------------------------------- answers
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-    """Spell an answer: ``deny`` is thrown by the plugin; ``args`` and ``output`` replace arguments and result.
-
-    The plugin takes anything but one JSON object with exit code 0 for a refusal.
-    """
-    output: dict[str, Any] = {}
-    if event_name == "tool.execute.before" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
-        output["args"] = dict(answer.new_input)
-    elif event_name in ("tool.execute.before", "chat.message") and answer.verdict is not Verdict.ALLOW:
-        output["deny"] = said(answer)
-    new = new_text(answer, event)
-    if new is not None:
-        output["output"] = new
-    return json.dumps(output), 0
-
-
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
-    """Spell "the gate could not decide": stdout, stderr and the exit code."""
-    reason = failure(message)
-    return json.dumps({"deny": reason}), f"{reason}\n", 2
-
-
 _SHELL = "bash"
 _OUTSIDE_RULE = "external_directory"
 
@@ -173,6 +84,11 @@ def may_be_refused(permissions: Any, command: str, workspace: str) -> bool:
     """
     if not isinstance(permissions, list):
         return True
+    # Here, because few calls come this far.
+    from fnmatch import fnmatchcase
+
+    from lockgate.clients.common.rule_words import mentions, stays_inside
+
     for value in permissions:
         for key, pattern, action in _rules(value):
             if action == "allow":
@@ -199,3 +115,51 @@ def _rules(value: Any) -> Iterator[tuple[str, str, str]]:
             yield str(rule.get("permission", "*")), str(rule.get("pattern", "*")), str(rule.get("action", "deny"))
     else:
         yield _SHELL, "", "deny"
+
+
+class OpenCode(ClientAdapter):
+    """What is different in OpenCode."""
+
+    CLIENT = CLIENT
+    EVENTS = EVENTS
+    DECODERS = _DECODERS
+
+    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+        """Whose event a payload tells of, and where."""
+        cwd = text(payload, "cwd")
+        return Context(
+            client=CLIENT,
+            process=claude_files.client_process(""),
+            subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
+            cwd=cwd,
+            workspace=optional(payload, "workspace") or cwd,
+        )
+
+    def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+        return context.mode == _RULED
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: ``deny`` is thrown by the plugin; ``args`` and ``output`` replace arguments and result.
+
+        The plugin takes anything but one JSON object with exit code 0 for a refusal.
+        """
+        output: dict[str, Any] = {}
+        if event_name == "tool.execute.before" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
+            output["args"] = dict(answer.new_input)
+        elif event_name in ("tool.execute.before", "chat.message") and answer.verdict is not Verdict.ALLOW:
+            output["deny"] = said(answer)
+        new = new_text(answer, event)
+        if new is not None:
+            output["output"] = new
+        return json.dumps(output), 0
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code."""
+        reason = failure(message)
+        return json.dumps({"deny": reason}), f"{reason}\n", 2
+
+
+ADAPTER = OpenCode()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from lockgate.clients.claude import events as claude_code
+from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
 from lockgate.clients.common.transcripts import client_process
 from lockgate.clients.sdk.model import Ask, Call, Decision, Result
 from lockgate.clients.sdk.runner import AsyncPerson, Driver
@@ -102,15 +102,15 @@ class Gate:
         program = _valid(config)
 
         def has_rule(context: Context, call: Call) -> bool:
-            return context.client == claude_code.CLIENT and claude_code.is_fixed(context, call, where.home)
+            return context.client == CLAUDE_CODE.CLIENT and CLAUDE_CODE.is_fixed(context, call, where.home)
 
         def make() -> Parts:
             parts = open_parts(
                 where, has_rule=has_rule, program=program, sight=Sight(REMEMBER_SECONDS), loading=LOADING_SECONDS
             )
             # Sessions of a program itself have no transcript, for which these say nothing.
-            parts = parts._replace(parents=claude_code.parents_of, history=claude_code.has_history)
-            consultants = parts.consultants._replace(turn=lambda context: claude_code.together(context, where.home))
+            parts = parts._replace(parents=CLAUDE_CODE.parents_of, history=CLAUDE_CODE.has_history)
+            consultants = parts.consultants._replace(turn=lambda context: CLAUDE_CODE.together(context, where.home))
             # A function that asks is not seen to wait: no question counts as one that was left behind.
             consultants = consultants._replace(is_waited=lambda _: True)
             consultants = with_plugins(consultants, where.home, plugins) if plugins else consultants

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from lockgate.clients.adapter import ClientAdapter
     from lockgate.clients.hook.options import Options
-    from lockgate.clients.registry import Adapter
     from lockgate.clients.wire.resident import Request
     from lockgate.core.events import Context
     from lockgate.core.questions import Deliberation, Need
@@ -273,12 +273,12 @@ class Decider:
             monitor.handle(told_late)
         return monitor.deliberate(event)
 
-    def _monitor(self, name: str, client: Adapter) -> Monitor:
+    def _monitor(self, name: str, client: ClientAdapter) -> Monitor:
         if name not in self._monitors:
             self._monitors[name] = self._made(client)
         return self._monitors[name]
 
-    def _made(self, client: Adapter) -> Monitor:
+    def _made(self, client: ClientAdapter) -> Monitor:
         from lockgate.gate import Monitor
         from lockgate.gate.host.host_view import containing, containing_host
 

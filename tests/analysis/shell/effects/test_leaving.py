@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.clients.registry import CLIENTS
+from lockgate.clients.adapter import CLIENTS
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.gate.host.host_view import in_client
 from lockgate.resources.host_view import Surroundings

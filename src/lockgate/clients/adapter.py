@@ -1,0 +1,173 @@
+"""What the hook asks of a client: a base class, which answers for a client of which nothing more is known.
+
+Each client's ``events.py`` holds a subclass that says what is different; ``ADAPTER`` is its only object. A hook imports
+that of its own client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate.clients.common.payload import decoder_of
+from lockgate.core.events import ToolFinished
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.clients.common.hook_command import Launch
+    from lockgate.core.events import Answer, Context, Event
+    from lockgate.core.model import ToolCall
+    from lockgate.core.questions import Objection, RulesQuestion, TurnQuestion
+    from lockgate.system.folders import Folders
+
+    Decoder = Callable[[Mapping[str, Any], Context], Event]
+
+
+class ClientAdapter:
+    """One client's dialect: payloads to events, and answers to what the client reads."""
+
+    CLIENT = ""
+    """The client's name, as a command line spells it."""
+    EVENTS: tuple[str, ...] = ()
+    """The events that the gate is registered for, as the client names them."""
+    IGNORED: frozenset[str] = frozenset()
+    """Events that exist and need nothing from the gate."""
+    DECODERS: Mapping[str, Decoder] = {}
+    """What makes an event of a payload, by the payload's name of it."""
+    OBJECTS = False
+    """Whether :meth:`objections` has any."""
+    UNNAMED = False
+    """Whether a payload does not say its event, so that the command line must."""
+
+    # ------------------------------------------------------------ payload to event
+    def decode(
+        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None
+    ) -> Event | None:
+        """Translate a payload; ``None`` where it needs nothing.
+
+        Args:
+            payload: The JSON object that the client wrote to the hook's stdin.
+            environ: The hook's environment.
+            launch: How the gate was started, to tell whether changed settings would still start it so.
+
+        Raises:
+            BadInputError: The payload is not one that the client sends.
+        """
+        decoder = decoder_of(payload, self.DECODERS, self.IGNORED)
+        return decoder(payload, self.context(payload, environ)) if decoder is not None else None
+
+    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+        """Whose event a payload tells of, and where."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ answers
+    def load_answers(self) -> None:
+        """Load what spells an answer, where that is a module of its own."""
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: what to write to stdout, and the exit code."""
+        raise NotImplementedError
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide", so that the client blocks: stdout, stderr and the exit code."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ what the hook asks beside
+    def missed(self, event: Event) -> Sequence[Event]:
+        """What came into the context without an event of its own, as far as the client's files tell."""
+        return ()
+
+    def objections(self, question: RulesQuestion) -> Sequence[Objection]:
+        """What must never run in this client, because it could not be watched."""
+        return ()
+
+    def parents_of(self, context: Context) -> tuple[str, ...]:
+        """The sessions that a forked one came from."""
+        return ()
+
+    def together(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+        """Who tells which calls the model made in the same message, where the client's files can prove it.
+
+        Neither raises.
+        """
+        return None
+
+    def unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
+        """Why a question about a call in the client's own dialog may be answered by somebody else than the person.
+
+        Empty where it is put whole before that person alone. Of a client of which that was not observed, it is not.
+        """
+        from lockgate.core.questions import NO_DIALOG
+
+        return NO_DIALOG
+
+    def has_history(self, context: Context) -> bool:
+        """Whether a session has read something already. One whose beginning was not seen counts as one that has."""
+        return True
+
+    def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether a call must not be rewritten: the client may have a rule about it, or would not run it.
+
+        It must not, where nobody knows that the client holds its own rules against what was asked for.
+        """
+        return True
+
+    def is_permitted(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether the client's own rules let a call run unasked."""
+        return False
+
+
+# ---------------------------------------------------------------- what several dialects say alike
+def said(answer: Answer) -> str:
+    """Why something is refused."""
+    return answer.to_agent or answer.to_person or "Lockgate blocked this"
+
+
+def failure(message: str) -> str:
+    """Why a gate that could not decide refuses."""
+    from lockgate.core.display_text import visible
+
+    return f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
+
+
+def new_text(answer: Answer, event: Event | None) -> str | None:
+    """What the model reads instead of a result, ``None`` where it reads that."""
+    if not isinstance(event, ToolFinished) or not (answer.withheld or answer.texts):
+        return None
+    return answer.withheld or "\n".join(answer.texts.get(path, text) for path, text in event.texts)
+
+
+# ---------------------------------------------------------------- which client
+_MODULES = {
+    "claude-code": "claude",
+    "codex": "codex",
+    "gemini-cli": "gemini",
+    "copilot-cli": "copilot",
+    "opencode": "opencode",
+    "cursor": "cursor",
+}
+_LOADED: dict[str, ClientAdapter] = {}
+CLIENTS = tuple(_MODULES)
+"""The names of the clients, as a command line spells them."""
+
+
+def adapter(client: str) -> ClientAdapter:
+    """What is different in a client.
+
+    Raises:
+        BadInputError: There is none.
+    """
+    loaded = _LOADED.get(client)
+    if loaded is not None:
+        return loaded
+    module = _MODULES.get(client)
+    if module is None:
+        from lockgate.core.errors import BadInputError
+
+        raise BadInputError(f"unknown client {client!r}; known: {', '.join(CLIENTS)}")
+    found: ClientAdapter = __import__(f"lockgate.clients.{module}.events", fromlist=["ADAPTER"]).ADAPTER
+    _LOADED[client] = found
+    return found
