@@ -32,6 +32,27 @@ def push(world: World, agent: str, call: ToolCall | None) -> Verdict:
     return world.bash("git push origin main", agent=agent, agent_type=TYPE, spawned_by=spawned_by)
 
 
+@pytest.mark.parametrize(
+    ("tool", "name", "told"),
+    [
+        ("Agent", "lockbox:delegate", True),
+        ("Task", "delegate", True),
+        ("Agent", "general-purpose", False),
+        ("Agent", None, False),
+    ],
+)
+def test_whoever_calls_a_delegate_as_lockbox_did_is_told_its_name(
+    world: World, tool: str, name: str | None, told: bool
+) -> None:
+    brief = {"description": "d", "prompt": "run: git push origin main", "subagent_type": name}
+    clean, _ = world.ask(tool, brief)
+    assert (clean.verdict, clean.context) == (Verdict.ALLOW, "")
+    world.taint()
+    answer, _ = world.ask(tool, brief)
+    assert answer.verdict is Verdict.ALLOW
+    assert ("`lockgate:delegate`" in answer.context) is told
+
+
 def test_an_approved_delegate_acts_and_its_parent_stays_locked(world: World) -> None:
     world.taint()
     verdict, call = spawn(world)

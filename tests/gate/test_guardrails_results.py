@@ -69,11 +69,28 @@ def test_names_that_nobody_has_looked_at_are_withheld_with_the_rest(guarded: Wor
     assert "could not be evaluated (time)" in guarded.records("outcome")[-1]["guardrail"]["withheld"]
 
 
-@pytest.mark.parametrize("word", ["nothing", MINOR, NOTED])
-def test_what_is_only_remarked_on_stays(guarded: World, word: str) -> None:
+@pytest.mark.parametrize("word", ["nothing", MINOR])
+def test_of_what_matters_little_nobody_is_told(guarded: World, word: str) -> None:
     answer = came_back(guarded, {"stdout": word})
     assert answer == Answer()
     assert guarded.labels() == set()
+
+
+def test_what_is_only_remarked_on_stays_and_is_told(guarded: World) -> None:
+    answer = came_back(guarded, {"stdout": f"{NOTED} and {NOTED}"})
+    assert (dict(answer.texts), answer.withheld, guarded.labels()) == ({}, "", set())
+    for said in (answer.context, answer.to_person):
+        assert said == (
+            "Lockgate remarks on what this Bash gave back: project_id in stdout [format_validation/project_id]."
+        )
+    assert NOTED not in str(guarded.records("outcome")[-1])
+
+
+def test_nobody_is_told_of_what_is_gone(guarded: World) -> None:
+    answer = came_back(guarded, {"stdout": f"{NOTED} {HELD}"})
+    assert "remarks" not in answer.context + answer.to_person
+    answer = came_back(guarded, {"stdout": CANARY})
+    assert "remarks" not in answer.context + answer.to_person
 
 
 @pytest.mark.parametrize(
@@ -117,7 +134,7 @@ def test_a_canary_in_a_result_gives_the_label(guarded: World) -> None:
 def test_a_profile_that_observes_changes_nothing(guarded: World) -> None:
     (guarded.config / "lockgate.yaml").write_text("profile: observe\n")
     guarded.kept_files[KEPT] = KEY
-    for text in (KEY, HELD, LATE, BROKEN):
+    for text in (KEY, HELD, LATE, BROKEN, NOTED):
         assert came_back(guarded, {"stdout": text}, kept=KEPT, shown="stdout") == Answer()
     assert guarded.kept_files[KEPT] == KEY
     assert guarded.labels() == {"secret"}

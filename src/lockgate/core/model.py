@@ -80,6 +80,20 @@ OWN_PACKAGE = "registry:own-package"
 """The rule of a question to a registry about a package that the project's own files name."""
 SPAWNING_TOOLS = frozenset({"Agent", "Task"})
 """Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
+_TODAY = {"Task": "Agent"}
+"""Claude Code's tool for sub-agents was called ``Task`` when Lockbox and the first guardrail hooks were written."""
+_BEFORE = {"Agent": "Task"}
+
+
+def tool_names(tool: str) -> tuple[str, ...]:
+    """All names that a tool goes by, in Claude Code of today or of before; its own name first."""
+    other = _TODAY.get(tool) or _BEFORE.get(tool)
+    return (tool, other) if other else (tool,)
+
+
+def current_tool_name(tool: str) -> str:
+    """The name that Claude Code gives a tool today."""
+    return _TODAY.get(tool, tool)
 
 
 class Variant(StrEnum):
@@ -165,6 +179,12 @@ class ToolCall(Record):
     """Absolute working folder of the call, empty where it is not known."""
     call_id: str = ""
     """The client's id of this call, empty where it gives none."""
+
+    @property
+    def spawns(self) -> str:
+        """The type of the sub-agent that the call starts; empty where it starts none, or does not say which."""
+        kind = self.tool_input.get("subagent_type", "") if self.tool in SPAWNING_TOOLS else ""
+        return kind if isinstance(kind, str) else ""
 
 
 class Effect(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from lockgate.core.model import Category
+from lockgate.core.model import Category, tool_names
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.policy.profiles import ALL, Profile
 from lockgate.resources.host_view import EVERY, CategoryRule, Rules, Service, TrustedDomain
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     _Said = dict[str, tuple[Any, str, str]]
 
-_ALIASES = {"Task": "Agent", "Agent": "Task"}
-"""Claude Code's tool for sub-agents was called Task when Lockbox was written."""
 _SEVERITY = {"safe": 0, "unsafe": 1, "acting": 2, "unsafe_acting": 3}
 # A default speaks only about tools of which nothing is known, which count as both source and sink. It may say that
 # they are not one of the two; that they act says nothing about what they return.
@@ -85,7 +83,7 @@ def tool_category(
         tool: The tool's name.
         projects: The names of layers that lie in a project.
     """
-    names = [tool, _ALIASES[tool]] if tool in _ALIASES else [tool]
+    names = tool_names(tool)
     for name in names:
         for table in tables:
             if name in table:
@@ -214,7 +212,7 @@ _SERVER_GLOB, _SERVER, _GLOB, _EXACT = range(4)
 
 def _ranked(services: Mapping[str, Any], name: str, server: str) -> Iterator[tuple[int, int, str]]:
     """The declared names that speak about a service, each with how exactly it does."""
-    names = (name, _ALIASES[name]) if name in _ALIASES else (name,)
+    names = tool_names(name)
     for declared in services:
         letters = len(declared.replace("*", "").replace("?", ""))
         if declared in names:

@@ -199,13 +199,14 @@ def test_a_precise_rule_is_preferred_to_a_generic_one() -> None:
 
 @pytest.mark.parametrize(
     ("tool", "decision"),
-    [("Bash", BLOCK), ("mcp__a__b", WARN), ("Read", APPROVE), ("", BLOCK)],
+    [("Bash", BLOCK), ("mcp__a__b", WARN), ("Read", APPROVE), ("", BLOCK), ("Agent", BLOCK), ("Task", BLOCK)],
 )
 def test_tool_rules_choose_groups_and_modes(tool: str, decision: GuardrailDecision) -> None:
     tools = (
         ToolRule("mcp__*", ("g",), None, {"g": Mode.WARN}),
         ToolRule("*", (), None, {}),
         ToolRule("Bash", ("g",), None, {}),
+        ToolRule("Agent", ("g",), None, {}),
     )
     assert check(library(ACME, tools=tools), TOKEN, tool=tool).decision is decision
 

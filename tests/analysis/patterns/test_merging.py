@@ -105,6 +105,9 @@ PERSONAL = [
     ("tool_rules: {Bash: {fallback: allow}}", lambda lib: tool(lib, "Bash").fallback, GuardrailDecision.APPROVE),
     ("tool_rules: {Bash: {modes: {keys: warn}}}", lambda lib: tool(lib, "Bash").modes, {"keys": Mode.WARN}),
     ("tool_rules: {Edit: {fallback: warn}}", lambda lib: tool(lib, "Edit").groups, ("keys", "pii")),
+    ("tool_rules: {Task: {patterns: [pii]}}", lambda lib: tool(lib, "Agent").groups, ("pii",)),
+    ("tool_rules: {Agent: {fallback: ask}, Task: {fallback: warn}}",
+     lambda lib: tool(lib, "Agent").fallback, GuardrailDecision.ASK),
     ("tool_rules: {mcp__a*: {patterns: []}}", lambda lib: lib.tool_rules[0].tool, "mcp__a*"),
 ]  # fmt: skip
 

@@ -111,7 +111,8 @@ class PatternGuard:
             return GuardrailResult()
         import lockgate.patterns.engine.request as request
 
-        return self._scanner(context).check(fields, request.Request(side, call.tool, context.agent_type))
+        wanted = request.Request(side, call.tool, context.agent_type, spawns=call.spawns)
+        return self._scanner(context).check(fields, wanted)
 
     def _scanner(self, context: Context) -> Scanner:
         # An environment can hold secrets of its own.

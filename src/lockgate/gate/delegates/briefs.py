@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 
 from lockgate.core.display_text import barred, visible_block
-from lockgate.core.model import SPAWNING_TOOLS, Subject, ToolCall
+from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.rows import AgentRow, BriefRow
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 DELEGATE_TYPES = frozenset({"lockgate:delegate"})
 """Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
+FORMER_TYPES = frozenset({"delegate", "lockbox:delegate"})
+"""What Lockbox called its delegates. Agents of these types are ordinary sub-agents here."""
 
 SHOWN_COLUMNS = 72
 SHOWN_LINES = 7
@@ -48,7 +50,7 @@ class Refusal(Record):
 
 def wants_delegate(call: ToolCall) -> bool:
     """Whether a call asks for a delegate."""
-    return call.tool in SPAWNING_TOOLS and call.tool_input.get("subagent_type") in DELEGATE_TYPES
+    return call.spawns in DELEGATE_TYPES
 
 
 def brief_of(call: ToolCall) -> str | Refusal:

@@ -214,6 +214,14 @@ def asked(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
     return "\n".join([*lines, "Let exactly this run once:", exact_call(call)])
 
 
+def former_delegate(name: str) -> str:
+    """Tell an agent that starts a delegate of Lockbox what a delegate is called here."""
+    return (
+        f"Lockgate: `{visible(name, 40)}` is an ordinary sub-agent here, and is held back as this session is. "
+        "A clean delegate is the agent type `lockgate:delegate` (/lockgate:escape, with the plugin)."
+    )
+
+
 def asked_brief(shown: Sequence[str], taints: Sequence[Taint], *, has_steps: bool = False) -> str:
     """Build the question for a delegate's brief. The brief stands first: all of it must be seen.
 

@@ -103,6 +103,11 @@ def remarks(result: GuardrailResult) -> tuple[str, str]:
     )
 
 
+def remarks_on_result(call: ToolCall, found: Sequence[PatternMatch]) -> str:
+    """Build what agent and person read of matches in a result that are neither taken out nor withheld."""
+    return f"Lockgate remarks on what this {visible(call.tool, 80)} gave back: {_listed(found)}."
+
+
 def _listed(matches: Sequence[PatternMatch]) -> str:
     said = list(
         dict.fromkeys(

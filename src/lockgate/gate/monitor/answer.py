@@ -9,7 +9,7 @@ from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
 if TYPE_CHECKING:
     from lockgate.gate.monitor.decide import Question, Ruling
     from lockgate.gate.monitor.screening import Screening
-from lockgate.core.model import EffectKind, Tier, ToolCall, Verdict
+from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
 
 
 def answer(question: Question, ruling: Ruling) -> Answer:
@@ -44,7 +44,7 @@ def _asked_brief(brief: str, ruling: Ruling, question: Question) -> str:
 def _said(question: Question, ruling: Ruling) -> Answer:
     decision = question.mask.decision(ruling.decision)
     if decision.verdict is Verdict.ALLOW:
-        return Answer(decision=decision)
+        return Answer(decision=decision, context=_said_of_delegates(question.call, decision.column))
     # By its whole name: docs/architecture.md, "The hot path".
     import lockgate.gate.messages.calls as messages
 
@@ -92,6 +92,19 @@ def _said(question: Question, ruling: Ruling) -> Answer:
     return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
 
 
+def _said_of_delegates(call: ToolCall, column: LabelState) -> str:
+    """Say to a tainted agent that what it starts is no delegate, where it calls it as Lockbox did."""
+    if not call.spawns or column not in (LabelState.UNTRUSTED, LabelState.BOTH):
+        return ""
+    from lockgate.gate.delegates.briefs import FORMER_TYPES
+
+    if call.spawns not in FORMER_TYPES:
+        return ""
+    import lockgate.gate.messages.calls as messages
+
+    return messages.former_delegate(call.spawns)
+
+
 def question_text(question: Question, ruling: Ruling) -> str:
     """What the person reads in the client's own dialog; empty where it does not fit there."""
     from lockgate.gate.messages import dialog as messages_dialog
@@ -102,7 +115,8 @@ def question_text(question: Question, ruling: Ruling) -> str:
 
 def result_answer(call: ToolCall, screening: Screening) -> Answer:
     """Say what the agent reads of a result, and what it should know of that."""
-    if not any((screening.texts, screening.redacted, screening.withheld, screening.exposed, screening.stays)):
+    remarked = screening.remarked
+    if not any((screening.texts, screening.redacted, screening.withheld, screening.exposed, screening.stays, remarked)):
         return Answer()
     from lockgate.gate.messages import patterns as messages_patterns
 
@@ -112,6 +126,10 @@ def result_answer(call: ToolCall, screening: Screening) -> Answer:
         to_person.append(messages_patterns.withheld_to_person(call, screening.withheld))
     elif screening.redacted:
         to_agent.append(messages_patterns.redacted(screening.redacted))
+    if remarked and not screening.withheld:
+        said = messages_patterns.remarks_on_result(call, remarked)
+        to_agent.append(said)
+        to_person.append(said)
     if screening.exposed:
         said = messages_patterns.exposed(screening.exposed)
         to_agent.append(said)

@@ -12,7 +12,7 @@ from lockgate.core.errors import LockgateError, PatternError
 from lockgate.core.events import Context, ToolFinished
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.findings import decided, secrets_in
+from lockgate.gate.findings import decided, noted, secrets_in
 from lockgate.gate.parts import Guard, KeptWriter
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch
 from lockgate.store.audit.record import guardrail
@@ -51,6 +51,11 @@ class Screening(Record):
     def redacted(self) -> list[PatternMatch]:
         """The matches that were taken out."""
         return [match for match in self.result.pattern_matches if match.redact] if self.enforced else []
+
+    @property
+    def remarked(self) -> list[PatternMatch]:
+        """The matches that stay, stop nothing, and that agent and person are told of."""
+        return [match for match in noted(self.result) if not match.redact] if self.enforced else []
 
 
 def screen(guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforced: bool) -> Screening:

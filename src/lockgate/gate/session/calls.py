@@ -284,8 +284,7 @@ def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
     if analysis.receipt and Label.SECRET not in analysis.gives:
         facts[_RECEIPT] = list(analysis.receipt)
     if call.tool in SPAWNING_TOOLS:
-        kind = call.tool_input.get("subagent_type", "")
-        facts["spawns"] = kind if isinstance(kind, str) else ""
+        facts["spawns"] = call.spawns
     return facts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lockgate.core.lazy import lazy_re
+from lockgate.core.model import SPAWNING_TOOLS, tool_names
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.engine.ask_validators import Judge, is_weak, narrowed, unpunctuated
 from lockgate.patterns.engine.matcher import Found, Hits
@@ -79,8 +80,9 @@ class Check:
         data = field.text.encode("utf-8", "surrogatepass")
         before = len(self._kept)
         if self._negated:
-            for index in self._library.held_to_format(field.name):
-                self._hold_to_format(index, field, data)
+            self._hold_to_format(field, data, (0, len(data)))
+            if self._request.tool in SPAWNING_TOOLS:
+                self._hold_assigned_to_format(field, data)
         spots = self._look(field, data)
         if spots:
             self._look_inside(field, data, spots)
@@ -139,7 +141,7 @@ class Check:
     def _is_named(self, rule: Rule) -> bool:
         from lockgate.resources.globs import name_matches
 
-        names = [name for name in (self._request.tool, self._request.agent) if name]
+        names = [name for name in (*tool_names(self._request.tool), self._request.agent, self._request.spawns) if name]
         return any(name_matches(glob, name) for glob in rule.applies_to for name in names)
 
     def _confirm(self, index: int, uses: Sequence[Use], text: _Text, hits: Hits) -> None:
@@ -245,15 +247,24 @@ class Check:
                 if text.view is None or text.view.changed(hit.start, hit.end):
                     self._keep(rule, use, text, (hit.start, hit.end), validated=True, detail=hit.name)
 
-    def _hold_to_format(self, index: int, field: Field, data: bytes) -> None:
-        """A rule about what does not match: the whole text of a field with a name."""
-        uses = self._by_rule.get(index)
-        if not uses or not self._rule_applies(index, field):
-            return
-        if self._matcher.pattern(index)[0](data, 0, len(data))[0][0] >= 0:
-            return
-        for use in uses:
-            self._keep(self._matcher.rule(index), use, _Text(field, data), (0, len(data)), validated=False)
+    def _hold_to_format(self, field: Field, data: bytes, span: tuple[int, int]) -> None:
+        """Find what is not written as a rule wants it: a whole value that stands under a name."""
+        value = data[slice(*span)]
+        for index in self._library.held_to_format(field.name):
+            uses = self._by_rule.get(index)
+            if not uses or not self._rule_applies(index, field):
+                continue
+            if self._matcher.pattern(index)[0](value, 0, len(value))[0][0] >= 0:
+                continue
+            for use in uses:
+                self._keep(self._matcher.rule(index), use, _Text(field, data), span, validated=False)
+
+    def _hold_assigned_to_format(self, field: Field, data: bytes) -> None:
+        """Hold the values that a sub-agent's brief hands over in its text to their formats."""
+        from lockgate.patterns.assigned_values import assigned_values
+
+        for name, span in assigned_values(data):
+            self._hold_to_format(field._replace(name=name), data, span)
 
     # ------------------------------------------------------------ the end
     def _count_characters(self, data: bytes, first: int) -> None:

@@ -36,6 +36,8 @@ class Request(Record):
     """Instead of each group's own."""
     most_matches: int = 100
     """Matches of one rule that are kept, but for those that are redacted: more would not change the decision."""
+    spawns: str = ""
+    """The type of the sub-agent that the call starts, for ``applies_to``."""
 
 
 class Use(Record):

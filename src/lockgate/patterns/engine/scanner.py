@@ -6,8 +6,9 @@ itself and shares what is common. A group whose time is over says its fallback, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from lockgate.core.model import tool_names
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.engine.check import KNOWN_GROUPS, Check
 from lockgate.patterns.engine.matcher import Matcher
@@ -37,6 +38,7 @@ class Scanner:
         clock: Callable[[], float],
         key: bytes,
         known: Callable[[bytes], Sequence[KnownHit]] | None = None,
+        modes: Mapping[str, Mode] | None = None,
     ) -> None:
         """Make a scanner.
 
@@ -45,12 +47,14 @@ class Scanner:
             clock: Seconds of processor time of this thread: a busy machine must not make a guardrail say no.
             key: The installation's secret, for fingerprints.
             known: Finds known secrets of this machine and canaries in a text.
+            modes: By group, a mode instead of its own.
         """
         self.matcher = matcher
         self.clock = clock
         self.key = key
         self.known = known
-        self._groups = [_group(fields) for fields in matcher.header["groups"]]
+        groups = [_group(fields) for fields in matcher.header["groups"]]
+        self._groups = [group._replace(mode=modes.get(group.id, group.mode)) for group in groups] if modes else groups
         self._chosen: dict[tuple[Side, str, float | None], Chosen] = {}
         self._held: dict[str, Sequence[int]] = {}
         self._formats: frozenset[str] | None = None
@@ -150,8 +154,10 @@ class Scanner:
             return None
         from lockgate.resources.globs import name_matches
 
-        exact = next((rule for rule in self._tool_rules if rule.tool == tool), None)
-        return exact or next((rule for rule in self._tool_rules if name_matches(rule.tool, tool)), None)
+        names = tool_names(tool)
+        exact = next((rule for rule in self._tool_rules if rule.tool in names), None)
+        fits = (rule for rule in self._tool_rules if any(name_matches(rule.tool, name) for name in names))
+        return exact or next(fits, None)
 
 
 def _group(fields: Sequence[Any]) -> Group:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 from lockgate.core.errors import ConfigError
+from lockgate.core.model import current_tool_name, tool_names
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.library.loading import groups_of, rule_id
 from lockgate.resources.globs import name_matches
@@ -235,12 +236,18 @@ def _dangling(state: State, layers: Sequence[Layer]) -> Iterator[tuple[Layer, Pa
 
 
 def _add_tools(state: State, layer: Layer, written: Mapping[str, Any]) -> None:
+    """Take what a layer says about tools, under the names that they have today.
+
+    Where a file has a tool under its former name too, what it says under the name of today counts.
+    """
     if layer.may_loosen:
-        new = {tool: ToolState() for tool in written if tool not in state.tools}
+        in_order = sorted(written, key=lambda tool: current_tool_name(tool) == tool)
+        names = {tool: current_tool_name(tool) for tool in in_order}
+        new = {names[tool]: ToolState() for tool in written if names[tool] not in state.tools}
         # The first name that fits counts: those of a higher layer stand before those of the layers below.
         state.tools = new | state.tools
-        for tool, content in written.items():
-            rule = state.tools[tool]
+        for tool, name in names.items():
+            content, rule = written[tool], state.tools[name]
             rule.groups = list(content["patterns"]) if "patterns" in content else rule.groups
             rule.fallback = content.get("fallback", rule.fallback)
             rule.modes.update(content.get("modes", {}))
@@ -251,6 +258,7 @@ def _add_tools(state: State, layer: Layer, written: Mapping[str, Any]) -> None:
 
 def _tighten_tool(state: State, layer: Layer, tool: str, written: Mapping[str, Any]) -> None:
     path: Path = ("tool_rules", tool)
+    tool = current_tool_name(tool)
     rule = state.tools.get(tool)
     if rule is None:
         if any(sign in tool for sign in "*?["):
@@ -277,4 +285,5 @@ def _tighten_tool(state: State, layer: Layer, tool: str, written: Mapping[str, A
 
 def _rule_for(state: State, tool: str) -> ToolState | None:
     """What is said so far about a tool that has no rule of its own."""
-    return next((rule for name, rule in state.tools.items() if name_matches(name, tool)), None)
+    names = tool_names(tool)
+    return next((rule for glob, rule in state.tools.items() if any(name_matches(glob, name) for name in names)), None)
