@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
+from lockgate.core.lazy import lazy_re
 from lockgate.core.model import ARRAY, OBJECT
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.model import Rule
@@ -16,6 +18,14 @@ _LONG_NUMBER = 10**6
 _SHOWN = 80
 """Characters of a key in a path."""
 _NUMBER = (int, float)
+
+_MOST_ASSIGNED = 1000
+"""Assignments of one text that are looked at."""
+_NAME = rb"(?<![A-Za-z0-9_-])([A-Za-z][A-Za-z0-9_-]{0,79})"
+_BETWEEN = rb"[\"'`*]{0,3}[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}[\"'`]?"
+_VALUE = rb"((?:[^\s\"'`,;()\[\]{}<>$]{0,199}[^\s\"'`,;()\[\]{}<>$.:!?*]))"
+_ASSIGNMENT = lazy_re(_NAME + _BETWEEN + _VALUE)
+_OF_AN_ID = lazy_re(rb"[0-9-]")
 
 
 class Field(Record):
@@ -66,3 +76,16 @@ def is_for(rule: Rule, name: str) -> bool:
 def plain_name(name: str) -> str:
     """A field's name as rules name it, however it is written."""
     return name.replace("-", "").replace("_", "").lower()
+
+
+def assigned_values(data: bytes) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Find what a text in UTF-8 hands over under a name: ``project_id: PROJ-042``, ``entry_id=e-17``.
+
+    A value without a digit and a hyphen is a word of a sentence (``entry_id: the one above``), and no id.
+
+    Returns:
+        The name, and where the value stands, in bytes; without quotes, and without the full stop of a sentence.
+    """
+    for found in islice(_ASSIGNMENT.finditer(data), _MOST_ASSIGNED):
+        if _OF_AN_ID.search(found[2]):
+            yield found[1].decode("ascii"), found.span(2)

@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.engine.ask_validators import Judge, is_weak, narrowed, unpunctuated
 from lockgate.patterns.engine.matcher import Found, Hits
 from lockgate.patterns.engine.time_budget import Timing
-from lockgate.patterns.fields import Field, is_for
+from lockgate.patterns.fields import Field, assigned_values, is_for
 from lockgate.patterns.known_values.values import KnownKind
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Mode, PatternMatch, Rule, Severity, Side
 
@@ -261,8 +261,6 @@ class Check:
 
     def _hold_assigned_to_format(self, field: Field, data: bytes) -> None:
         """Hold the values that a sub-agent's brief hands over in its text to their formats."""
-        from lockgate.patterns.assigned_values import assigned_values
-
         for name, span in assigned_values(data):
             self._hold_to_format(field._replace(name=name), data, span)
 
