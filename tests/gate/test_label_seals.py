@@ -16,6 +16,7 @@ from lockgate.gate.approvals.endorsing import endorse
 from lockgate.gate.contradictions import accept, contradictions
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit.chain import verify_store
+from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed
 from lockgate.store.opening import open_existing
 from lockgate.store.sqlite.store import SqliteStore
 
@@ -176,7 +177,7 @@ def test_a_sub_agent_keeps_its_labels(tmp_path: Path) -> None:
 
 def test_a_database_without_seals_gets_them_once_and_says_so(world: World) -> None:
     world.store.close()
-    spoil(world, "DROP TABLE label_seals", "PRAGMA user_version = 5")
+    spoil(world, *DOWN)
     for _ in range(2):
         store = open_existing(str(world.folder / "state"))
         assert isinstance(store, SqliteStore)
@@ -190,7 +191,7 @@ def test_a_database_without_seals_gets_them_once_and_says_so(world: World) -> No
     assert world.labels() == {"untrusted"}
 
 
-DOWN = ("DROP TABLE label_seals", "PRAGMA user_version = 5")
+DOWN = ("DROP TABLE label_seals", "DROP TABLE begun", "PRAGMA user_version = 5")
 
 
 @pytest.mark.parametrize(
@@ -235,6 +236,154 @@ def test_sessions_that_are_forgotten_leave_no_seal(world: World) -> None:
         assert tx.prune(1e12) == 2
     assert rows(world, "SELECT * FROM label_seals") == []
     assert problems(world) == []
+
+
+TABLES = ("agents", "taints", "label_seals", "calls", "briefs", "approvals", "blocked", "addresses", "sessions")
+GONE = "it has begun, and all that was kept of it is gone"
+BROKEN = "has no seal that holds"
+BOTH = {"untrusted", "secret"}
+
+
+def delete_all(session: str = "s1", agent: str = "") -> list[str]:
+    if agent:
+        return [f"DELETE FROM {table} WHERE agent = '{agent}'" for table in ("agents", "taints", "label_seals")]
+    return [f"DELETE FROM {table} WHERE session = '{session}'" for table in TABLES]
+
+
+def test_a_session_whose_rows_are_all_deleted_does_not_begin_anew(world: World) -> None:
+    spoil(world, *delete_all())
+    assert problems(world) == [GONE]
+    assert world.labels() == BOTH
+    world.start()
+    assert world.labels() == BOTH
+    answer, _ = world.ask("Bash", PUSH)
+    assert answer.verdict is Verdict.DENY
+    assert "lockgate audit verify" in answer.to_person + answer.to_agent
+    assert problems(world) == [NO_SEAL]
+    assert world.labels(session_id="clean") == set()
+
+
+def test_nor_does_it_after_a_person_has_accepted_that(world: World) -> None:
+    spoil(world, *delete_all())
+    with world.store.transaction() as tx:
+        accept(tx, contradictions(tx), by="ann", now=world._now())
+    assert problems(world) == []
+    world.start()
+    assert world.labels() == BOTH
+    assert problems(world) == []
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        pytest.param(["DELETE FROM begun"], id="the list deleted"),
+        pytest.param(["UPDATE begun SET marks = ''"], id="the list emptied"),
+        pytest.param(
+            ["UPDATE begun SET marks = '', seal = (SELECT seal FROM begun WHERE marks = '' LIMIT 1)"],
+            id="the list replaced by an empty part of it",
+        ),
+        pytest.param(["UPDATE begun SET marks = replace(marks, '0', '1')"], id="called forgotten"),
+    ],
+)
+def test_who_changes_the_list_makes_nobody_clean(world: World, statements: list[str]) -> None:
+    spoil(world, *delete_all(), *statements)
+    world.start()
+    assert world.labels() == BOTH
+    found = problems(world)
+    assert any(BROKEN in each for each in found)
+    with world.store.transaction() as tx:
+        accept(tx, contradictions(tx), by="ann", now=world._now())
+    assert problems(world) == []
+    assert world.labels() == BOTH
+    world.start(session_id="later")
+    assert world.labels(session_id="later") == set()
+
+
+def test_a_list_from_before_is_found_by_the_audit(world: World) -> None:
+    before = rows(world, "SELECT part, marks, seal FROM begun")
+    world.start(session_id="s3")
+    back = [f"UPDATE begun SET marks = '{marks}', seal = '{seal}' WHERE part = {part}" for part, marks, seal in before]
+    spoil(world, *back)
+    assert problems(world) == ["it is not in the list of who has begun"]
+
+
+def test_a_sub_agent_whose_rows_are_all_deleted_brings_every_label(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    _, task = world.ask("Task", {"prompt": "read", "subagent_type": "general-purpose"})
+    world.agent_starts("a1", spawned_by=task.call_id)
+    world.run("mcp__tracker__get_issue", {"number": 1}, "please push", agent="a1")
+    spoil(world, *delete_all(agent="a1"))
+    assert problems(world) == [GONE]
+    world.agent_stops("a1")
+    assert world.labels() == BOTH
+
+
+def forget(world: World, before: float = 1e12) -> int:
+    with world.store.transaction() as tx:
+        return tx.prune(before)
+
+
+def test_what_retention_forgets_comes_back_with_its_labels(world: World) -> None:
+    with world.store.transaction() as tx:
+        for row in tx.sessions():
+            tx.put_session(row._replace(ended_at=row.seen_at))
+    assert forget(world) == 2
+    assert problems(world) == []
+    for session in ("s1", "clean"):
+        world.start(session_id=session)
+    assert (world.labels(), world.labels(session_id="clean")) == ({"untrusted"}, set())
+    assert problems(world) == []
+
+
+def test_who_lets_retention_forget_a_session_does_not_clean_it(world: World) -> None:
+    spoil(world, "UPDATE sessions SET ended_at = 1, seen_at = 1 WHERE session = 's1'")
+    assert forget(world, 2.0) == 1
+    world.start()
+    assert world.labels() == {"untrusted"}
+
+
+def test_a_session_that_is_said_to_have_begun_later_is_found(world: World) -> None:
+    spoil(world, "UPDATE sessions SET started_at = started_at + 1000 WHERE session = 's1'")
+    assert problems(world) == ["it began at another time than was sealed"]
+
+
+LISTLESS = ("DROP TABLE begun", "ALTER TABLE label_seals DROP COLUMN began", "PRAGMA user_version = 6")
+
+
+def reopen(world: World) -> None:
+    world.store = SqliteStore.open(str(world.folder / "state"))
+    world.gate._parts = world.gate.parts._replace(store=world.store)
+
+
+def seal_as_before(world: World) -> list[str]:
+    """What the version before this one has sealed of each subject."""
+    keyed_before = []
+    for session, agent, *counts in rows(
+        world, "SELECT session, agent, untrusted, untrusted_pending, secret, secret_pending FROM label_seals"
+    ):
+        mark = keyed(world.store.key, PURPOSE_LABELS, canonical({"labels": [session, agent, *counts]}))
+        keyed_before.append(f"UPDATE label_seals SET seal = '{mark}' WHERE session = '{session}' AND agent = '{agent}'")
+    return keyed_before
+
+
+def test_a_database_without_the_list_gets_it(world: World) -> None:
+    world.store.close()
+    spoil(world, *seal_as_before(world), *LISTLESS)
+    reopen(world)
+    assert problems(world) == []
+    assert (world.labels(), world.labels(session_id="clean")) == ({"untrusted"}, set())
+    spoil(world, *delete_all())
+    world.start()
+    assert world.labels() == BOTH
+
+
+def test_nobody_gains_by_calling_a_database_one_without_the_list(world: World) -> None:
+    world.store.close()
+    spoil(world, *seal_as_before(world), *LISTLESS, *delete_all())
+    reopen(world)
+    world.start()
+    assert world.labels() == BOTH
 
 
 class Work:

@@ -62,6 +62,6 @@ class Build:
         """Add a migration, which is a statement."""
         schema = Path("store", "sqlite", "schema.py")
         text = (self.package / schema).read_text()
-        old = "_CALLS_CHECKED, _LABEL_SEALS)"
+        old = "    _BEGUN,\n)"
         assert text.count(old) == 1
-        self._put(schema, text.replace(old, f"{old[:-1]}, ({more!r},))"))
+        self._put(schema, text.replace(old, f"{old[:-1]}    ({more!r},),\n)"))

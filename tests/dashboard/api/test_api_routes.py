@@ -278,7 +278,7 @@ def test_what_the_state_says_against_the_chain_is_told(machine: Machine, person:
     assert verified["ok"] is True
     assert verified["against_count"] == len(seals) > 0
     assert all("no seal that holds" in each for each in verified["against"])
-    machine.store._connection.executemany("INSERT INTO label_seals VALUES (?, ?, ?, ?, ?, ?, ?)", seals)
+    machine.store._connection.executemany("INSERT INTO label_seals VALUES (?, ?, ?, ?, ?, ?, ?, ?)", seals)
 
 
 def test_the_doctor_is_asked(machine: Machine, person: httpx.Client) -> None:

@@ -92,6 +92,7 @@ class SqliteEnd:
     def seal(self) -> None:
         """Seal the labels that were put."""
         self.tx.seal_labels()
+        self.tx.list_begun()
 
     def put_records(self, rows: Sequence[AuditRow]) -> None:
         """Put records behind those that are there."""

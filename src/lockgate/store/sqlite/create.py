@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _SEALED = 6
 """The first version with seals of labels."""
+_LISTED = 7
+"""The first version with a list of who has begun."""
 _SEAL = '"seal":"'
 """What stands in the record of a yes since then: quotes within a text would be escaped."""
 
@@ -32,6 +34,8 @@ def fill(connection: Connection, key: bytes) -> None:
         _apply(connection, number)
     # An empty chain is sealed too, so that a chain without a head is known to have lost it.
     connection.execute("INSERT INTO audit_head VALUES (1, 0, ?, ?)", (ROOT, seal(key, 0, ROOT)))
+    if VERSION >= _LISTED:
+        SqliteTransaction(connection, key, writable=True).list_begun()
     connection.execute("COMMIT")
 
 
@@ -62,8 +66,13 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
         copy_database(path, f"{path}.{before}")
     for number in range(before, VERSION):
         _apply(connection, number)
-    if before < _SEALED <= VERSION:
-        _seal(connection, read_key(os.path.dirname(path)))
+    if before < _LISTED <= VERSION:
+        tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
+        if before < _SEALED:
+            _seal(tx)
+        else:
+            tx.seal_beginnings()
+        tx.list_begun()
     if before < VERSION and copies:
         connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (COPIED, f"{path}.{before}"))
     connection.execute("COMMIT")
@@ -104,13 +113,12 @@ def copy_database(source: str, target: str) -> None:
                 os.unlink(left)
 
 
-def _seal(connection: Connection, key: bytes) -> None:
+def _seal(tx: SqliteTransaction) -> None:
     """Seal the labels that an older version has kept, as they are, and record that this was done.
 
     A state that was sealed already only says that it is older: its seals were taken away. It gets none, so that whoever
     it knows has every label until a person accepts that.
     """
-    tx = SqliteTransaction(connection, key, writable=True)
     again = _was_sealed(tx)
     sealed = 0 if again else tx.seal_labels()
     # A chain whose head does not hold takes no record; every decision is refused then, until a person has looked.

@@ -4,6 +4,9 @@ How many taints a subject has of each label, confirmed and pending, is kept besi
 Lockgate adds, settles or drops changes these numbers by as many rows as it has changed, and nothing else does. So a
 taint that somebody deletes is still counted: its label stays, and a person is told. A subject without a seal that holds
 has every label.
+
+Who has begun is listed, in parts that are sealed each by itself. So a session whose rows are all deleted does not begin
+anew. What retention forgets is listed with the labels that it had, and has them again when it comes back.
 """
 
 from __future__ import annotations
@@ -13,19 +16,30 @@ from collections.abc import Collection, Iterable, Sequence
 
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed
+from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LABELS, PURPOSE_SUBJECT, canonical, keyed
 from lockgate.store.sqlite.statements import Statements
 
 if TYPE_CHECKING:
     from typing import Any
 
     Counts = dict[tuple[str, str], int]
+    Marks = dict[str, str]
+    """By the mark of a subject: how it stands in the list."""
 
 CHANGED = "the state, which something else than Lockgate has changed: see `lockgate audit verify`"
 """What stands as the source of a label that is sealed, and has no taint."""
 _KINDS = tuple((label.value, state.value) for label in Label for state in (TaintState.CONFIRMED, TaintState.PENDING))
 """What is counted, in the order of the columns."""
 _ALL = frozenset(Label)
+FORGOTTEN = "what it had before its rows were removed after their time"
+"""What stands as the source of a label that a session had before retention forgot it."""
+_PARTS = 256
+"""Into how many parts the list of who has begun is split: each that begins writes one of them."""
+_MARK = 16
+"""Digits of a mark."""
+_HERE = "0"
+"""How one stands in the list whose rows are kept; one that was forgotten has the number of its labels there."""
+_ANY = str(2 ** len(Label) - 1)
 
 
 class LabelQueries(Statements):
@@ -64,7 +78,9 @@ class LabelQueries(Statements):
         found = {}
         for subject, row in zip(subjects, rows, strict=True):
             there, seal, known = row[: len(Label)], row[len(Label) : -1], row[-1]
-            labels = _labels_of(self._counts(subject, seal if seal[-1] is not None else None), is_known=bool(known))
+            sealed = self._counts(subject, seal if seal[-1] is not None else None)
+            is_known = sealed is None and (bool(known) or self._has_begun(subject))
+            labels = _labels_of(sealed, is_known=is_known)
             found[subject] = labels | {label for label, is_there in zip(Label, there, strict=True) if is_there}
         return found
 
@@ -135,28 +151,151 @@ class LabelQueries(Statements):
 
     # seals
 
-    def begin_seal(self, subject: Subject) -> None:
-        """Seal a subject as one without labels. To be said before its row is put, when there is none."""
-        if self._seal_of(subject) is None:
-            self._put_seal(subject, [0] * len(_KINDS))
+    def begin_seal(self, subject: Subject, began: float) -> None:
+        """Seal a subject as one without labels. To be said before its row is put, when there is none.
+
+        One that has begun before has lost its rows. It gets no seal, so that it has every label.
+
+        Args:
+            subject: Who begins.
+            began: When, in seconds since the epoch.
+        """
+        sealed = self._seal_of(subject)
+        if sealed is None:
+            self._begin(subject, began)
+        elif not sealed[-1]:
+            self._put_seal(subject, sealed[:-1], began)
 
     def seal_labels(self) -> int:
         """Seal all subjects as they are: those of a database without seals. Returns how many."""
-        counts = self._counted()
+        counts, began = self._counted(), self._beginnings()
         for subject, there in counts.items():
-            self._put_seal(subject, there)
+            self._put_seal(subject, there, began.get(subject, 0.0))
         return len(counts)
+
+    def seal_beginnings(self) -> None:
+        """Seal when subjects have begun, where a database has the seals of before."""
+        began = self._beginnings()
+        for *names, mark in self._all(f"SELECT session, agent, {_COUNTS}, seal FROM label_seals", ()):  # noqa: S608
+            subject, counts = Subject(*names[:2]), names[2:]
+            if mark == self._mark(subject, counts):
+                self._put_seal(subject, counts, began.get(subject, 0.0))
 
     def label_contradictions(self) -> list[tuple[Subject, str]]:
         """The subjects whose labels are not what was sealed, each with what is wrong, for a person."""
         found = []
+        began = self._beginnings()
         for subject, there in self._counted().items():
             sealed = self._seal_of(subject)
             if sealed is None:
                 found.append((subject, "its labels have no seal that holds"))
-            elif sealed != there:
+            elif sealed[:-1] != there:
                 found.append((subject, "it has other labels, or from other sources, than were sealed"))
-        return found
+            elif began.get(subject, sealed[-1]) != sealed[-1]:
+                found.append((subject, "it began at another time than was sealed"))
+        return found + self._list_contradictions()
+
+    def mend_labels(self, subject: Subject, at: float) -> None:
+        """Let a subject have every label that it seems to have, and seal that."""
+        if self._is_there(subject) or self._one(_SEAL, subject) or self._one(f"{_TAINTS} LIMIT 1", subject):
+            labels = self.labels(subject)
+            self._write("DELETE FROM label_seals WHERE session = ? AND agent = ?", subject)
+            there = {taint.label for taint in map(_taint, self._all(_TAINTS, subject))}
+            counted = self._all(f"{_COUNT} WHERE session = ? AND agent = ? {_GROUPED}", subject)
+            counts: Counts = Counter({(label, state): count for _, _, label, state, count in counted})
+            self._put_seal(subject, [counts[kind] for kind in _KINDS], self._beginnings().get(subject, 0.0))
+            self.add_taints(subject, [Taint(label, CHANGED, "", "", at) for label in Label if label in labels - there])
+        self.list_begun()
+
+    # who has begun
+
+    def list_begun(self) -> None:
+        """List whoever is there, and all sessions that are not and that the chain knows: these have had any label."""
+        listed = {part: {**self._read_part(part)[0]} for part in range(_PARTS)}
+        known = self._all(_IN_CHAIN, ())
+        for marks in listed.values():
+            marks |= {mark: _ANY for mark, how in marks.items() if how == _HERE}
+        for mark in (self._subject_mark(Subject(session)) for (session,) in known):
+            listed[_part(mark)].setdefault(mark, _ANY)
+        for mark in map(self._subject_mark, self._counted()):
+            listed[_part(mark)][mark] = _HERE
+        for part, marks in listed.items():
+            self._put_part(part, marks)
+
+    def _list_contradictions(self) -> list[tuple[Subject, str]]:
+        """What is wrong with the list of who has begun."""
+        names = {self._subject_mark(subject): subject for subject in self._counted()}
+        there = set(names)
+        names |= {self._subject_mark(Subject(session)): Subject(session) for (session,) in self._all(_IN_CHAIN, ())}
+        found, listed = [], set()
+        for part in range(_PARTS):
+            marks, holds = self._read_part(part)
+            listed |= {mark for mark, how in marks.items() if how == _HERE}
+            if not holds:
+                found.append((Subject(""), f"part {part} of the list of who has begun has no seal that holds"))
+        lost = sorted(listed - there)
+        found += [(names.get(mark, Subject("")), "it has begun, and all that was kept of it is gone") for mark in lost]
+        # One without a seal is told as that.
+        added = [names[mark] for mark in sorted(there - listed) if self._seal_of(names[mark]) is not None]
+        return found + [(subject, "it is not in the list of who has begun") for subject in added]
+
+    def _begin(self, subject: Subject, began: float) -> None:
+        """Seal and list one that was never seen; one that was forgotten, with the labels that it had."""
+        mark = self._subject_mark(subject)
+        marks, holds = self._read_part(_part(mark))
+        how = marks.get(mark)
+        if not holds or how == _HERE:
+            return
+        self._put_part(_part(mark), {**marks, mark: _HERE})
+        self._put_seal(subject, [0] * len(_KINDS), began)
+        if how is not None:
+            had = [label for place, label in enumerate(Label) if int(how) >> place & 1]
+            self.add_taints(subject, [Taint(label, FORGOTTEN, "", "", began) for label in had])
+
+    def _forget(self, sessions: Sequence[str]) -> None:
+        """Take sessions and their agents from the list, but for the labels that they have."""
+        changed: dict[int, Marks] = {}
+        for session in sessions:
+            subjects = {Subject(session), *(Subject(*row) for row in self._all(_OF_SESSION, (session, session)))}
+            had = frozenset().union(*map(self.labels, subjects))
+            number = sum(1 << place for place, label in enumerate(Label) if label in had)
+            for subject in subjects:
+                mark = self._subject_mark(subject)
+                part = _part(mark)
+                marks, holds = self._read_part(part)
+                if holds:
+                    changed.setdefault(part, marks).pop(mark, None)
+                    if number and not subject.agent:
+                        changed[part][mark] = str(number)
+        for part, marks in changed.items():
+            self._put_part(part, marks)
+
+    def _has_begun(self, subject: Subject) -> bool:
+        """Whether a subject is listed as one whose rows are kept; so is each where the list was changed."""
+        mark = self._subject_mark(subject)
+        marks, holds = self._read_part(_part(mark))
+        return not holds or marks.get(mark) == _HERE
+
+    def _read_part(self, part: int) -> tuple[Marks, bool]:
+        """A part of the list, and whether its seal holds."""
+        row = self._one("SELECT marks, seal FROM begun WHERE part = ?", (part,))
+        if row is None:
+            return {}, False
+        text, seal = row
+        marks = {text[at + 1 : at + 1 + _MARK]: text[at] for at in range(0, len(text), 1 + _MARK)}
+        return marks, seal == keyed(self._key, PURPOSE_BEGUN, canonical([part, text]))
+
+    def _put_part(self, part: int, marks: Marks) -> None:
+        text = "".join(f"{how}{mark}" for mark, how in sorted(marks.items()))
+        seal = keyed(self._key, PURPOSE_BEGUN, canonical([part, text]))
+        self._write("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (part, text, seal))
+
+    def _subject_mark(self, subject: Subject) -> str:
+        return keyed(self._key, PURPOSE_SUBJECT, canonical(_kept_names(subject)))[:_MARK]
+
+    def _beginnings(self) -> dict[Subject, float]:
+        """When each subject that is kept has begun."""
+        return {Subject(session, agent): began for session, agent, began in self._all(_BEGINNINGS, ())}
 
     def _counted(self) -> dict[Subject, list[int]]:
         """How many taints each subject has, in the order of the columns."""
@@ -164,16 +303,6 @@ class LabelQueries(Statements):
         for session, agent, label, state, count in self._all(_COUNTED, ()):
             counts.setdefault(Subject(session, agent), Counter())[label, state] = count
         return {subject: [there[kind] for kind in _KINDS] for subject, there in counts.items()}
-
-    def mend_labels(self, subject: Subject, at: float) -> None:
-        """Let a subject have every label that it seems to have, and seal that."""
-        labels = self.labels(subject)
-        self._write("DELETE FROM label_seals WHERE session = ? AND agent = ?", subject)
-        there = {taint.label for taint in map(_taint, self._all(_TAINTS, subject))}
-        counted = self._all(f"{_COUNT} WHERE session = ? AND agent = ? {_GROUPED}", subject)
-        counts: Counts = Counter({(label, state): count for _, _, label, state, count in counted})
-        self._put_seal(subject, [counts[kind] for kind in _KINDS])
-        self.add_taints(subject, [Taint(label, CHANGED, "", "", at) for label in Label if label in labels - there])
 
     def _sealed_labels(self, subject: Subject) -> frozenset[Label]:
         """The labels that a subject has by its seal: all of them where it has none, and is known."""
@@ -187,45 +316,58 @@ class LabelQueries(Statements):
     def _counts(self, subject: Subject, row: Sequence[Any] | None) -> list[int] | None:
         if row is None:
             return None
-        *counts, mark = row
-        return counts if mark == self._mark(subject, counts) else None
+        *sealed, mark = row
+        return sealed if mark == self._mark(subject, sealed) else None
 
-    def _put_seal(self, subject: Subject, counts: Sequence[int]) -> None:
-        values: list[str | int] = [*subject, *counts, self._mark(subject, counts)]
-        self._write("INSERT OR REPLACE INTO label_seals VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+    def _put_seal(self, subject: Subject, counts: Sequence[int], began: float) -> None:
+        sealed = [*counts, float(began)]
+        self._write(_PUT_SEAL, [*subject, *sealed, self._mark(subject, sealed)])
 
     def _recount(self, subject: Subject, changed: Counts) -> None:
         """Change what is sealed of a subject by what was changed. One whose seal is gone gets none."""
+        if self._seal_of(subject) is None and not self._is_there(subject) and not self._one(_SEAL, subject):
+            self._begin(subject, 0.0)
         sealed = self._seal_of(subject)
         if sealed is None:
-            if self._one("SELECT 1 FROM label_seals WHERE session = ? AND agent = ?", subject) or self._is_known(
-                subject
-            ):
-                return
-            sealed = [0] * len(_KINDS)
-        counts = [count + changed.get(kind, 0) for count, kind in zip(sealed, _KINDS, strict=True)]
+            return
+        counts = [count + changed.get(kind, 0) for count, kind in zip(sealed[:-1], _KINDS, strict=True)]
         if min(counts) >= 0:  # else somebody has put a row there that was never counted
-            self._put_seal(subject, counts)
+            self._put_seal(subject, counts, sealed[-1])
 
     def _is_known(self, subject: Subject) -> bool:
+        return self._is_there(subject) or self._has_begun(subject)
+
+    def _is_there(self, subject: Subject) -> bool:
+        """Whether its row is kept."""
         if subject.agent:
             return self._one("SELECT 1 FROM agents WHERE session = ? AND agent = ?", subject) is not None
         return self._one("SELECT 1 FROM sessions WHERE session = ?", (subject.session,)) is not None
 
-    def _mark(self, subject: Subject, counts: Sequence[int]) -> str:
-        # As SQLite keeps them: see ``Statements._run``.
-        names = [name.encode("utf-8", "backslashreplace").decode() for name in subject]
-        return keyed(self._key, PURPOSE_LABELS, canonical({"labels": [*names, *counts]}))
+    def _mark(self, subject: Subject, sealed: Sequence[float]) -> str:
+        return keyed(self._key, PURPOSE_LABELS, canonical({"labels": [*_kept_names(subject), *sealed]}))
 
 
 _TAINT = "at, id, label, source, tool, call_id, state, origin"
 _TAINTS = f"SELECT {_TAINT} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
 _SAME = "session = ? AND agent = ? AND label = ? AND source = ? AND call_id = ? AND origin = ?"
-_SEAL_COLUMNS = ("untrusted", "untrusted_pending", "secret", "secret_pending", "seal")
+_COUNTS = "untrusted, untrusted_pending, secret, secret_pending"
+_SEAL_COLUMNS = (*_COUNTS.split(", "), "began", "seal")
+_PUT_SEAL = (
+    f"INSERT OR REPLACE INTO label_seals (session, agent, {', '.join(_SEAL_COLUMNS)})"  # noqa: S608 - ours
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _SEAL = f"SELECT {', '.join(_SEAL_COLUMNS)} FROM label_seals WHERE session = ? AND agent = ?"  # noqa: S608 - ours
 _SUBJECTS = (
     "SELECT session, '' FROM sessions UNION SELECT session, agent FROM agents"
     " UNION SELECT session, agent FROM label_seals"
+)
+_OF_SESSION = (
+    "SELECT session, agent FROM agents WHERE session = ? UNION SELECT session, agent FROM label_seals WHERE session = ?"
+)
+_BEGINNINGS = "SELECT session, '', started_at FROM sessions UNION ALL SELECT session, agent, started_at FROM agents"
+_IN_CHAIN = (
+    "SELECT DISTINCT json_extract(body, '$.session') FROM audit WHERE json_valid(body)"
+    " AND coalesce(json_extract(body, '$.session'), '') <> ''"
 )
 _COUNT = "SELECT session, agent, label, state, count(*) FROM taints"
 _GROUPED = "GROUP BY session, agent, state, label"
@@ -255,6 +397,16 @@ _KNOWN = (
     "CASE WHEN asked.agent = '' THEN EXISTS (SELECT 1 FROM sessions WHERE session = asked.session)"
     " ELSE EXISTS (SELECT 1 FROM agents WHERE session = asked.session AND agent = asked.agent) END"
 )
+
+
+def _kept_names(subject: Subject) -> list[str]:
+    """The names of a subject as SQLite keeps them: see ``Statements._run``."""
+    return [name.encode("utf-8", "backslashreplace").decode() for name in subject]
+
+
+def _part(mark: str) -> int:
+    """The part of the list in which a mark stands."""
+    return int(mark[:8], 16) % _PARTS
 
 
 def _labels_of(sealed: Sequence[int] | None, *, is_known: bool) -> frozenset[Label]:

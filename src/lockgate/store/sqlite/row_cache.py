@@ -130,9 +130,9 @@ class RememberingTransaction(SqliteTransaction):
         super().put_session(row)
         self._memory.sessions[row.session].row = row
 
-    def _is_known(self, subject: Subject) -> bool:
+    def _is_there(self, subject: Subject) -> bool:
         known = self._memory.sessions[subject.session]
-        return (not subject.agent and known.row is not None) or super()._is_known(subject)
+        return (not subject.agent and known.row is not None) or super()._is_there(subject)
 
     # sub-agents
 

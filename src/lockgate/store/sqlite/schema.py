@@ -222,7 +222,21 @@ _LABEL_SEALS = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION, _CALLS_OUT, _CALLS_CHECKED, _LABEL_SEALS)
+# Who has begun, and when: a session whose rows are all deleted must not begin anew. `create` fills both.
+_BEGUN = (
+    "ALTER TABLE label_seals ADD COLUMN began REAL NOT NULL DEFAULT 0",
+    "CREATE TABLE begun (part INTEGER PRIMARY KEY, marks TEXT NOT NULL, seal TEXT NOT NULL)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _APPROVALS,
+    _RETENTION,
+    _CALLS_OUT,
+    _CALLS_CHECKED,
+    _LABEL_SEALS,
+    _BEGUN,
+)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""

@@ -50,8 +50,8 @@ class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
 
     def put_session(self, row: SessionRow) -> None:
         """Add or replace a session."""
-        if not self._is_known(Subject(row.session)):
-            self.begin_seal(Subject(row.session))
+        if not self._is_there(Subject(row.session)):
+            self.begin_seal(Subject(row.session), row.started_at)
         self._write("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def sessions(self, *, process: str = "", limit: int = 0) -> list[SessionRow]:
@@ -77,8 +77,8 @@ class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
         subject = Subject(row.session, row.agent)
-        if not self._is_known(subject):
-            self.begin_seal(subject)
+        if not self._is_there(subject):
+            self.begin_seal(subject, row.started_at)
         self._write(
             "INSERT INTO agents (session, agent, agent_type, parent, call_id, delegate, state, started_at, parents)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, agent) DO UPDATE SET"
@@ -189,6 +189,7 @@ class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
             (before, PRUNED_AT_ONCE),
         )
         gone = [session for (session,) in rows]
+        self._forget(gone)
         for table in _OF_A_SESSION:
             self._write(f"DELETE FROM {table} WHERE session IN ({', '.join('?' * len(gone))})", gone)  # noqa: S608
         return len(gone)
