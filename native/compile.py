@@ -144,6 +144,9 @@ def wheel_tag(way: Way) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        print(__doc__)
+        sys.exit(0 if sys.argv[1:] in (["-h"], ["--help"]) else 2)
     try:
         made = Path(sys.argv[1]).absolute()
         print(wheel_tag((compile_launcher if made.name == LAUNCHER else compile_client)(made)))

@@ -281,17 +281,25 @@ def test_what_is_wrong_is_found(
 
 
 @pytest.mark.parametrize(
-    ("group", "members", "mode", "state"),
+    ("group", "members", "mode", "others", "state"),
     [
-        pytest.param("ann", [], 0o775, "ok", id="a group of one's own"),
-        pytest.param("ann", ["ann"], 0o775, "ok", id="named as its member"),
-        pytest.param("ann", ["ann", "bob"], 0o775, "fail", id="somebody else is in it"),
-        pytest.param("staff", [], 0o775, "fail", id="a group of many"),
-        pytest.param("ann", [], 0o777, "fail", id="everybody"),
+        pytest.param("ann", [], 0o775, [], "ok", id="a group of one's own"),
+        pytest.param("ann", ["ann"], 0o775, [], "ok", id="named as its member"),
+        pytest.param("ann", ["ann", "bob"], 0o775, [], "fail", id="somebody else is in it"),
+        pytest.param("ann", [], 0o775, [0], "fail", id="somebody else's primary group"),
+        pytest.param("ann", [], 0o775, [1], "ok", id="somebody else has another"),
+        pytest.param("staff", [], 0o775, [], "fail", id="a group of many"),
+        pytest.param("ann", [], 0o777, [], "fail", id="everybody"),
     ],
 )
 def test_who_may_write_by_their_group(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, group: str, members: list[str], mode: int, state: str
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    group: str,
+    members: list[str],
+    mode: int,
+    others: list[int],
+    state: str,
 ) -> None:
     _mode(".config/lockgate/lockgate.yaml", 0o600)(machine)
     folder = machine.home / ".config/lockgate"
@@ -300,6 +308,8 @@ def test_who_may_write_by_their_group(
     own = folder.stat().st_gid
     ann = ("ann", "x", os.geteuid(), own, "", str(machine.home), "/bin/sh")
     monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd(ann))
+    bobs = [pwd.struct_passwd(("bob", "x", os.geteuid() + 1, own + away, "", "/", "/bin/sh")) for away in others]
+    monkeypatch.setattr(pwd, "getpwall", lambda: [pwd.struct_passwd(ann), *bobs])
     monkeypatch.setattr(grp, "getgrgid", lambda number: grp.struct_group((group, "x", number, members)))
     assert machine.found()[1]["configuration folder"][0] == state
 

@@ -33,6 +33,21 @@ def built(folder: Path, target: str = "wheel", cwd: Path = ROOT, **environ: str)
     )
 
 
+@pytest.mark.parametrize(("words", "code"), [(["--help"], 0), (["-h"], 0), ([], 2), (["--other"], 2), (["a", "b"], 2)])
+def test_the_compiler_explains_itself_and_makes_no_file_of_that_name(
+    tmp_path: Path, words: list[str], code: int
+) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "native" / "compile.py"), *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, list(tmp_path.iterdir())) == (code, [])
+    assert "python native/compile.py TARGET" in done.stdout
+
+
 def only_file(folder: Path, ending: str) -> Path:
     (found,) = folder.glob(f"*{ending}")
     return found

@@ -225,6 +225,16 @@ def test_one_of_another_installation_is_refused(home: Path, tmp_path_factory: py
     assert copies(str(_state(home))) == []
 
 
+def test_what_a_killed_upgrade_left_is_replaced(home: Path) -> None:
+    copy = _state(home) / "lockgate.db.5"
+    for name in ("lockgate.db.5.draft", "lockgate.db.5.draft-journal"):
+        (_state(home) / name).write_bytes(b"half of it")
+    making.copy_database(str(_state(home) / "lockgate.db"), str(copy))
+    assert sorted(path.name for path in _state(home).glob("lockgate.db.*")) == ["lockgate.db.5"]
+    assert copying.look(str(copy)).fits
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 100])
 def test_what_is_no_copy_is_refused(home: Path, content: bytes) -> None:
     file = home / "file"

@@ -238,7 +238,8 @@ def _renew_gate(where: Folders) -> None:
         else:
             launch(where, sys.executable)
     except (LockgateError, OSError, click.ClickException) as error:
-        click.echo(f"Warning: the gate of before still runs: {visible(str(error), 300)}. Its hooks end it.", err=True)
+        click.echo(f"Warning: the old gate still runs: {visible(str(error), 300)}", err=True)
+        click.echo("The next hook ends it. To end it now: lockgate gate stop", err=True)
 
 
 def _waiting(says: str) -> AbstractContextManager[object]:

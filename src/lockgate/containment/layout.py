@@ -163,10 +163,13 @@ def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder:
             yield Mount(SHARED if os.stat(path).st_mode & OPEN_TO_ALL == OPEN_TO_ALL else EMPTY, path)
     yield from (Mount(READ_ONLY, path, path) for path in back)
     cache = os.path.join(real_path(run.home), ".cache")
-    try:
-        os.makedirs(cache, mode=0o700, exist_ok=True)
-    except OSError:
-        return
+    if not os.path.isdir(cache):
+        from lockgate.system.ownership import make_folders
+
+        try:
+            make_folders(cache)
+        except OSError:
+            return
     yield Mount(WRITABLE, real_path(cache), os.path.join(folder, "cache"))
 
 

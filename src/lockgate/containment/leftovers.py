@@ -17,7 +17,10 @@ def own_folder(state: str, workspace: str) -> str:
     """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
     folder = _folder(state, workspace)
     for part in ("cache", "tmp"):
-        os.makedirs(os.path.join(folder, part), mode=0o700, exist_ok=True)
+        if not os.path.isdir(path := os.path.join(folder, part)):
+            from lockgate.system.ownership import make_folders
+
+            make_folders(path)
     os.chmod(os.path.join(folder, "tmp"), OPEN_TO_ALL)  # programs look at it; nobody else gets through the state folder
     _used(folder)
     nothing = nothing_in(state)

@@ -20,6 +20,7 @@ from lockgate.store.audit import archives, pruning
 from lockgate.store.audit.chain import verify_parts, verify_store
 from lockgate.store.protocol import Store
 from lockgate.system.folders import state_dir
+from lockgate.system.ownership import make_folders
 
 _FOLDER = "archive"
 _BREATH = 0.02
@@ -115,7 +116,7 @@ def _cut(store: Store, limit: float, file: str, folder: str) -> _Cut:
 
 def _made(folder: str) -> str:
     try:
-        os.makedirs(folder, 0o700, exist_ok=True)
+        make_folders(os.path.abspath(folder))
     except OSError as error:
         raise AuditError(f"cannot make {folder}: {error.strerror}") from error
     return folder

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import click
 
 from lockgate.cli.common.state import paint
+from lockgate.system.ownership import make_folders
 
 _ISSUE = """\
 #7 Crash when the list is empty
@@ -81,8 +82,8 @@ class Film:
     # ------------------------------------------------------------ the stage
     def build(self) -> None:
         """Make a repository with a remote, a bug and a secret."""
-        os.makedirs(self.work)
-        os.makedirs(os.path.join(os.path.dirname(self._transcript), "demo-session", "subagents"))
+        make_folders(self.work)
+        make_folders(os.path.join(os.path.dirname(self._transcript), "demo-session", "subagents"))
         self._write("shop.py", "def first(items):\n    return items[0]\n")
         self._write("check.sh", _CHECK)
         os.chmod(os.path.join(self.work, "check.sh"), 0o755)  # noqa: S103 - a script of the stage, to be run

@@ -83,7 +83,10 @@ def _is_own_group(group: int) -> bool:
         user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
     except KeyError:
         return False
-    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
+    if group != user.pw_gid or found.gr_name != user.pw_name or not set(found.gr_mem) <= {user.pw_name}:
+        return False
+    # Whoever has it as their primary group is in it too, and stands in no list of its members.
+    return all(other.pw_gid != group for other in pwd.getpwall() if other.pw_uid != user.pw_uid)
 
 
 def _build(hook: str) -> Check:

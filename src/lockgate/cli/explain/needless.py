@@ -20,6 +20,7 @@ from lockgate.core.model import ToolCall
 from lockgate.store.rows import AuditQuery
 from lockgate.system.files import replace
 from lockgate.system.folders import state_dir
+from lockgate.system.ownership import make_folders
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Store
@@ -76,7 +77,7 @@ def report(body: Mapping[str, Any]) -> str:
     name = f"needless-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}.md"
     path = os.path.join(state_dir(), REPORTS, name)
     told = f"{text(explained(call), 'allow')}\n\n{recorded(body)}\n"
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folders(os.path.dirname(path))
     replace(path, told.encode("utf-8", "backslashreplace"), draft=f"{path}.draft")
     return path
 

@@ -15,6 +15,7 @@ from lockgate.configuration.pattern_library.cache import BESIDE, beside_path
 from lockgate.configuration.pattern_library.compile import artefact_name, compiled, write_artefact
 from lockgate.configuration.pattern_library.layers import gather
 from lockgate.core.errors import LockgateError
+from lockgate.system.ownership import make_folders
 
 
 def main() -> int:
@@ -24,7 +25,7 @@ def main() -> int:
         path = beside_path(artefact_name(library))
         if os.path.exists(path):
             return 0
-        os.makedirs(BESIDE, exist_ok=True)
+        make_folders(BESIDE, 0o755)
         old = [os.path.join(BESIDE, name) for name in os.listdir(BESIDE)]
         write_artefact(path, compiled(library))
     except (LockgateError, OSError) as error:

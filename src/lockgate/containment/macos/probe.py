@@ -16,6 +16,7 @@ import tempfile
 from lockgate.containment.macos.sandbox_exec import command_line
 from lockgate.containment.plan import DEVICES, EMPTY, READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.core.errors import LockgateError
+from lockgate.system.ownership import make_folders
 
 _SECONDS = 2.0
 _TRY = """
@@ -107,7 +108,7 @@ def _names() -> list[str]:
 
 def _fill(here: str) -> None:
     for name in ("p", "hidden", "own/tmp"):
-        os.makedirs(f"{here}/{name}")
+        make_folders(f"{here}/{name}")
     for name in ("p/.envrc", "hidden/key", "visible"):
         with open(f"{here}/{name}", "w", encoding="ascii") as file:
             file.write("x")

@@ -274,11 +274,11 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     )
 
 
-_AFTER_WAITING = (
-    *("lockgate.gate.messages.calls", "lockgate.gate.messages.objections", "lockgate.gate.monitor.denied_before"),
-    "lockgate.store.sqlite.search",
-)
-"""What is needed once a person has answered."""
+def _load_what_follows_an_answer() -> None:
+    """Load what is needed once a person has answered: its files may be another version's by then."""
+    from lockgate.gate.messages import calls, objections  # noqa: F401
+    from lockgate.gate.monitor import denied_before  # noqa: F401
+    from lockgate.store.sqlite import search  # noqa: F401
 
 
 class _Asked:
@@ -300,8 +300,7 @@ class _Asked:
         state = self._where.state
         most = self._prolong(max(question.expires_at - self._store.clock(), 0.0))
         telling.start(self._where, question)
-        for module in _AFTER_WAITING:
-            __import__(module)  # the files may be those of another version when the answer comes
+        _load_what_follows_an_answer()
         waiting.wait(state, question, lambda: open_existing(state), most=most, is_gone=caller.is_gone)
         if caller.is_gone():
             raise ApprovalError("nobody waits for the answer any more")

@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from lockgate.shell.state.machine import Machine
 
 _ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
-_STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")
-"""Names in the gate's state whose contents can answer for a person, or tell what does."""
+_STATE_FILES = (
+    *("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html"),
+    *(f"lockgate.db.{'[0-9]' * digits}" for digits in (1, 2, 10)),
+)
+"""Names in the gate's state whose contents can answer for a person, or tell what does.
+
+Copies of the database have the number of a version, or the seconds at which they were replaced.
+"""
 _OWN_NAMES = "the gate's own state lies below it, with files of such names"
 
 
@@ -101,7 +107,7 @@ def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
     parts = arg.text.split("/")
     at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN or part == "**"), -1)
     name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*").casefold()
-    if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
+    if at < 0 or not _is_of_state(name):
         return []
     folder = "/".join(parts[:at]).replace(PLAIN, "*") or ("/" if arg.text.startswith("/") else ".")
     return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
@@ -149,9 +155,15 @@ def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[
         paths = around.found_below(above, name) if settled(machine) else None
         found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
     for own in around.own_paths:
-        if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
+        is_named = name.casefold() in own.casefold().split("/") or _is_of_state(name)
+        if inside(own, above) and is_named:
             found += write_effects(own, "", around)
     return found
+
+
+def _is_of_state(name: str) -> bool:
+    """Whether a name, which may have stars, can be that of a file in the gate's state."""
+    return any(names_meet(file, name.casefold()) for file in _STATE_FILES)
 
 
 def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect]:
@@ -164,6 +176,6 @@ def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect
     from lockgate.resources.unknown_folders import named_write_effects
 
     found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
-    if any(names_meet(file, name.casefold()) for file in _STATE_FILES):
+    if _is_of_state(name):
         found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
     return found

@@ -18,7 +18,7 @@ _MARKS = lazy_re(rf"[^\w\s\\;{PLAIN}]")
 """What can end a text of sed: any sign does, where it begins it."""
 
 
-def breaks_out(call: ProgramCall, language: str, text: str) -> bool:
+def can_escape_literal(call: ProgramCall, language: str, text: str) -> bool:
     """Whether a chosen name can add commands to a program that is known but for it."""
     if not call.machine.chosen or (PLAIN not in text and ENVIRONMENT not in text):
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.inline import LANGUAGES
-from lockgate.shell.inline.attacker_names import breaks_out
+from lockgate.shell.inline.attacker_names import can_escape_literal
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.shell.state.run import RunText
@@ -48,7 +48,7 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
         yield from read_code(call, language, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
-    elif not _filled_in(language, text) or breaks_out(call, language, text):
+    elif not _filled_in(language, text) or can_escape_literal(call, language, text):
         from lockgate.shell.inline.opaque import unread
 
         unread(call, language, text)

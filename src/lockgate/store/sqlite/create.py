@@ -79,7 +79,7 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
 
 
 def copy_database(source: str, target: str) -> None:
-    """Copy a database as it is now into one file, which is replaced where it is there.
+    """Copy a database as it is now into one file, which is replaced where it is there. One process at a time.
 
     Args:
         source: Its file. Somebody else may have the lock for writing.
@@ -90,8 +90,10 @@ def copy_database(source: str, target: str) -> None:
     """
     import sqlite3
 
-    draft = f"{target}.{os.urandom(6).hex()}"
+    # Always the same name, so that one that was left by a process that was killed is replaced.
+    draft = f"{target}.draft"
     try:
+        _remove_draft(draft)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
         # A connection of its own sees what is committed, and does not disturb who has the lock.
         there, copy = sqlite3.connect(source, isolation_level=None), sqlite3.connect(draft, isolation_level=None)
@@ -108,9 +110,13 @@ def copy_database(source: str, target: str) -> None:
         why = getattr(error, "strerror", None) or error
         raise StoreError(f"{source} cannot be copied to {target} ({why}): make room for it there") from error
     finally:
-        for left in (draft, f"{draft}-journal"):
-            if os.path.lexists(left):
-                os.unlink(left)
+        _remove_draft(draft)
+
+
+def _remove_draft(draft: str) -> None:
+    for left in (draft, f"{draft}-journal"):
+        if os.path.lexists(left):
+            os.unlink(left)
 
 
 def _seal(tx: SqliteTransaction) -> None:

@@ -283,15 +283,15 @@ class LabelQueries(Statements):
             return {}, False
         text, seal = row
         marks = {text[at + 1 : at + 1 + _MARK]: text[at] for at in range(0, len(text), 1 + _MARK)}
-        return marks, seal == keyed(self._key, PURPOSE_BEGUN, canonical([part, text]))
+        return marks, seal == keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
 
     def _put_part(self, part: int, marks: Marks) -> None:
         text = "".join(f"{how}{mark}" for mark, how in sorted(marks.items()))
-        seal = keyed(self._key, PURPOSE_BEGUN, canonical([part, text]))
+        seal = keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
         self._write("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (part, text, seal))
 
     def _subject_mark(self, subject: Subject) -> str:
-        return keyed(self._key, PURPOSE_SUBJECT, canonical(_kept_names(subject)))[:_MARK]
+        return keyed(self._key, PURPOSE_SUBJECT, canonical({"subject": _kept_names(subject)}))[:_MARK]
 
     def _beginnings(self) -> dict[Subject, float]:
         """When each subject that is kept has begun."""

@@ -63,6 +63,8 @@ def test_other_names_with_stars_are_the_persons(command: str) -> None:
         "for f in ~/.local/state/*/*; do cat $f; done",
         "for f in ~/.local/state/*/key; do cat $f; done",
         "find ~/.local/state -name 'open-*' -exec cat {} +",
+        "for f in ~/.local/*/*/lockgate.db.6; do cat $f; done",
+        "cat ~/.local/**/lockgate.db.6",
         "find ~/.local/state -name '*.json' | xargs cat",
         "find ~ -type f -exec cat {} +",
         "diff -rN ~/.local/state /tmp/e",

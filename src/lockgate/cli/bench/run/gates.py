@@ -20,6 +20,7 @@ from lockgate.clients.wire.resident_files import SOCKET, run_folder
 from lockgate.core.errors import LockgateError
 from lockgate.system import caller
 from lockgate.system.folders import Folders
+from lockgate.system.ownership import make_folders
 
 PATIENCE = 20.0
 """Seconds for a gate to come up, or to go. A busy machine is slow."""
@@ -63,7 +64,7 @@ class Gate(NamedTuple):
 
 def folders_in(folder: str) -> Folders:
     """Folders of a throw-away installation, with a project in it."""
-    os.makedirs(os.path.join(folder, "project", "src"), exist_ok=True)
+    make_folders(os.path.join(folder, "project", "src"))
     return Folders(folder, os.path.join(folder, "state"), os.path.join(folder, "config"))
 
 
