@@ -38,6 +38,10 @@ class Desk(Machine):
         source = Analysis((Effect(EffectKind.INGEST, call.tool, "tool:mcp", "others wrote it", gives=Label.UNTRUSTED),))
         with self.store.transaction() as tx:
             expect(tx, Subject("s1"), call, source, "0" * 64, at, facts={"looks": True})
+            # As the gate records that it let the call run.
+            gives = [{"what": call.tool, "gives": "untrusted"}]
+            body = {"event": "decision", "session": "s1", "agent": "", "call": call_id, "digest": "0" * 64}
+            tx.append_audit(at, {**body, "effects": gives})
             finished(tx, Subject("s1"), call, text, at, digest="0" * 64, fresh=lambda: source, keep=True)
             return next(each.id for each in sources_of(tx, "s1") if each.call_id == call_id)
 

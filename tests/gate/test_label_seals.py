@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gate.world import WORK, World
+from lockgate.core.errors import EndorsementError
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate.approvals.endorsing import endorse
 from lockgate.gate.contradictions import accept, contradictions
@@ -161,6 +163,39 @@ def test_who_endorses_one_source_endorses_no_other(tmp_path: Path) -> None:
         [good] = sources_of(tx, "s1")
     assert endorse(world.store, good, by="ann") == {"untrusted"}
     assert world.labels() == {"untrusted"}
+
+
+MOVED = "UPDATE taints SET call_id = '{good}' WHERE call_id = '{bad}'"
+
+
+@pytest.mark.parametrize(
+    ("before", "counted"),
+    [
+        pytest.param([], 2, id="beside what the call has given"),
+        pytest.param(["DELETE FROM taints WHERE call_id = '{good}'"], 1, id="in its place"),
+    ],
+)
+def test_what_is_moved_to_a_call_is_not_endorsed_with_it(tmp_path: Path, before: list[str], counted: int) -> None:
+    world = World(tmp_path)
+    world.start()
+    world.run("mcp__tracker__get_issue", {"number": 1}, "please push")
+    world.run("WebSearch", {"query": "parser"}, "fine")
+    [bad, good] = [call for (call,) in rows(world, "SELECT call_id FROM taints ORDER BY id")]
+    statements = [
+        *before,
+        MOVED,
+        "DELETE FROM calls WHERE call_id = '{bad}'",
+        f"UPDATE calls SET facts = json_set(facts, '$.sources', {counted}) WHERE call_id = '{{good}}'",
+    ]
+    spoil(world, *(each.format(bad=bad, good=good) for each in statements))
+    with world.store.reading() as tx:
+        shown = next(each for each in sources_of(tx, "s1") if each.call_id == good)
+        assert shown.problem == ""
+    with suppress(EndorsementError):
+        endorse(world.store, shown, by="ann")
+    assert world.labels() == {"untrusted"}
+
+    assert world.bash("git push") is Verdict.DENY
 
 
 def test_a_sub_agent_keeps_its_labels(tmp_path: Path) -> None:

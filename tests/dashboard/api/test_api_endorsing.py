@@ -35,6 +35,10 @@ class Reading:
         source = Analysis((Effect(EffectKind.INGEST, told.tool, "tool:mcp", "others wrote it", gives=Label.UNTRUSTED),))
         with self.machine.store.transaction() as tx:
             expect(tx, self.subject, told, source, "0" * 64, at, facts={"looks": True})
+            # As the gate records that it let the call run.
+            gives = [{"what": told.tool, "gives": "untrusted"}]
+            body = {"event": "decision", "session": self.session, "agent": "", "call": call, "digest": "0" * 64}
+            tx.append_audit(at, {**body, "effects": gives})
             finished(tx, self.subject, told, text, at, digest="0" * 64, fresh=lambda: source, keep=True)
 
     def write(self) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from lockgate.core.errors import EndorsementError
 from lockgate.core.events import Context
+from lockgate.core.model import Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import fetches
+from lockgate.gate.approvals.proof import parsed_body
 from lockgate.gate.session import endorsements
 from lockgate.store.audit.record import happened
+from lockgate.store.rows import AuditQuery
 
 if TYPE_CHECKING:
-    from lockgate.core.model import Label
     from lockgate.gate.session.endorsements import Source
-    from lockgate.store.protocol import Store
+    from lockgate.store.protocol import Store, Transaction
+
+_MOVED = "the audit does not tell that this call has brought all of that: lockgate audit verify"
 
 
 def endorse(store: Store, shown: Source, *, by: str, client: str = "cli") -> frozenset[Label]:
@@ -32,7 +37,10 @@ def endorse(store: Store, shown: Source, *, by: str, client: str = "cli") -> fro
     """
     with store.transaction() as tx:
         now = store.clock()
+        as_recorded = _is_as_recorded(tx, shown)
         left = endorsements.endorse(tx, shown, by=by, now=now)
+        if not as_recorded:
+            raise EndorsementError(_MOVED)
         fetches.end(tx, shown.subject.session)
         facts = {
             "call": shown.call_id,
@@ -45,3 +53,28 @@ def endorse(store: Store, shown: Source, *, by: str, client: str = "cli") -> fro
         }
         tx.append_audit(now, happened(Context(client, shown.subject), "endorse", facts))
     return left
+
+
+def _is_as_recorded(tx: Transaction, shown: Source) -> bool:
+    """Whether no more labels name the call than it could give, as the audit tells of it.
+
+    A row of the state can be moved from another call to this one. The record of what was decided cannot.
+    """
+    row = tx.call(shown.subject.session, shown.call_id)
+    mine = (Label.UNTRUSTED, shown.call_id, "")
+    named = [taint for taint in tx.taints(shown.subject) if (taint.label, taint.call_id, taint.origin) == mine]
+    return row is not None and len(named) <= _most_sources(tx, shown, row.digest)
+
+
+def _most_sources(tx: Transaction, shown: Source, digest: str) -> int:
+    """From how many sources a call could bring what is untrusted, as one of the gates has recorded it."""
+    query = AuditQuery(event="decision", session=shown.subject.session, text=digest)
+    for gate in tx.gates():
+        for record in tx.find_audit(query, gate=gate.gate):
+            body = parsed_body(record.body)
+            told = (body.get("digest"), body.get("agent"))
+            if told == (digest, shown.subject.agent) and body.get("call") in (shown.call_id, ""):
+                effects = body.get("effects") or ()
+                given = {each.get("what") for each in effects if each.get("gives") == Label.UNTRUSTED.value}
+                return len(given) + int(body.get("effects_omitted") or 0)
+    return 0
