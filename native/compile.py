@@ -22,13 +22,13 @@ HERE = Path(__file__).resolve().parent
 LAUNCHER = "lockgate-contain"
 ABOUT = "lockgate-hook LOCKGATE2\n"
 """What a client that runs says of itself: its name, and the protocol that it speaks."""
-LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE2 1\n"
+LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE2 2\n"
 """The same of the launcher, with the version of the plans that it reads."""
 
 PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "refusal.c", "reply.c", "request.c")
 LAUNCHER_PARTS = (
     *("bytes.c", "confine.c", "contain.c", "gate.c", "known.c", "local.c", "names.c", "namespaces.c", "places.c"),
-    *("plan.c", "refusal.c", "reply.c", "request.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
+    *("plan.c", "refusal.c", "reply.c", "request.c", "room.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
 )
 WARNINGS = (
     *("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wcast-qual"),

@@ -3,7 +3,7 @@
  * builds the sandbox, runs the command in it and ends as it ended. See docs/containment.md and docs/native-client.md.
  *
  *   lockgate-contain --python PYTHON --script CONTAIN_PY --home=H --state=S --config=C --workspace=W [--folder-to=3]
- *       [--background] (--shell COMMAND | -- PROGRAM ARGUMENT...)
+ *       [--background] [--room=NAME] (--shell COMMAND | -- PROGRAM ARGUMENT...)
  *   lockgate-contain --confine FOLDER... -- COMMAND ARGUMENT...     in the sandbox, started by bubblewrap
  *   lockgate-contain --about
  *
@@ -14,10 +14,12 @@
 #include "confine.h"
 #include "gate.h"
 #include "local.h"
+#include "namespaces.h"
 #include "places.h"
 #include "plan.h"
 #include "reply.h"
 #include "request.h"
+#include "room.h"
 #include "supervise.h"
 #include "walk.h"
 
@@ -38,7 +40,7 @@
 
 extern char **environ;
 
-static const char ABOUT[] = "lockgate-contain LOCKGATE2 1\n";
+static const char ABOUT[] = "lockgate-contain LOCKGATE2 2\n";
 /* A step of the gate ends after two seconds. */
 enum { NOT_RUN = 125, MOST_PAYLOAD = 1024 * 1024, PLAN_MS = 2500 };
 
@@ -49,6 +51,7 @@ struct asked {
     char *python, *script; /* what this process becomes where it cannot go on */
     char **words;          /* what that is given */
     const char *state;
+    const char *room;      /* the name of the session's room; NULL: none */
     int folder_to;         /* where the last folder is told; -1: nowhere */
 };
 
@@ -76,13 +79,17 @@ _Noreturn static void become_python(const struct asked *asked)
 /* Finds the state folder and what else matters here. False: the Python program must say what is wrong. */
 static bool read_words(struct asked *asked)
 {
-    static const char state[] = "--state=", folder[] = "--folder-to=";
+    static const char state[] = "--state=", folder[] = "--folder-to=", room[] = "--room=";
     asked->folder_to = -1;
     for (char **word = asked->words; *word != NULL; word++) {
         if (strcmp(*word, "--shell") == 0 || strcmp(*word, "--") == 0)
             return word[1] != NULL && asked->state != NULL && asked->state[0] == '/';
         if (strncmp(*word, state, sizeof state - 1) == 0) {
             asked->state = *word + sizeof state - 1;
+        } else if (strncmp(*word, room, sizeof room - 1) == 0) {
+            asked->room = *word + sizeof room - 1;
+            if (!room_is_name(asked->room))
+                return false;
         } else if (strncmp(*word, folder, sizeof folder - 1) == 0) {
             const char *number = *word + sizeof folder - 1;
             if (number[0] < '0' || number[0] > '9' || number[1] != '\0')
@@ -252,7 +259,8 @@ static void run(struct asked *asked)
     struct places *places = places_begin(walk, seen, events, judge_places, asked);
     if (places == NULL)
         return;
-    struct outcome outcome = supervise(&plan, places, asked->folder_to >= 0);
+    const struct place_of_room where = {.state = asked->state, .name = asked->room};
+    struct outcome outcome = supervise(&plan, places, &where, asked->folder_to >= 0);
     leave(asked, &outcome, places);
 }
 
@@ -267,6 +275,7 @@ int main(int count, char **words)
         say("the command was not run, because it cannot be contained: this is not what the gate writes", "", "", "");
         _exit(NOT_RUN);
     }
+    namespaces_know_words(words);
     struct asked asked = {.python = words[2], .script = words[4], .words = words + 5};
     bool streams = is_contained(STDIN_FILENO) && is_contained(STDOUT_FILENO) && is_contained(STDERR_FILENO);
     if (streams && read_words(&asked) && !is_off())

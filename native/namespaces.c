@@ -8,14 +8,17 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -182,7 +185,7 @@ static void build(const struct list *mounts)
 
 /* ---------------------------------------------------------------- privileges */
 
-static void bring_up_loopback(void)
+void namespaces_loopback(void)
 {
     struct ifreq request = {.ifr_name = "lo"};
     int channel = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -192,7 +195,7 @@ static void bring_up_loopback(void)
     close(channel);
 }
 
-static void drop_privileges(void)
+void namespaces_drop(void)
 {
     int capability = 0;
     while (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0)
@@ -225,6 +228,24 @@ static void filter_calls(const struct plan *plan)
 
 /* ---------------------------------------------------------------- processes */
 
+static char *first_word;
+static size_t words_size;
+
+void namespaces_know_words(char **words)
+{
+    char *end = words[0];
+    for (char **word = words; *word != NULL && *word == end; word++)
+        end = *word + strlen(*word) + 1;
+    first_word = words[0];
+    words_size = (size_t)(end - words[0]);
+}
+
+void namespaces_hide_words(void)
+{
+    if (first_word != NULL)
+        memset(first_word, 0, words_size);
+}
+
 static int code_of(int status)
 {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -243,6 +264,57 @@ _Noreturn static void wait_for(pid_t command)
     }
 }
 
+/* Ends the processes that were left to this one. None of their numbers is another's before it is waited for. */
+static void kill_children(void)
+{
+    char text[4096];
+    int file = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[size > 0 ? size : 0] = '\0';
+    for (char *next = text; *next >= '0' && *next <= '9'; next += strspn(next, " ")) {
+        long child = strtol(next, &next, 10);
+        if (child > 1 && (*next == ' ' || *next == '\0'))
+            kill((pid_t)child, SIGKILL);
+    }
+}
+
+/* The same in a room, where other commands are too: reaps what is left of this one, and ends it where that is told. */
+_Noreturn static void look_after(pid_t command, int orders, int status, bool stays)
+{
+    enum { AGAIN_MS = 2 };
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGCHLD);
+    int children = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+    bool ended = false, told = false, ending = children < 0;
+    unsigned char news[] = {NAMESPACES_LEFT, NOT_RUN};
+    for (;;) {
+        int how;
+        pid_t pid;
+        while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
+            if (pid == command) {
+                ended = true;
+                news[1] = (unsigned char)code_of(how);
+            }
+        }
+        if (pid < 0 && errno == ECHILD)
+            _exit(news[1]);
+        if (ended && !told)
+            ending = ending || !stays || write(status, news, sizeof news) != (ssize_t)sizeof news;
+        told = ended;
+        if (ending)
+            kill_children();
+        struct pollfd polled[] = {{.fd = ending ? -1 : orders, .events = POLLIN}, {.fd = children, .events = POLLIN}};
+        poll(polled, 2, ending ? AGAIN_MS : -1);
+        ending = ending || polled[0].revents != 0;
+        struct signalfd_siginfo signalled;
+        while (children >= 0 && read(children, &signalled, sizeof signalled) > 0)
+            continue;
+    }
+}
+
 pid_t namespaces_fork(void)
 {
     const unsigned long new = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
@@ -251,7 +323,7 @@ pid_t namespaces_fork(void)
 }
 
 /* Is the same user inside, who is nobody else. */
-static void map_user(unsigned int user, unsigned int group)
+void namespaces_map(unsigned int user, unsigned int group)
 {
     char map[64];
     write_text("/proc/self/setgroups", "deny");
@@ -261,27 +333,54 @@ static void map_user(unsigned int user, unsigned int group)
     write_text("/proc/self/gid_map", map);
 }
 
-_Noreturn void namespaces_become(const struct plan *plan, int status, int keep)
+/*
+ * A user namespace of the command's own, below the one that the file system was built in. So no command of a room may look
+ * into a process of another one. And the mounts are locked to each other: through a descriptor of a folder that another
+ * command was given, what is read-only or hidden below it stays so, also when this command has ended.
+ */
+static void part(const struct plan *plan)
+{
+    check(unshare(CLONE_NEWUSER | CLONE_NEWNS), "part", "the command from others");
+    namespaces_map(plan->user, plan->group);
+}
+
+_Noreturn void namespaces_become(const struct plan *plan, int status, int keep, int orders, const sigset_t *mask)
 {
     static const char stands = NAMESPACES_STAND;
-    map_user(plan->user, plan->group);
-    bring_up_loopback();
+    bool in_room = orders >= 0;
+    if (in_room) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_BLOCK, &all, NULL);
+        namespaces_hide_words();
+    } else {
+        namespaces_map(plan->user, plan->group);
+        namespaces_loopback();
+    }
     build(&plan->mounts);
+    part(plan);
     write_text("/proc/sys/user/max_user_namespaces", "0");
     for (size_t index = 0; index < plan->settings.count; index++) {
         put_mount(plan->settings.words[index], plan->settings.words[index], NULL, MS_BIND | MS_REC, NULL);
         restrict_mount(plan->settings.words[index], READ_ONLY);
     }
-    drop_privileges();
+    namespaces_drop();
     hide_memory();
     if (!confine(plan->writable.words, plan->writable.count))
         fail("restrict", "what is written to");
     filter_calls(plan);
+    check(in_room ? prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) : 0, "look after", "what the command leaves");
     check(write(status, &stands, 1), "say that", "the sandbox stands");
-    close(status);
+    if (!in_room)
+        close(status);
     pid_t command = fork();
     check(command, "start", "the command");
     if (command == 0) {
+        if (in_room) {
+            close(status);
+            close(orders);
+            sigprocmask(SIG_SETMASK, mask, NULL);
+        }
         setsid();
         check(chdir(plan->cwd), "go to", plan->cwd);
         become(plan->command.words, plan->environment.words);
@@ -290,5 +389,7 @@ _Noreturn void namespaces_become(const struct plan *plan, int status, int keep)
         close(stream);
     if (keep >= 0)
         close(keep);
+    if (in_room)
+        look_after(command, orders, status, plan->stays);
     wait_for(command);
 }

@@ -7,11 +7,14 @@ enum { INSTRUCTION = 8, MOST_INSTRUCTIONS = 4096 };
 bool plan_read(struct plan *plan, const uint8_t *data, size_t size, const uint8_t *filter, size_t filter_size)
 {
     struct words words = words_in(data, size);
-    bool known = strcmp(words_next(&words), "plan 1") == 0;
+    bool known = strcmp(words_next(&words), "plan 2") == 0;
     const char *way = words_next(&words);
     plan->by_program = strcmp(way, "bubblewrap") == 0;
     plan->program = words_next(&words);
     plan->cwd = words_next(&words);
+    const char *outlasting = words_next(&words);
+    plan->stays = strcmp(outlasting, "stays") == 0;
+    known = known && (plan->stays || strcmp(outlasting, "ends") == 0);
     plan->options = words_list(&words);
     plan->mounts = words_list(&words);
     plan->settings = words_list(&words);

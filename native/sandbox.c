@@ -13,12 +13,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Descriptors of the process that builds the sandbox, and a number below which this one has none of its own. */
-enum { ARGUMENTS = 10, FILTER = 11, STATUS = 12, LOWEST = 20, GONE_MS = 10000, CLOSE_RANGE = 436, PIDFD_OPEN = 434 };
+enum { ARGUMENTS = 10, FILTER = 11, STATUS = 12, ORDERS = 13, LOWEST = 20 };
+enum { GONE_MS = 10000, ENDED_MS = 2000, CLOSE_RANGE = 436, PIDFD_OPEN = 434 };
 
 /* Signals that this program handles, ignores or blocks, and a command does not expect to be so. */
 static const int OWN_SIGNALS[] = {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
@@ -104,35 +106,70 @@ static bool given_as(int descriptor, int number)
     return descriptor < 0 || dup2(descriptor, number) == number;
 }
 
-_Noreturn static void be_sandbox(const struct plan *plan, char **words, int options, int filter, int status,
-                                 int folder_to, const sigset_t *mask)
+/* Whether the supervisor knows this process: one that it does not know must not run anything. */
+static bool is_wanted(int orders)
 {
+    char begin;
+    return orders < 0 || read(orders, &begin, 1) == 1;
+}
+
+_Noreturn static void be_sandbox(const struct plan *plan, char **words, int options, int filter, int status,
+                                 int folder_to, int orders, const sigset_t *mask)
+{
+    /* The other ends of its pipes are closed by numbers, before it waits for anything. */
+    bool in_room = orders >= 0;
     for (size_t index = 0; index < sizeof OWN_SIGNALS / sizeof *OWN_SIGNALS; index++)
         signal(OWN_SIGNALS[index], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     bool given = given_as(folder_to, FOLDER_DESCRIPTOR) && given_as(options, ARGUMENTS) && given_as(filter, FILTER) &&
-                 given_as(status, STATUS) && chdir("/") == 0;
+                 given_as(status, STATUS) && given_as(orders, ORDERS) && chdir("/") == 0;
     if (!given || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         _exit(127);
     struct pollfd parent = {.fd = status, .events = POLLOUT};
     if (poll(&parent, 1, 0) != 1 || parent.revents & (POLLERR | POLLHUP))
         _exit(127); /* it died before, and nobody would end this one */
     close_from(3, folder_to >= 0 ? FOLDER_DESCRIPTOR - 1 : FOLDER_DESCRIPTOR);
-    close_from(STATUS + 1, UINT_MAX);
+    close_from(in_room ? ORDERS + 1 : ORDERS, UINT_MAX);
+    if (!is_wanted(in_room ? ORDERS : -1))
+        _exit(127);
     if (plan->by_program)
         execve(plan->program, words, plan->environment.words);
     else
-        namespaces_become(plan, STATUS, folder_to >= 0 ? FOLDER_DESCRIPTOR : -1);
+        namespaces_become(plan, STATUS, folder_to >= 0 ? FOLDER_DESCRIPTOR : -1, in_room ? ORDERS : -1, mask);
     static const char why[] = "lockgate: the program that builds the sandbox cannot be started\n";
     write_all(STDERR_FILENO, why, sizeof why - 1);
     _exit(127);
 }
 
-bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_to, const sigset_t *mask)
+/* Forks the process that builds the sandbox: in the room, where there is one that takes it. */
+static pid_t fork_in(struct sandbox *sandbox, const struct plan *plan, int *orders)
 {
-    int ends[2], options = -1, filter = -1;
+    int ends[2];
+    if (plan->by_program || sandbox->room.door < 0) {
+        room_leave(&sandbox->room, true);
+        return plan->by_program ? fork() : namespaces_fork();
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+        sandbox->orders = raised(ends[0]);
+        *orders = raised(ends[1]);
+        pid_t pid = room_fork(&sandbox->room);
+        if (pid >= 0)
+            return pid;
+        close(sandbox->orders);
+        close(*orders);
+        sandbox->orders = *orders = -1;
+    }
+    room_leave(&sandbox->room, true);
+    return namespaces_fork();
+}
+
+bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_to, const sigset_t *mask,
+                   struct room room)
+{
+    static const char begin = 'b';
+    int ends[2], options = -1, filter = -1, orders = -1;
     char **words = NULL;
-    *sandbox = (struct sandbox){.ended = -1, .told = -1, .gone = -1};
+    *sandbox = (struct sandbox){.ended = -1, .told = -1, .gone = -1, .room = room, .orders = -1, .code = -1};
     if (plan->by_program) {
         words = words_of(plan);
         options = options_of(plan);
@@ -145,13 +182,14 @@ bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_
     ends[0] = raised(ends[0]);
     ends[1] = raised(ends[1]);
     folder_to = folder_to < 0 ? -1 : raised(dup(folder_to));
-    pid_t pid = plan->by_program ? fork() : namespaces_fork();
+    pid_t pid = fork_in(sandbox, plan, &orders);
     if (pid == 0)
-        be_sandbox(plan, words, options, filter, ends[1], folder_to, mask);
+        be_sandbox(plan, words, options, filter, ends[1], folder_to, orders, mask);
     close(ends[1]);
     close(options);
     close(filter);
     close(folder_to);
+    close(orders);
     free(words);
     if (pid < 0)
         return false;
@@ -159,7 +197,7 @@ bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_
     sandbox->first = plan->by_program ? 0 : pid;
     sandbox->told = ends[0];
     sandbox->ended = (int)syscall(PIDFD_OPEN, pid, 0);
-    if (sandbox->ended >= 0)
+    if (sandbox->ended >= 0 && (sandbox->orders < 0 || write(sandbox->orders, &begin, 1) == 1))
         return true;
     sandbox_kill(sandbox);
     return false;
@@ -167,11 +205,34 @@ bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_
 
 /* ---------------------------------------------------------------- looking after it */
 
+/* What is told in a room: one byte, and later perhaps two. */
+static void hear_from_room(struct sandbox *sandbox)
+{
+    unsigned char said[4];
+    ssize_t size = read(sandbox->told, said, sizeof said);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    for (ssize_t index = 0; index < size; index++) {
+        if (said[index] == NAMESPACES_STAND && !sandbox->stands) {
+            sandbox->stands = true;
+        } else if (said[index] == NAMESPACES_LEFT && sandbox->stands && index + 1 < size) {
+            sandbox->code = said[index + 1];
+            size = 0;
+        }
+    }
+    if (size <= 0) {
+        close(sandbox->told);
+        sandbox->told = -1;
+    }
+}
+
 void sandbox_hear(struct sandbox *sandbox)
 {
     static const char name[] = "\"child-pid\"";
     char text[256];
-    if (sandbox->told < 0 || sandbox->stands)
+    if (sandbox->told >= 0 && sandbox->orders >= 0)
+        hear_from_room(sandbox);
+    if (sandbox->told < 0 || sandbox->stands || sandbox->orders >= 0)
         return;
     /* It is less than a pipe takes at once, and written at once. More may follow, so that the pipe stays open. */
     ssize_t size = read(sandbox->told, text, sizeof text - 1);
@@ -219,11 +280,27 @@ static void reap(struct sandbox *sandbox)
     sandbox->reaped = true;
 }
 
+/* Has the process that looks after a command in a room end all of it. Whoever does not end is ended with the room. */
+static void end_in_room(struct sandbox *sandbox)
+{
+    close(sandbox->orders);
+    struct pollfd ended = {.fd = sandbox->ended, .events = POLLIN};
+    if (!sandbox->reaped && (sandbox->ended < 0 || poll(&ended, 1, ENDED_MS) != 1))
+        kill(sandbox->pid, SIGKILL);
+    reap(sandbox);
+    sandbox_hear(sandbox);
+    /* One that was killed leaves what it looked after: if it stood already, there is somebody's command. */
+    room_leave(&sandbox->room, WIFEXITED(sandbox->status) || !sandbox->stands);
+    sandbox->orders = -1;
+}
+
 void sandbox_kill(struct sandbox *sandbox)
 {
     if (sandbox->pid <= 0)
         return;
     sandbox_hear(sandbox);
+    if (sandbox->orders >= 0)
+        end_in_room(sandbox);
     if (!sandbox->reaped) {
         kill(sandbox->pid, SIGKILL);
         reap(sandbox);

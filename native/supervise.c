@@ -8,15 +8,21 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const int PASSED_ON[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-enum { LOOK_MS = 100, LOOKS_SHARE = 20, SIGNAL_MS = 10, MOST_DUE = 64, ENDED_BY_FAULT = 125 };
+enum { LOOK_MS = 100, LOOKS_SHARE = 20, SIGNAL_MS = 10, MOST_DUE = 64, ENDED_BY_FAULT = 125, CLOSE_RANGE = 436 };
+/* How often all is looked at while only what a command has left behind goes on. */
+enum { LEFT_LOOK_MS = 10000 };
 
 /* ---------------------------------------------------------------- the supervisor */
 
@@ -67,7 +73,7 @@ static int least(int64_t one, int64_t other)
     return one > 60000 ? 60000 : (int)one;
 }
 
-/* Until the command has ended: passes signals on, and looks at what it does, each as the kernel tells of it. */
+/* Until the command has ended, or its process has while others go on in a room: passes signals on, and looks at what it does, each as the kernel tells of it. */
 static void watch(struct watching *watching)
 {
     for (;;) {
@@ -77,7 +83,8 @@ static void watch(struct watching *watching)
         struct pollfd polled[] = {
             {.fd = watching->sandbox.ended, .events = POLLIN},
             {.fd = watching->channel, .events = POLLIN},
-            {.fd = watching->sandbox.stands ? -1 : watching->sandbox.told, .events = POLLIN},
+            {.fd = watching->sandbox.stands && watching->sandbox.orders < 0 ? -1 : watching->sandbox.told,
+             .events = POLLIN},
             /* A command that makes many files does not wake this process for each of them. */
             {.fd = rests ? -1 : events, .events = POLLIN},
         };
@@ -95,6 +102,8 @@ static void watch(struct watching *watching)
             return;
         if (polled[2].revents != 0)
             sandbox_hear(&watching->sandbox);
+        if (watching->sandbox.code >= 0)
+            return;
         pass_on(watching);
         bool told = polled[3].fd >= 0 && polled[3].revents != 0;
         if ((told || (events < 0 && clock_ms() >= watching->next_look)) && look(watching, told)) {
@@ -124,8 +133,20 @@ static void let_go(int stream)
         close(nothing);
 }
 
-static void be_supervisor(const struct plan *plan, struct watching *watching, bool tell_folder, const sigset_t *mask,
-                          struct outcome *outcome)
+/* Looks at what the command made, says what was found, and hears where it ended. */
+static void conclude(struct watching *watching, int told, struct outcome *outcome)
+{
+    places_finish(watching->places);
+    if (!places_say(watching->places)) {
+        say("what this contained command made could not be looked at", "", "", "");
+        outcome->status = ENDED_BY_FAULT;
+    }
+    if (told >= 0)
+        hear_folder(told, outcome->folder);
+}
+
+static void be_supervisor(const struct plan *plan, struct watching *watching, struct room room, bool tell_folder,
+                          const sigset_t *mask, struct outcome *outcome)
 {
     int ends[2] = {-1, -1};
     outcome->status = STATUS_NOT_BUILT;
@@ -133,7 +154,7 @@ static void be_supervisor(const struct plan *plan, struct watching *watching, bo
         return;
     if (tell_folder)
         fcntl(ends[1], F_SETFL, 0); /* for the command it is a pipe like any other */
-    bool started = sandbox_start(&watching->sandbox, plan, ends[1], mask);
+    bool started = sandbox_start(&watching->sandbox, plan, ends[1], mask, room);
     let_go(STDIN_FILENO);
     let_go(STDOUT_FILENO);
     close(ends[1]);
@@ -141,19 +162,73 @@ static void be_supervisor(const struct plan *plan, struct watching *watching, bo
         return;
     watch(watching);
     struct pollfd ended = {.fd = watching->sandbox.ended, .events = POLLIN};
+    if (poll(&ended, 1, 0) == 0 && watching->sandbox.code >= 0) {
+        outcome->status = watching->sandbox.code;
+        room_stays(&watching->sandbox.room);
+        conclude(watching, ends[0], outcome);
+        return;
+    }
     if (poll(&ended, 1, 0) == 0)
         sandbox_kill(&watching->sandbox);
     outcome->status = sandbox_wait(&watching->sandbox);
     sandbox_kill(&watching->sandbox);
-    if (outcome->status == STATUS_NOT_BUILT)
-        return;
-    places_finish(watching->places);
-    if (!places_say(watching->places)) {
-        say("what this contained command made could not be looked at", "", "", "");
-        outcome->status = ENDED_BY_FAULT;
+    watching->sandbox.code = -1;
+    if (outcome->status != STATUS_NOT_BUILT)
+        conclude(watching, ends[0], outcome);
+}
+
+/* ---------------------------------------------------------------- what a command has left behind in a room */
+
+static int by_number(const void *one, const void *other)
+{
+    return *(const int *)one - *(const int *)other;
+}
+
+/* Holds nothing open any more that somebody may wait for the end of: only what is needed here, and something harmless as
+ * the standard descriptors. */
+static void hold_only(const struct watching *watching)
+{
+    const struct sandbox *sandbox = &watching->sandbox;
+    int kept[] = {2, sandbox->ended, sandbox->orders, sandbox->room.door, sandbox->room.first, places_events(watching->places)};
+    let_go(STDERR_FILENO);
+    qsort(kept, sizeof kept / sizeof *kept, sizeof *kept, by_number);
+    int last = 2;
+    for (size_t index = 0; index < sizeof kept / sizeof *kept; index++) {
+        if (kept[index] > last + 1)
+            syscall(CLOSE_RANGE, last + 1, kept[index] - 1, 0);
+        last = kept[index] > last ? kept[index] : last;
     }
-    if (tell_folder)
-        hear_folder(ends[0], outcome->folder);
+    syscall(CLOSE_RANGE, last + 1, UINT_MAX, 0);
+}
+
+/* Goes on to look at what the processes make that a command has left, until the last of them has ended. */
+static void stay(struct watching *watching)
+{
+    int64_t next_whole = clock_ms() + LEFT_LOOK_MS;
+    hold_only(watching);
+    watching->sandbox.told = -1;
+    for (;;) {
+        int64_t rest = watching->next_look - clock_ms();
+        int events = places_events(watching->places);
+        struct pollfd polled[] = {
+            {.fd = watching->sandbox.ended, .events = POLLIN},
+            {.fd = rest > 0 ? -1 : events, .events = POLLIN},
+        };
+        int64_t until = next_whole - clock_ms();
+        int found = poll(polled, 2, least(until > 0 ? until : 0, events >= 0 && rest > 0 ? rest : -1));
+        if ((found < 0 && errno != EINTR) || polled[0].revents != 0)
+            break;
+        if (found > 0 && polled[1].revents != 0 && look(watching, true))
+            break;
+        if (clock_ms() < next_whole)
+            continue;
+        int64_t began = clock_ms();
+        places_finish(watching->places);
+        int64_t now = clock_ms(), pause = LOOKS_SHARE * (now - began);
+        next_whole = now + (pause > LEFT_LOOK_MS ? pause : LEFT_LOOK_MS);
+    }
+    sandbox_kill(&watching->sandbox);
+    places_finish(watching->places);
 }
 
 /* ---------------------------------------------------------------- the process that the client waits for */
@@ -187,7 +262,36 @@ static void wait_for(int channel, int signals, struct outcome *outcome)
     *outcome = (struct outcome){.status = STATUS_DIED};
 }
 
-struct outcome supervise(const struct plan *plan, struct places *places, bool tell_folder)
+/* The client's process, as far as it can be told: the first one above this that is no shell. */
+static int client_of(void)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh"};
+    enum { MOST_ABOVE = 8, PIDFD_OPEN = 434 };
+    pid_t pid = getppid();
+    for (int above = 0; above < MOST_ABOVE && pid > 1; above++) {
+        char path[32], text[256], *name, *rest;
+        bool is_shell = false;
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+        if (file >= 0)
+            close(file);
+        text[size > 0 ? size : 0] = '\0';
+        name = strchr(text, '(');
+        rest = strrchr(text, ')');
+        if (name == NULL || rest == NULL || strlen(rest) < 5)
+            return -1;
+        *rest = '\0';
+        for (size_t index = 0; index < sizeof shells / sizeof *shells; index++)
+            is_shell = is_shell || strcmp(name + 1, shells[index]) == 0;
+        if (!is_shell)
+            return (int)syscall(PIDFD_OPEN, pid, 0);
+        pid = (pid_t)strtol(rest + 4, NULL, 10);
+    }
+    return -1;
+}
+
+struct outcome supervise(const struct plan *plan, struct places *places, const struct place_of_room *where, bool tell_folder)
 {
     struct outcome outcome = {.status = STATUS_NOT_BUILT};
     struct watching watching = {.places = places};
@@ -200,6 +304,7 @@ struct outcome supervise(const struct plan *plan, struct places *places, bool te
         return outcome;
     sigprocmask(SIG_BLOCK, &passed, &mask);
     int signals = signalfd(-1, &passed, SFD_CLOEXEC | SFD_NONBLOCK);
+    int client = where->name == NULL || plan->by_program ? -1 : client_of();
     pid_t middle = signals < 0 ? -1 : fork();
     if (middle == 0) {
         /* Forked twice: no leader of its session, and no child of a process that a client may look for. */
@@ -212,11 +317,20 @@ struct outcome supervise(const struct plan *plan, struct places *places, bool te
             signal(PASSED_ON[index], SIG_IGN);
         signal(SIGPIPE, SIG_IGN);
         watching.channel = ends[1];
-        be_supervisor(plan, &watching, tell_folder, &mask, &outcome);
+        struct room room = {.door = -1, .first = -1};
+        if (where->name != NULL && !plan->by_program)
+            room_enter(&room, where->state, where->name, client);
+        be_supervisor(plan, &watching, room, tell_folder, &mask, &outcome);
         send(ends[1], &outcome, sizeof outcome, MSG_NOSIGNAL);
+        if (watching.sandbox.code >= 0 && outcome.status != STATUS_NOT_BUILT)
+            stay(&watching);
+        else
+            room_leave(&watching.sandbox.room, true);
         _exit(0);
     }
     close(ends[1]);
+    if (client >= 0)
+        close(client);
     /* Whoever has it last waits until the kernel has dropped all watches, which can take 10 ms: not this process. */
     places_let_go(places);
     if (middle > 0) {

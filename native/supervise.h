@@ -21,11 +21,18 @@ struct outcome {
     char folder[PATH_MAX]; /* where the command ended; empty where it did not say */
 };
 
+/* A session's room: its name, NULL for none, and the state folder. */
+struct place_of_room {
+    const char *state, *name;
+};
+
 /*
- * Runs a plan and waits for it. Where it could not be built nothing was run, and this process is as it was before.
+ * Runs a plan and waits for it, in a room where one is named: then processes may outlast the command, and the supervisor
+ * goes on to look at what they make. Where it could not be built nothing was run, and this process is as it was before.
  *
  * tell_folder: whether the command says, on FOLDER_DESCRIPTOR, in which folder it ended.
  */
-struct outcome supervise(const struct plan *plan, struct places *places, bool tell_folder);
+struct outcome supervise(const struct plan *plan, struct places *places, const struct place_of_room *where,
+                         bool tell_folder);
 
 #endif

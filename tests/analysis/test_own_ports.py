@@ -82,3 +82,51 @@ def test_a_fetch_is_held_to_it_too() -> None:
 )
 def test_what_may_lead_there_is_not_local(command: str) -> None:
     assert effects("Bash", {"command": command}, frozenset({PORT}))
+
+
+ROOM = 3000
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl localhost:3000",
+        "curl -s http://127.0.0.1:3000/x",
+        "curl http://[::1]:3000/",
+        'curl "localhost:$PORT"',
+        "wget -qO- localhost:3000",
+        "nc -z 127.0.0.1 3000",
+        "exec 3<>/dev/tcp/127.0.0.1/3000",
+    ],
+)
+def test_what_asks_a_contained_server_is_contained_with_it(command: str) -> None:
+    around = Surroundings(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
+    expected = (EffectKind.EXECUTE, Variant.UNLISTED, "shell:contained-server")
+    found = analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects
+    assert expected in [(effect.kind, effect.variant, effect.rule) for effect in found]
+    elsewhere = around._replace(contained_ports=frozenset)
+    found = analyse(ToolCall("Bash", {"command": command}, PROJECT), elsewhere).effects
+    assert expected not in [(effect.kind, effect.variant, effect.rule) for effect in found]
+
+
+@pytest.mark.parametrize("command", ["curl localhost:3001", "curl https://shop.example:3000/", "echo 3000", "ls"])
+def test_what_asks_another_one_is_not(command: str) -> None:
+    around = Surroundings(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
+    found = analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects
+    assert "shell:contained-server" not in [effect.rule for effect in found]
+
+
+@pytest.mark.parametrize("command", OWN)
+def test_a_contained_server_hides_no_dashboard(command: str) -> None:
+    """Also where it takes the very port: in its own network it may."""
+    ports = frozenset({PORT})
+    around = Surroundings(workspace=PROJECT, own_ports=lambda: ports, contained_ports=lambda: ports)
+    found = analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects
+    assert "address:own" in [effect.rule for effect in found]
+
+
+def test_code_that_asks_a_contained_server_sends_nothing() -> None:
+    around = Surroundings(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
+    code = "import urllib.request as u; print(u.urlopen('http://localhost:3000/').read())"
+    found = analyse(ToolCall("Bash", {"command": f'python3 -c "{code}"'}, PROJECT), around).effects
+    assert EffectKind.EGRESS not in [effect.kind for effect in found]

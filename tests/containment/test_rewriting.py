@@ -10,20 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.containment.host_facts import Host
-from lockgate.containment.rewriting import Launch, contained, contained_input, original
+from lockgate.containment.rewriting import Launch, contained, contained_input, original, room_in
 
 BY_PYTHON = Launch(
     "/opt/my tools/python", "/opt/lockgate/contain.py", "/home/u", "/home/u/state", "/home/u/c", "/home/u/w"
 )
 LAUNCH = BY_PYTHON._replace(launcher="/opt/lockgate/lockgate-contain")
-EITHER = st.sampled_from([LAUNCH, BY_PYTHON])
+EITHER = st.sampled_from([LAUNCH, BY_PYTHON, LAUNCH._replace(room="ab" * 16), BY_PYTHON._replace(room="cd" * 16)])
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
 
 
 @given(TEXTS, st.booleans(), EITHER)
 def test_there_and_back(command: str, background: bool, by: Launch) -> None:
-    """Also where the launcher was built, or has gone, between the call and its result."""
-    assert original(contained(command, by, background=background), LAUNCH) == command
+    """Also where the launcher was built, or has gone, between the call and its result; and whatever room it is in."""
+    text = contained(command, by, background=background)
+    assert original(text, LAUNCH) == command
+    assert room_in(text) == by.room
 
 
 @given(TEXTS)

@@ -76,7 +76,7 @@ class Court(World):
         bodies: list[dict[str, Any]] = [json.loads(row.body) for row in rows]
         return [body for body in bodies if body["event"] == event][-1]
 
-    def _contain(self, _: object, call: ToolCall) -> dict[str, Any] | None:
+    def _contain(self, _: object, call: ToolCall, *__: object) -> dict[str, Any] | None:
         able = self.now.contains and call.tool == "Bash"
         return {**call.tool_input, "command": "contained"} if able else None
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
-from gate.world import World
-from lockgate.core.model import ToolCall, Verdict
+from gate.world import WORK, World
+from lockgate.containment.rewriting import room_in
+from lockgate.core.events import SessionEnded
+from lockgate.core.model import Label, Subject, ToolCall, Verdict
 from lockgate.gate import Monitor, Parts
+from lockgate.gate.monitor.rooms import name_of, names_in
+from lockgate.store.rows import AgentRow
 
 MARK = "contained: "
 
@@ -23,7 +27,7 @@ class Containing(World):
         parts = Parts(self.store, self._configure, self._around, self._now)
         self.gate = Monitor(parts._replace(contain=self._contain, original=self._original))
 
-    def _contain(self, _: object, call: ToolCall) -> dict[str, Any] | None:
+    def _contain(self, _: object, call: ToolCall, *__: object) -> dict[str, Any] | None:
         command = call.tool_input.get("command")
         return {**call.tool_input, "command": f"{MARK}{command}"} if self.able and command else None
 
@@ -127,3 +131,118 @@ def test_the_failure_of_a_rewritten_call_is_its_own(world: Containing) -> None:
         row = tx.call("s1", call.call_id)
     assert row is not None
     assert row.state == "failed"
+
+
+# ---------------------------------------------------------------- rooms
+class Rooms(Containing):
+    """The same, with the room in the text, as the real rewriting has it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.ended: list[str] = []
+        parts = self.gate.parts._replace(contain=self._in_room, original=self._out_of_room, end_rooms=self.ended.extend)
+        self.gate = Monitor(parts)
+
+    def _in_room(self, _: object, call: ToolCall, room: str) -> dict[str, Any]:
+        return {**call.tool_input, "command": f"launcher --room={room} --shell {call.tool_input['command']}"}
+
+    def _out_of_room(self, _: object, call: ToolCall) -> ToolCall:
+        command = str(call.tool_input.get("command", ""))
+        inner = command.partition(" --shell ")[2]
+        return call._replace(tool_input={**call.tool_input, "command": inner}) if inner else call
+
+    def room(self, agent: str = "", session_id: str = "s1") -> str:
+        """The room that a call of a subject is put into."""
+        answer, call = self.ask("Bash", {"command": "./build.sh"}, agent=agent, session_id=session_id)
+        assert answer.verdict is Verdict.CONTAIN, answer
+        self.failed(call, "not run")
+        assert answer.new_input is not None
+        return room_in(answer.new_input["command"])
+
+
+@pytest.fixture
+def rooms(tmp_path: Path) -> Rooms:
+    return Rooms(tmp_path)
+
+
+def test_a_session_has_one_room_for_each_set_of_labels(rooms: Rooms) -> None:
+    rooms.taint()
+    untrusted = rooms.room()
+    assert len(untrusted) == 32
+    assert rooms.room() == untrusted
+    rooms.taint_secret()
+    both = rooms.room()
+    assert both not in ("", untrusted)
+    with rooms.store.reading() as tx:
+        names = {name: labels for name, _, labels in names_in(tx, "s1")}
+        others = {name for name, _, _ in names_in(tx, "s2")}
+    assert (names[untrusted], names[both]) == (frozenset({Label.UNTRUSTED}), frozenset(Label))
+    assert len(names) == 4
+    assert not names.keys() & others, "another session has others"
+
+
+def test_a_sub_agent_with_the_same_labels_is_in_the_same_room(rooms: Rooms) -> None:
+    rooms.taint()
+    rooms.agent_starts("a1")
+    assert rooms.room("a1") == rooms.room()
+
+
+def test_a_sub_agent_with_other_labels_is_in_another(rooms: Rooms) -> None:
+    rooms.taint()
+    rooms.agent_starts("a1")
+    rooms.run("Read", {"file_path": f"{WORK}/.env"}, "KEY=1", agent="a1")
+    assert rooms.room("a1") != rooms.room()
+
+
+def test_a_delegate_has_a_room_of_its_own(rooms: Rooms) -> None:
+    """Whatever its labels: what is in the room of its parent must not reach it."""
+    rooms.taint()
+    with rooms.store.transaction() as tx:
+        tx.put_agent(AgentRow("s1", "d1", "lockgate:delegate", delegate="brief"))
+        untrusted = frozenset({Label.UNTRUSTED})
+        own, parents = (name_of(tx, Subject("s1", agent), untrusted) for agent in ("d1", ""))
+        listed = [(name, agent) for name, agent, labels in names_in(tx, "s1") if labels == untrusted]
+    assert own != parents
+    assert listed == [(parents, ""), (own, "d1")]
+
+
+def test_another_installation_names_other_rooms(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = Rooms(tmp_path_factory.mktemp("other"))
+    for each in (rooms, other):
+        each.taint()
+    assert rooms.room() != other.room()
+
+
+@pytest.mark.parametrize("inner", ["./build.sh", "ls", "echo x"])
+def test_a_text_in_the_sessions_own_room_is_decided_by_what_it_runs(rooms: Rooms, inner: str) -> None:
+    rooms.taint()
+    room = rooms.room()
+    answer, _ = rooms.ask("Bash", {"command": f"launcher --room={room} --shell {inner}"})
+    assert answer.verdict in (Verdict.CONTAIN, Verdict.ALLOW)
+
+
+@pytest.mark.parametrize("inner", ["./build.sh", "ls", "echo x"])
+@pytest.mark.parametrize("whose", ["made up", "of another session", "from before a label"])
+def test_a_text_in_any_other_room_is_refused(rooms: Rooms, inner: str, whose: str) -> None:
+    """Also where the command by itself would run as it stands: it would run beside what others have left there."""
+    rooms.taint()
+    room = {"made up": "ab" * 16, "from before a label": rooms.room()}.get(whose)
+    if whose == "from before a label":
+        rooms.taint_secret()
+    if room is None:
+        with rooms.store.reading() as tx:
+            room = name_of(tx, Subject("s2"), {Label.UNTRUSTED})
+    answer, _ = rooms.ask("Bash", {"command": f"launcher --room={room} --shell {inner}"})
+    assert answer.verdict is Verdict.DENY
+    assert "give the command by itself" in answer.to_agent
+    assert rooms.records()[-1]["verdict"] == "deny"
+
+
+def test_a_session_that_ends_takes_its_rooms_along(rooms: Rooms) -> None:
+    rooms.taint()
+    room = rooms.room()
+    assert rooms.ended == []
+    rooms.gate.handle(SessionEnded(rooms.context(), "logout"))
+    assert room in rooms.ended
+    with rooms.store.reading() as tx:
+        assert not {name for name, _, _ in names_in(tx, "s2")} & set(rooms.ended)

@@ -39,7 +39,7 @@ class Client(World):
         super().__init__(folder)
         self.messages: list[set[str]] = []
         self.looked = 0
-        contain = lambda _, call: {**call.tool_input, "contained": True}  # noqa: E731
+        contain = lambda _, call, __: {**call.tool_input, "contained": True}  # noqa: E731
         parts = self.gate.parts._replace(consultants=Consultants(turn=lambda _: self._turn), contain=contain)
         self.gate = Monitor(parts)
 

@@ -113,7 +113,7 @@ class World:
         )
         return around._replace(repository=lambda _: self.repository)
 
-    def _earlier(self, around: Surroundings) -> Surroundings:
+    def _earlier(self, _: Context, around: Surroundings) -> Surroundings:
         look = kept_files.look(self.store, self.contents.get, self.contents.__contains__)
         return around._replace(
             keeps_any=look.any,

@@ -90,7 +90,7 @@ def test_what_is_not_understood_is_no_answer(launcher: Path, tmp_path: Path) -> 
     # A way that cannot be built: where a changed plan is understood all the same, nothing is run.
     mounts = (Mount(READ_ONLY, "/", "/nowhere"), Mount(WRITABLE, str(project), str(project)))
     plan, calls = spelt_plan(
-        Plan(mounts, str(project), {"A": "b"}, ("/nowhere/true",)), Host("bubblewrap", "/bin/false")
+        Plan(mounts, str(project), {"A": "b"}, ("/nowhere/true",)), Host("bubblewrap", "/bin/false"), stays=True
     )
     words = [launcher, "--python", sys.executable, "--script", STAND_IN, f"--state={tmp_path}", "--shell", "true"]
     chance = random.Random(7)

@@ -33,7 +33,7 @@ class Court:
         )
         driver = self.gate.driver
         driver._parts = driver._parts._replace(
-            contain=lambda _, call: {**call.tool_input, "command": CONTAINED} if self.case.contains else None,
+            contain=lambda _, call, __: {**call.tool_input, "command": CONTAINED} if self.case.contains else None,
             consultants=driver._parts.consultants._replace(can_judge=lambda _: self.case.judge != "absent"),
         )
         driver._monitor = Monitor(driver._parts)

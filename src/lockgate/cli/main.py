@@ -40,6 +40,7 @@ _COMMANDS = {
     "prompt": "lockgate.cli.prompt:prompt",
     "question": "lockgate.cli.approvals.question:question",
     "resume": "lockgate.cli.pause:resume",
+    "rooms": "lockgate.cli.rooms:rooms",
     "scan": "lockgate.cli.scan:scan_command",
     "serve": "lockgate.cli.serve:serve",
     "service": "lockgate.cli.service:service",

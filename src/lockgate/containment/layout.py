@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lockgate.containment import hidden_files as hidden
 from lockgate.containment.environment import TEMPORARY, contained, npm_folders
 from lockgate.containment.host import misfit
-from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder
+from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder, temporary_folder
 from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, WRITABLE, Mount, Plan
 from lockgate.containment.protected_files import survey
 from lockgate.core.errors import ContainmentError
@@ -44,6 +44,8 @@ class Run(Record):
     """Paths that the command names: of temporary files, only these are seen."""
     git: bool = True
     """Whether git's records may change (and never its hooks and configuration)."""
+    room: str = ""
+    """The name of the session's room; empty for a command that stands alone."""
 
 
 class Layout(Record):
@@ -158,7 +160,7 @@ def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder:
     for path in volatile:
         # Nothing may lie below a folder that an earlier command could prepare: it would choose where that is mounted.
         if path == temporary and not any(_below(other, (path,)) for other in (*back, real_path(run.workspace))):
-            yield Mount(WRITABLE, path, os.path.join(folder, "tmp"))
+            yield Mount(WRITABLE, path, temporary_folder(folder, run.room))
         else:
             yield Mount(SHARED if os.stat(path).st_mode & OPEN_TO_ALL == OPEN_TO_ALL else EMPTY, path)
     yield from (Mount(READ_ONLY, path, path) for path in back)

@@ -8,6 +8,7 @@ from lockgate.containment.environment import TEMPORARY
 
 OPEN_TO_ALL = 0o1777
 """The mode of a folder for everybody's temporary files."""
+_TEMPORARY = "tmp"
 _DAYS = 30.0
 _MOST = 20
 """Folders that are dropped after one run: the rest has its turn."""
@@ -16,17 +17,26 @@ _MOST = 20
 def own_folder(state: str, workspace: str) -> str:
     """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
     folder = _folder(state, workspace)
-    for part in ("cache", "tmp"):
-        if not os.path.isdir(path := os.path.join(folder, part)):
-            from lockgate.system.ownership import make_folders
-
-            make_folders(path)
-    os.chmod(os.path.join(folder, "tmp"), OPEN_TO_ALL)  # programs look at it; nobody else gets through the state folder
+    _made(os.path.join(folder, "cache"))
     _used(folder)
     nothing = nothing_in(state)
     if not os.path.exists(nothing):
         os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
     return folder
+
+
+def temporary_folder(folder: str, room: str) -> str:
+    """The temporary files of a room, or of all commands of a project that stand alone; it is made where it is not.
+
+    Args:
+        folder: The project's own folder.
+        room: The room's name; empty for those that stand alone.
+    """
+    path = os.path.join(folder, f"{_TEMPORARY}-{room}" if room else _TEMPORARY)
+    _made(path)
+    os.chmod(path, OPEN_TO_ALL)  # programs look at it; nobody else gets through the state folder
+    _used(path)
+    return path
 
 
 def only_contained_see(state: str, workspace: str, path: str) -> bool:
@@ -37,8 +47,26 @@ def only_contained_see(state: str, workspace: str, path: str) -> bool:
         workspace: The project's root folder, with links resolved.
         path: Absolute, without ``..``.
     """
-    beside = os.path.lexists(path) or not path.startswith(f"{TEMPORARY}/")
-    return not beside and os.path.lexists(os.path.join(_folder(state, workspace), "tmp", path[len(TEMPORARY) + 1 :]))
+    if os.path.lexists(path) or not path.startswith(f"{TEMPORARY}/"):
+        return False
+    name = path[len(TEMPORARY) + 1 :]
+    return any(os.path.lexists(os.path.join(folder, name)) for folder in _temporary_folders(_folder(state, workspace)))
+
+
+def _temporary_folders(folder: str) -> list[str]:
+    """The temporary files of each room of a project, and of the commands that stand alone."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names if name == _TEMPORARY or name.startswith(f"{_TEMPORARY}-")]
+
+
+def _made(path: str) -> None:
+    if not os.path.isdir(path):
+        from lockgate.system.ownership import make_folders
+
+        make_folders(path)
 
 
 def _folder(state: str, workspace: str) -> str:
@@ -59,7 +87,7 @@ def _used(folder: str) -> None:
 
 
 def drop_unused(folder: str, now: float) -> None:
-    """Remove the folders beside a project's that no contained command has used for a month.
+    """Remove what no contained command has used for a month: the folders of other projects, and files of old rooms.
 
     Args:
         folder: The project's own, which stays.
@@ -67,7 +95,9 @@ def drop_unused(folder: str, now: float) -> None:
     """
     with os.scandir(os.path.dirname(folder)) as entries:
         others = [entry for entry in entries if entry.path != folder and entry.is_dir(follow_symlinks=False)]
-    old = [entry.path for entry in others if entry.stat(follow_symlinks=False).st_mtime < now - _DAYS * 86_400]
+    rooms = [path for path in _temporary_folders(folder) if path != os.path.join(folder, _TEMPORARY)]
+    found = [entry.path for entry in others] + rooms
+    old = [path for path in found if os.lstat(path).st_mtime < now - _DAYS * 86_400]
     for path in old[:_MOST]:
         import shutil
 

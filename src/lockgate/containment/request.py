@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from lockgate.policy.compiled import Policy
     from lockgate.system.folders import Folders
 
-_VALUES = ("home", "state", "config", "workspace", "folder-to")
+_VALUES = ("home", "state", "config", "workspace", "folder-to", "room")
+ROOM_NAME = r"[0-9a-f]{32}"
+"""How a room is named: what :func:`lockgate.gate.monitor.rooms.name_of` makes."""
 _SHELLS = ("bash", "zsh", "dash", "sh")
 _ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
 """What looks like an absolute path in a shell's text."""
@@ -28,7 +30,7 @@ class Asked(Record):
     """A command line, read."""
 
     options: Mapping[str, str]
-    """``home``, ``state``, ``config``, ``workspace``; ``folder-to`` and ``background`` where they are given."""
+    """``home``, ``state``, ``config``, ``workspace``; where they are given ``folder-to``, ``room``, ``background``."""
     command: tuple[str, ...]
     """The program and its arguments; empty where there is a shell's text."""
     text: str = ""
@@ -69,6 +71,8 @@ def parse(arguments: Sequence[str]) -> Asked:
             or bool(given) == (name == "background")
         ):
             raise BadInputError(f"unknown argument {word!r}")
+        if name == "room" and not re.fullmatch(ROOM_NAME, value):
+            raise BadInputError("a room has no such name")
         options[name] = value
     raise BadInputError("there is no command")
 
@@ -86,6 +90,7 @@ def run_of(asked: Asked, where: Folders, place: Place, around: Surroundings) -> 
         around,
         named=asked.named,
         git="background" not in asked.options and ("git" in asked.text or bool(asked.command)),
+        room=asked.options.get("room", ""),
     )
 
 

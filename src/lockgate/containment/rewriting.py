@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
 """Whether a command may change the folder that the shell is in. Too often is only longer."""
 
+_ROOM = lazy_re(r" --room=([0-9a-f]{32})(?= |\Z)")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./+,:@%")
 """Characters that mean nothing to a shell, wherever they stand; but for a leading ``=``, behind which zsh looks for a
 program."""
@@ -38,6 +39,8 @@ class Launch(Record):
     workspace: str
     launcher: str = ""
     """The native launcher, which becomes the program where it cannot do without; empty for the program itself."""
+    room: str = ""
+    """The name of the session's room; empty for a command that stands alone."""
 
 
 def contained_input(
@@ -70,6 +73,7 @@ def contained(command: str, launch: Launch, *, background: bool = False) -> str:
     """The text that runs a command contained, for a POSIX shell."""
     moves = not background and _MOVES.search(command) is not None
     options = [f"--{name}={getattr(launch, name)}" for name in ("home", "state", "config", "workspace")]
+    options += [f"--room={launch.room}"] if launch.room else []
     options += ["--folder-to=3"] * moves + ["--background"] * background
     words = [*_start(launch), *options, "--shell", command]
     text = " ".join(map(_quoted, words))
@@ -82,8 +86,18 @@ def _start(launch: Launch) -> list[str]:
     return [launch.python, "-I", "-S", launch.program]
 
 
+def room_in(text: str) -> str:
+    """The room that a text names in which a command runs contained; empty where it names none."""
+    found = _ROOM.search(text.partition(" --shell ")[0])
+    return found[1] if found else ""
+
+
 def original(text: str, launch: Launch) -> str:
-    """The command of which :func:`contained` made a text, with the launcher or without; else the text itself."""
+    """The command of which :func:`contained` made a text, with the launcher or without; else the text itself.
+
+    It may name any room: whether that is the one of whoever runs it has to be seen to where it is decided.
+    """
+    launch = launch._replace(room=room_in(text))
     for each in (launch, launch._replace(launcher="")):
         command = _original(text, each)
         if command is not None:

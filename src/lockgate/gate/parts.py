@@ -125,8 +125,13 @@ class Parts(Record):
     """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""
     history: Callable[[Context], bool] = lambda _: False
     """Whether a session has read something already. Asked once, for a session whose beginning was not seen."""
-    contain: Callable[[Context, ToolCall], Mapping[str, Any] | None] = lambda *_: None
-    """The input that makes a call run contained; ``None`` where it cannot be. Asked only where a table says so."""
+    contain: Callable[[Context, ToolCall, str], Mapping[str, Any] | None] = lambda *_: None
+    """The input that makes a call run contained, in the room of a name; ``None`` where it cannot be.
+
+    Asked only where a table says so.
+    """
+    end_rooms: Callable[[Sequence[str]], object] = lambda _: None
+    """Ends rooms of contained commands, by their names, with every process in them."""
     original: Callable[[Context, ToolCall], ToolCall] = lambda _, call: call
     """The call that an agent made, where ``contain`` or ``leave_out`` changed it; else the call itself."""
     leave_out: Callable[[Context, ToolCall], Mapping[str, Any] | None] = lambda *_: None
@@ -138,9 +143,9 @@ class Parts(Record):
     """Seconds of a clock that only goes forward."""
     trace: Callable[[], str] = lambda: ""
     """The trace that the client's process is a part of, as W3C Trace Context writes it; empty where it is none."""
-    earlier: Callable[[Surroundings], Surroundings] = lambda around: around
-    """Tells the surroundings which files of earlier calls hold secrets, or code from the network. It reads the store
-    when it is asked, so no transaction may be open then."""
+    earlier: Callable[[Context, Surroundings], Surroundings] = lambda _, around: around
+    """Tells the surroundings what earlier calls have left: files with secrets or with code from the network, and
+    servers. It reads the store when it is asked, so no transaction may be open then."""
     read_file: Callable[[str], bytes | None] = lambda _: None
     """Reads a regular file of at most a mebibyte; ``None`` for all others."""
     seen: Callable[[Context, ToolCall], Sequence[Effect]] = lambda *_: ()
@@ -151,7 +156,7 @@ class Parts(Record):
     ) -> list[Analysis]:
         """What a call can do, under each policy of the configuration; with ``earlier``, after what calls have left."""
         around = [self.surroundings(context, policy.rules) for policy in configuration.policies]
-        found = [analyse(call, self.earlier(each) if earlier else each) for each in around]
+        found = [analyse(call, self.earlier(context, each) if earlier else each) for each in around]
         seen = tuple(self.seen(context, call))
         if not seen:
             return found

@@ -165,6 +165,8 @@ class Surroundings(Record):
     """Those of them that hold the gate's state: links and passwords in it are as good as a person's yes."""
     own_ports: Callable[[], frozenset[int]] = frozenset
     """Ports of loopback at which the gate listens for a person. Asked only where a call talks to this machine."""
+    contained_ports: Callable[[], frozenset[int]] = frozenset
+    """Ports of loopback in the network of this session's contained commands. Asked as those above are."""
     own_database: Callable[[], OwnDatabase | None] = lambda: None
     """The gate's store, where it is a database on this machine. Asked only where a client of such databases runs."""
     client_paths: tuple[str, ...] = ()

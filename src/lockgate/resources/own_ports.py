@@ -1,4 +1,6 @@
-"""Ports of this machine at which the gate itself listens for a person: no agent may talk to them.
+"""Ports of this machine that are not like all others: those of the gate itself, and of contained servers.
+
+No agent may talk to a port at which the gate listens for a person. What asks a contained server is contained with it.
 
 A server on loopback is nobody else's, so agents may talk to one. The dashboard is one at which questions are answered:
 an agent that had its link, or a browser's cookie, could say yes to its own. The shared store is another: bytes that
@@ -13,6 +15,7 @@ import re
 from lockgate.core.model import Effect, EffectKind, Variant
 from lockgate.resources.host_view import Surroundings
 
+CONTAINED_SERVER = "shell:contained-server"
 _BECAUSE = "the gate's own dashboard listens there, where a person decides"
 _STORE = "the gate's own store listens there, with the labels and answers of every session"
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+|postgresql")
@@ -33,7 +36,8 @@ def at_url(url: str, around: Surroundings) -> Effect | None:
     authority = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
     given = authority.partition("]")[2] if authority.startswith("[") else authority.partition(":")[1:]
     text = "".join(given).removeprefix(":")
-    return _effect(url, text or str(_PLAIN_PORTS.get(scheme.lower(), 0)), around)
+    port = text or str(_PLAIN_PORTS.get(scheme.lower(), 0))
+    return _effect(url, port, around) or _contained(url, port, around)
 
 
 def at_port(what: str, port: str, around: Surroundings, *, raw: bool = True) -> Effect | None:
@@ -48,8 +52,13 @@ def at_port(what: str, port: str, around: Surroundings, *, raw: bool = True) -> 
     found = _effect(what, port, around)
     store = around.own_database() if raw and found is None else None
     if store is None or not _means(port, frozenset({store.port})):
-        return found
+        return found or _contained(what, port, around)
     return Effect(EffectKind.TAMPER, what, "address:own-store", _STORE)
+
+
+def is_contained(effect: Effect) -> bool:
+    """Whether an effect is only that a contained server is asked."""
+    return effect.rule == CONTAINED_SERVER
 
 
 def ports_in(text: str) -> list[str]:
@@ -62,6 +71,15 @@ def _effect(what: str, port: str, around: Surroundings) -> Effect | None:
     if not own or not _means(port, own):
         return None
     return Effect(EffectKind.TAMPER, what, "address:own", _BECAUSE, Variant.SELF)
+
+
+def _contained(what: str, port: str, around: Surroundings) -> Effect | None:
+    """What it is to ask a server that only contained commands of the session can reach: to be contained, too."""
+    held = around.contained_ports()
+    if not held or not _means(port, held):
+        return None
+    because = "a contained command of this session listens there, and nobody outside of its sandbox reaches it"
+    return Effect(EffectKind.EXECUTE, what, CONTAINED_SERVER, because, Variant.UNLISTED)
 
 
 def _means(port: str, own: frozenset[int]) -> bool:

@@ -232,7 +232,8 @@ def _containment(where: Folders) -> Check:
         return Check("containment", "warn", found.problem, mend)
     how = f"commands can be contained by {found.way} {found.program}".rstrip()
     launched = f"launched natively, by {found.launcher}" if found.launcher else "launched by Python: no native launcher"
-    return Check("containment", "ok", f"{how}; {launched}")
+    shared = "share a room" if found.launcher == "namespaces" else "stand alone, and a server ends with its command"
+    return Check("containment", "ok", f"{how}; {launched}; a session's commands {shared}")
 
 
 def _judge(seen: Look) -> Iterator[Check]:

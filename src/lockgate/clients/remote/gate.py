@@ -145,7 +145,7 @@ class RemoteGate:
         from lockgate.gate.host.host_view import containing
 
         contain, _ = containing(self._where.folders, self._hands.has_rule)
-        return contain(context, call)
+        return contain(context, call, "")
 
     def _of_the_agent(self, event: ToolFinished | ToolFailed | ToolRefused) -> ToolFinished | ToolFailed | ToolRefused:
         """The event with the call that the agent made, where that was rewritten."""

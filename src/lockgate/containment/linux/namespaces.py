@@ -21,6 +21,8 @@ from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ON
 
 _NEW = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
 """``CLONE_NEW...``: user, mount, pid, net, ipc, uts, cgroup."""
+_NEW_BELOW = 0x10000000 | 0x00020000
+"""User and mount."""
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
 _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 2, 4, 8
 _DETACH = 2
@@ -44,12 +46,10 @@ def become(plan: Plan, calls: bytes, status: int, keep: tuple[int, ...]) -> NoRe
         status: Where the first process's number is written once the sandbox stands, as a line of JSON.
         keep: Descriptors from 3 on that the command gets.
     """
-    user, group = os.getuid(), os.getgid()
     _check(_libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "die with the parent")
+    user, group = os.getuid(), os.getgid()
     _check(_libc.unshare(_NEW), "make namespaces")
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{user} {user} 1")
-    _write("/proc/self/gid_map", f"{group} {group} 1")
+    _map(user, group)
     ready, stands = os.pipe()
     first = os.fork()
     if first == 0:
@@ -68,7 +68,12 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
         for descriptor in close:
             os.close(descriptor)
         _bring_up_loopback()
+        user, group = os.getuid(), os.getgid()
         _build(plan.mounts)
+        # Below the one that the mounts were made in, they are locked to each other: through a descriptor of a folder
+        # that another command was given, what is read-only or hidden below it stays so when this command has ended.
+        _check(_libc.unshare(_NEW_BELOW), "part the command from others")
+        _map(user, group)
         _write("/proc/sys/user/max_user_namespaces", "0")
         for path in settings():
             _cover(path)
@@ -212,6 +217,13 @@ def _check(done: int, what: str) -> None:
     if done < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"cannot {what}: {os.strerror(number)}")
+
+
+def _map(user: int, group: int) -> None:
+    """Be the same user inside, who is nobody else."""
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{user} {user} 1")
+    _write("/proc/self/gid_map", f"{group} {group} 1")
 
 
 def _write(path: str, text: str) -> None:

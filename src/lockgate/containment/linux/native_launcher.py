@@ -24,7 +24,7 @@ from lockgate.resources.protected_paths import Entry, Guard
 from lockgate.system.files import real_path
 
 WALK = "walk 1"
-PLAN = "plan 1"
+PLAN = "plan 2"
 _DEEP = 64
 _KINDS = frozenset("dlsf")
 _OPEN, _PROTECTED, _HIDDEN = range(3)
@@ -155,8 +155,13 @@ def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: Gu
 
 
 # ---------------------------------------------------------------- what to run
-def spelt_plan(plan: Plan, host: Host) -> tuple[bytes, bytes]:
+def spelt_plan(plan: Plan, host: Host, *, stays: bool) -> tuple[bytes, bytes]:
     """The words of a plan, and the filter of system calls.
+
+    Args:
+        plan: The sandbox.
+        host: What this host can do.
+        stays: Whether processes may outlast the command, where it runs in a room.
 
     Raises:
         ContainmentError: The launcher knows no such way.
@@ -169,7 +174,7 @@ def spelt_plan(plan: Plan, host: Host) -> tuple[bytes, bytes]:
     calls = program()
     if calls is None or host.way not in ("bubblewrap", "namespaces"):
         raise ContainmentError(f"the launcher knows no way named {host.way!r}")
-    words = [PLAN, host.way, host.program, plan.cwd]
+    words = [PLAN, host.way, host.program, plan.cwd, "stays" if stays else "ends"]
     by_bubblewrap = host.way == "bubblewrap"
     words += _counted(bubblewrap.options(plan) if by_bubblewrap else ())
     words += _counted([] if by_bubblewrap else [text for mount in plan.mounts for text in mount])

@@ -18,6 +18,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.gate.host.host_view import (
     containing,
+    ending_rooms,
     in_client,
     in_session,
     leaving_out,
@@ -116,6 +117,7 @@ def open_parts(
         _looking_around(where, sight),
         store.clock,
         contain=contain,
+        end_rooms=ending_rooms(where),
         original=original,
         leave_out=leaving_out(where),
         guard=guard,
@@ -199,10 +201,10 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
     return surroundings
 
 
-def _earlier(store: Store, where: Folders) -> Callable[[Surroundings], Surroundings]:
-    """What earlier calls have left in files of this machine, looked up once for each decision."""
+def _earlier(store: Store, where: Folders) -> Callable[[Context, Surroundings], Surroundings]:
+    """What earlier calls have left on this machine, looked up once for each decision."""
 
-    def earlier(around: Surroundings) -> Surroundings:
+    def earlier(context: Context, around: Surroundings) -> Surroundings:
         seen: list[Look] = []
 
         def look() -> Look:
@@ -223,9 +225,22 @@ def _earlier(store: Store, where: Folders) -> Callable[[Surroundings], Surroundi
             kept_files=lambda: look().files(),
             kept_content=lambda path: look().content(path),
             outgoing=outgoing,
+            contained_ports=lambda: _contained_ports(store, where.state, context.subject.session),
         )
 
     return earlier
+
+
+def _contained_ports(store: Store, state: str, session: str) -> frozenset[int]:
+    """Ports at which what contained commands of a session have left listens, each in its own network."""
+    if not os.path.isdir(os.path.join(state, "rooms")):  # as nearly always: nothing is loaded for that
+        return frozenset()
+    from lockgate.containment.rooms import ports
+    from lockgate.gate.monitor.rooms import names_in
+
+    with store.reading() as tx:
+        names = [name for name, _, _ in names_in(tx, session)]
+    return ports(state, names)
 
 
 def _read_file(path: str) -> bytes | None:

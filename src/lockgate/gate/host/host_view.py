@@ -293,7 +293,7 @@ def containing(
     has_rule: Callable[[Context, ToolCall], bool],
     able: Callable[[Context], Host] | None = None,
 ) -> tuple[
-    Callable[[Context, ToolCall], Mapping[str, Any] | None],
+    Callable[[Context, ToolCall, str], Mapping[str, Any] | None],
     Callable[[Context, ToolCall], ToolCall],
 ]:
     """How a call is rewritten so that it runs contained, and how the call that an agent made is told from that.
@@ -305,12 +305,13 @@ def containing(
         able: What this machine can do. By default it is found out for each call.
     """
 
-    def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
+    def contain(context: Context, call: ToolCall, room: str = "") -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
             return None
         from lockgate.containment.rewriting import contained_input
 
-        return contained_input(call.tool_input, _launch(where, context), lambda: look(context))
+        launch = _launch(where, context)._replace(room=room)
+        return contained_input(call.tool_input, launch, lambda: look(context))
 
     def original(context: Context, call: ToolCall) -> ToolCall:
         if call.tool == "Grep" and context.client in _LEAVING_OUT and "!**/" in str(call.tool_input.get("glob", "")):
@@ -340,6 +341,17 @@ def leaving_out(where: Folders) -> Callable[[Context, ToolCall], Mapping[str, An
         return without_state(call.tool_input, call.cwd, where.home, _state_paths(where))
 
     return leave_out
+
+
+def ending_rooms(where: Folders) -> Callable[[Sequence[str]], object]:
+    """How rooms of contained commands are ended."""
+
+    def end(names: Sequence[str]) -> object:
+        from lockgate.containment import rooms
+
+        return rooms.end(where.state, names)
+
+    return end
 
 
 def containing_host(where: Folders) -> Host:

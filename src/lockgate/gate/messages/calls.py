@@ -260,8 +260,9 @@ def contained() -> str:
     return (
         "Lockgate runs this command contained: no network and no services of this machine (docker, sudo, a display); "
         "secrets such as .env are empty, files outside the project read-only, /tmp and ~/.cache its own. Git hooks, CI "
-        "and agent settings are read-only; processes it starts end with it. If it fails for want of one of these, do "
-        "not look for a way around it: tell the person, who can run it outside."
+        "and agent settings are read-only; what it leaves running is reached by contained commands alone, or ends with "
+        "it. If it fails for want of one of these, do not look for a way around it: tell the person, who can run it "
+        "outside."
     )
 
 

@@ -53,6 +53,8 @@ class _Case(Record):
     """By the timer of the gate's parts."""
     steps: Mapping[str, float]
     """Milliseconds that each step before the transaction took."""
+    room: str = ""
+    """The room that the agent's own text names, where it is one that runs a command contained."""
 
 
 class _Heard(Record):
@@ -74,8 +76,9 @@ def requested(parts: Parts, event: ToolRequested) -> Deliberation:
     An agent may make a call as an earlier answer has rewritten it: Claude Code 2.1.329 wants that in its mode ``auto``.
     It is decided by what it runs contained.
     """
-    event = event._replace(call=parts.original(event.context, event.call))
-    case = yield from _case(parts, event)
+    made, event = event.call, event._replace(call=parts.original(event.context, event.call))
+    room = "" if event.call is made else _room_in(made)
+    case = (yield from _case(parts, event))._replace(room=room)
     heard = _Heard()
     for _ in range(_ROUNDS):
         outcome = _decide(parts, case, heard)
@@ -90,8 +93,14 @@ def requested(parts: Parts, event: ToolRequested) -> Deliberation:
         else:
             # A person takes their time: files, labels and configuration may be others by now.
             heard = heard._replace(approval=outcome.approval, waited=heard.waited + parts.timer() - asked)
-            case = (yield from _case(parts, event))._replace(began=case.began)
+            case = (yield from _case(parts, event))._replace(began=case.began, room=room)
     raise LockgateError("the session changed each time this call was about to be decided; try again")
+
+
+def _room_in(call: ToolCall) -> str:
+    from lockgate.gate.monitor import rooms
+
+    return rooms.named_in(call)
 
 
 def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
@@ -235,6 +244,11 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         place=lambda: _place(parts, case, heard, tx),
         is_waited=parts.consultants.is_waited,
     )
+    if case.room:
+        from lockgate.gate.monitor import rooms
+
+        foreign = rooms.another(tx, context.subject, question.labels, case.room)
+        question = question._replace(objections=(*question.objections, *foreign))
     if heard.opinion is None or question.labels != heard.labels:
         return question  # what was read since the judge was asked makes it another one
     return question._replace(opinion=heard.opinion)

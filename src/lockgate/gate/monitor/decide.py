@@ -63,8 +63,8 @@ class Question(Record):
     taints: Sequence[Taint]
     """The subject's, without what this call itself is expected to bring."""
     configuration: Configuration
-    contain: Callable[[Context, ToolCall], Mapping[str, Any] | None]
-    """The input that makes a call run contained, or ``None``."""
+    contain: Callable[[Context, ToolCall, str], Mapping[str, Any] | None]
+    """The input that makes a call run contained, in a room, or ``None``."""
     leave_out: Callable[[Context, ToolCall], Mapping[str, Any] | None]
     """The input with which a search leaves the gate's own state out, or ``None``."""
     now: float
@@ -229,10 +229,17 @@ def _possible(
         decision = decided(_CONTAINING | judging)
         if decision.verdict is Verdict.ALLOW:
             return decision, None
-        new_input = question.contain(question.context, question.call) if decision.verdict is Verdict.CONTAIN else None
+        new_input = _contained(question) if decision.verdict is Verdict.CONTAIN else None
         if new_input is not None:
             return decision, new_input
     return decided(judging), None
+
+
+def _contained(question: Question) -> Mapping[str, Any] | None:
+    from lockgate.gate.monitor import rooms
+
+    room = rooms.name_of(question.tx, question.context.subject, question.labels)
+    return question.contain(question.context, question.call, room)
 
 
 def _left_out(

@@ -34,11 +34,15 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
 
 
 def session_ended(parts: Parts, event: SessionEnded) -> Answer:
-    """A session ends."""
+    """A session ends, and with it what its contained commands have left running."""
+    from lockgate.gate.monitor import rooms
+
     with parts.store.transaction() as tx:
         now = parts.clock()
         session.end_session(tx, event.context, event.why, now)
+        ended = [name for name, _, _ in rooms.names_in(tx, event.context.subject.session)]
         tx.append_audit(now, record.happened(event.context, "session-end", {"why": event.why}))
+    parts.end_rooms(ended)
     return Answer()
 
 

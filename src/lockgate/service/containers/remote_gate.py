@@ -84,7 +84,8 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
         surroundings=lambda context, rules: _surroundings(current(), context, rules),
         parents=lambda _: (),
         history=lambda context: not context.subject.session.endswith(f"/{SEED_SESSION}"),
-        contain=lambda _, call: _contain(current(), call),
+        contain=lambda _, call, __: _contain(current(), call),
+        end_rooms=lambda _: None,  # a container's sessions have none
         original=lambda _, call: call,
         guard=_guard(patterns),
         write_kept=lambda _, file, change: _write_kept(current(), file, change),

@@ -108,7 +108,8 @@ class Planner:
         home = os.path.realpath(run.home)
         layout = lay_out(run, Told(guard, roots, suspects(payload, (*roots, home))))
         self._drop_unused(layout)
-        return spelt_plan(layout.plan, able._replace(way=able.launcher))
+        # A process that may write to git's records would still do so when a person has git change their configuration.
+        return spelt_plan(layout.plan, able._replace(way=able.launcher), stays=not run.git)
 
     def _run(self, asked: Asked, place: Place) -> Run:
         workspace = os.path.realpath(asked.options["workspace"])

@@ -88,14 +88,16 @@ class Calls:
 
     def _is_own(self, place: ast.expr | None, ports: list[ast.expr]) -> bool:
         """Whether the gate itself may listen at an address of this machine."""
-        from lockgate.resources.own_ports import at_port, at_url
+        from lockgate.resources.own_ports import at_port, at_url, is_contained
 
         around = self.call.machine.around
         if any("://" in text for text in self.texts(place)):
-            return any(at_url(text, around) for text in self.texts(place))
+            found = [at_url(text, around) for text in self.texts(place)]
+            return not all(map(is_contained, filter(None, found)))
         port = ports[0] if ports else None
         written = str(port.value) if isinstance(port, self.ast.Constant) else "?"
-        return any(at_port(text, written, around) for text in self.texts(place))
+        found = [at_port(text, written, around) for text in self.texts(place)]
+        return not all(map(is_contained, filter(None, found)))
 
     def _member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> Running[None]:
         plain = not node.keywords and not any(isinstance(argument, self.ast.Starred) for argument in node.args)

@@ -1,0 +1,112 @@
+"""The rooms of contained commands that stand on this machine: native/room.c makes and holds them.
+
+Each is held by a process that listens at a socket in the state folder. Whoever can open it is the person, and no
+contained command: that folder is hidden from all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+
+from lockgate.containment.request import ROOM_NAME
+from lockgate.core.record import Record
+from lockgate.system.unix_sockets import short_path
+
+_SECONDS = 1.0
+"""For an answer: the process does nothing else."""
+_PEER_CREDENTIALS = 17
+"""``SO_PEERCRED`` of Linux; Python has no such name elsewhere."""
+_PEER = struct.Struct("=iII")
+_LISTENS = "0A"
+_ASK, _END = b"?", b"e"
+
+
+class Standing(Record):
+    """A room that stands."""
+
+    name: str
+    calls: int
+    """Commands that run in it now."""
+    left: int
+    """Commands that have ended and have left processes."""
+    idle: int
+    """Seconds since the last command began or ended."""
+
+
+def standing(state: str) -> list[Standing]:
+    """The rooms of a state folder."""
+    return [found for name in _names(state) if (found := _asked(state, name)) is not None]
+
+
+def end(state: str, names: Iterable[str]) -> list[str]:
+    """End rooms, with every process in them; those that stood."""
+    there = set(_names(state))
+    return [name for name in names if name in there and _said(state, name, _END) is not None]
+
+
+def ports(state: str, names: Iterable[str]) -> frozenset[int]:
+    """The ports at which something listens in rooms, each in its own network."""
+    there = set(_names(state))
+    return frozenset(port for name in names if name in there for port in _listening(_first_process(state, name)))
+
+
+def _first_process(state: str, name: str) -> int:
+    """The number of the process that holds a room; 0 where there is none."""
+    with socket.socket(socket.AF_UNIX) as door, short_path(_folder(state), name) as path:
+        door.settimeout(_SECONDS)
+        try:
+            door.connect(path)
+            peer = door.getsockopt(socket.SOL_SOCKET, _PEER_CREDENTIALS, _PEER.size)
+        except OSError:
+            return 0
+    pid, user, _ = _PEER.unpack(peer)
+    return int(pid) if user == os.geteuid() else 0
+
+
+def _listening(pid: int) -> Iterator[int]:
+    for family in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{pid}/net/{family}", encoding="ascii") as file:
+                rows = [line.split() for line in file][1:]
+        except OSError:
+            continue
+        # The second column is the address with the port in hexadecimal, the fourth the state: proc_net(5).
+        yield from (int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS)
+
+
+def _names(state: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(_folder(state)) if re.fullmatch(ROOM_NAME, name))
+    except OSError:
+        return []
+
+
+def _folder(state: str) -> str:
+    return os.path.join(state, "rooms")
+
+
+def _asked(state: str, name: str) -> Standing | None:
+    try:
+        told = json.loads(_said(state, name, _ASK) or b"")
+    except ValueError:
+        return None
+    found = [told.get(each) for each in ("calls", "left", "idle")] if isinstance(told, dict) else []
+    numbers = [number for number in found if isinstance(number, int) and number >= 0]
+    return Standing(name, *numbers) if len(numbers) == len(Standing._fields) - 1 else None
+
+
+def _said(state: str, name: str, what: bytes) -> bytes | None:
+    """What a room answers; ``None`` where there is none."""
+    with socket.socket(socket.AF_UNIX) as door, short_path(_folder(state), name) as path:
+        door.settimeout(_SECONDS)
+        try:
+            door.connect(path)
+            door.sendall(what)
+            return door.recv(256)
+        except OSError:
+            return None
