@@ -69,7 +69,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     left: tuple[Left, ...] = ()
     sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(machine, effects)
     if isinstance(script, Script) and (sends or runs or _may_keep(machine, text, effects)):
-        effects, flows, left = _followed(script, cwd, machine.around, effects, sends=sends)
+        effects, flows, left = _followed(script, cwd, machine.around, dialect, effects, sends=sends)
     if machine.shells:
         from lockgate.shell.inline.network_shells import shell_effects
 
@@ -172,7 +172,7 @@ def _may_keep(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
 
 
 def _followed(
-    script: Script, cwd: str, around: Surroundings, effects: tuple[Effect, ...], *, sends: bool
+    script: Script, cwd: str, around: Surroundings, dialect: str, effects: tuple[Effect, ...], *, sends: bool
 ) -> tuple[tuple[Effect, ...], tuple[Flow, ...], tuple[Left, ...]]:
     """The effects, the flows that are a part of their evidence, and the files with what matters in them.
 
@@ -181,7 +181,7 @@ def _followed(
     from lockgate.shell.secret_flow import second_run as dataflow
     from lockgate.shell.secret_flow.code_sources import run_effects
 
-    tracer = dataflow.follow(script, beginning(cwd, around), around)
+    tracer = dataflow.follow(script, beginning(cwd, around), around, dialect)
     if tracer is None:
         return (
             (*effects, *(dataflow.not_followed(effects) if sends else ()), *dataflow.runs_not_followed(effects)),

@@ -120,20 +120,37 @@ def _forgotten(tree: ast.Module, module: str, generators: set[tuple[str, str]]) 
         if isinstance(node, ast.ImportFrom):
             names |= {each.asname or each.name for each in node.names if (node.module, each.name) in generators}
             names |= {name for where, name in generators if where == node.module and name.startswith(".")}
-    taken: set[int] = set()
+    taken = {id(node) for node in _taken(tree)}
     for node in ast.walk(tree):
-        if isinstance(node, (ast.YieldFrom, ast.Return, ast.Assign)) and node.value is not None:
-            taken.add(id(node.value))
-        elif isinstance(node, ast.Lambda):
-            taken.add(id(node.body))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "drive":
-            taken.update(map(id, node.args))
+        if isinstance(node, ast.FunctionDef):
+            # A name counts where somebody takes its requests before the same function ends.
+            names_taken = {each.id for each in _taken(node) if isinstance(each, ast.Name)}
+            taken |= {
+                id(each.value)
+                for each in ast.walk(node)
+                if isinstance(each, ast.Assign) and {ast.unparse(target) for target in each.targets} <= names_taken
+            }
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and id(node) not in taken:
             function = node.func
             called = function.id if isinstance(function, ast.Name) else f".{getattr(function, 'attr', '')}"
             if called in names:
                 yield f"{module}:{node.lineno}: {ast.unparse(function)}"
+
+
+def _taken(tree: ast.AST) -> Iterator[ast.expr]:
+    """The generators whose requests are answered, or passed on to the caller of what says that it gives them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.YieldFrom):
+            yield node.value
+        elif isinstance(node, ast.Lambda):
+            yield node.body
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "drive":
+            yield from node.args
+        elif isinstance(node, ast.FunctionDef) and node.returns is not None and "Running" in ast.unparse(node.returns):
+            returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value]
+            yield from returned
+            yield from (way for each in returned if isinstance(each, ast.IfExp) for way in (each.body, each.orelse))
 
 
 def test_no_generator_of_requests_is_forgotten() -> None:
@@ -143,11 +160,28 @@ def test_no_generator_of_requests_is_forgotten() -> None:
 
 
 def test_a_forgotten_generator_is_found() -> None:
-    text = (
-        "def other(self):\n    ask()\n    yield from ask()\n    self.ask()\n    yield from self.ask()\n    b.other()\n"
-    )
+    text = """
+def other(self):
+    ask()  # 3
+    yield from ask()
+    self.ask()  # 5
+    yield from self.ask()
+    b.other()
+    kept = ask()  # 8
+    given = ask()
+    yield from given
+    driven = ask()
+    self.drive(driven)
+
+def loses() -> str:
+    return ask()  # 15
+
+def gives() -> Running[str]:
+    asked = ask()
+    return asked if b else ask()  # 19
+"""
     found = list(_forgotten(ast.parse(text), "m", {("m", "ask"), ("m", ".ask")}))
-    assert found == ["m:2: ask", "m:4: self.ask"]
+    assert found == [f"m:{line}: {name}" for line, name in ((3, "ask"), (5, "self.ask"), (8, "ask"), (15, "ask"))]
 
 
 @pytest.mark.parametrize("folder", ["effects", "inline", "programs", "scripts", "interpreter/builtins"])

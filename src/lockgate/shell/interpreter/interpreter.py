@@ -153,9 +153,10 @@ class AbstractInterpreter(Interpreter):
             if self.scripts is None:
                 return run_simple(node, self, scope, stdin)
             outer = self.scripts.enter(node)
-            shape = run_simple(node, self, scope, stdin)
-            self.scripts.leave(outer)
-            return shape
+            try:
+                return run_simple(node, self, scope, stdin)
+            finally:
+                self.scripts.leave(outer)
         if isinstance(node, Pipeline):
             return self._pipeline(node, scope, stdin)
         if isinstance(node, AndOr):
@@ -171,13 +172,15 @@ class AbstractInterpreter(Interpreter):
             return self.command(node.commands[0], scope, stdin)
         last = node.commands[-1]
         self.beside.append(node)
-        for command in node.commands:
-            inner = scope.copy()
-            stdin = self.command(command, inner, stdin)
-            if command is not last and any(map(takes_output, getattr(command, "redirects", ()))):
-                # zsh writes both to the file and into the pipe.
-                stdin = unknown(stdin)
-        self.beside.pop()
+        try:
+            for command in node.commands:
+                inner = scope.copy()
+                stdin = self.command(command, inner, stdin)
+                if command is not last and any(map(takes_output, getattr(command, "redirects", ()))):
+                    # zsh writes both to the file and into the pipe.
+                    stdin = unknown(stdin)
+        finally:
+            self.beside.pop()
         if self.last_in_shell:
             scope.join(inner)
         return stdin or ""

@@ -24,19 +24,21 @@ _MOST_FLOWS = 12
 _SENTENCES = 2
 
 
-def follow(script: Script, scope: Scope, around: Surroundings) -> Tracer | None:
+def follow(script: Script, scope: Scope, around: Surroundings, dialect: str) -> Tracer | None:
     """Run a script once more and follow its secrets.
 
     Args:
         script: The script as it was read.
         scope: The state in which it begins.
         around: What the analysis may know beside the script.
+        dialect: The shell that runs the script.
 
     Returns:
         What was found, ``None`` where that failed, or where the script itself has a character that is a mark: the
         reasons are then given without it.
     """
     tracer = Tracer(around)
+    tracer.enter(dialect)
     for node in nodes(script):
         if isinstance(node, Literal) and marks_of(node.text):
             return None

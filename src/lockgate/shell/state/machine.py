@@ -89,12 +89,15 @@ class Machine:
         """Addresses of code that other code downloads and runs by itself, and what runs that."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
+        self.may_be_dash = False
+        """Whether ``sh`` has run something: it is dash on many systems, which prints other things than bash."""
 
     def enter(self, dialect: str) -> str:
         """Note that a shell of this dialect begins to run text; return the reader's dialect for it."""
         if dialect == "zsh":
             # For good: what it leaves for later, a trap for example, runs in zsh too.
             self.around = self.around._replace(may_be_zsh=True)
+        self.may_be_dash |= dialect in _MAY_BE_DASH
         return reader_for(dialect)
 
     def hide(self, name: str, scope: Scope) -> Kept:
@@ -232,6 +235,7 @@ class Interpreter(Machine):
         raise NotImplementedError
 
 
+_MAY_BE_DASH = ("sh", "dash")
 _READERS = {"zsh": "bash", "dash": "sh"}
 
 

@@ -10,7 +10,7 @@ from lockgate.resources.path_spelling import entered
 from lockgate.shell.effects.files import read, write
 from lockgate.shell.interpreter.builtins import printing
 from lockgate.shell.interpreter.builtins import variables as names
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, harmless, known
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur, harmless, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.run import RunFile, RunText, RunWords
 from lockgate.shell.state.scope import Arg, Scope, positional
@@ -74,7 +74,7 @@ def print_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
 
 def echo(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``echo``."""
-    shape = printing.echo(args)
+    shape = printing.echo(args, may_be_dash=machine.may_be_dash)
     if known(shape):
         # These are the agent's own words: they do not make a result that is otherwise a tool's own lines suspect.
         for line in shape.splitlines():
@@ -89,9 +89,12 @@ def printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
         targets, rest = ([Arg(attached)], args[1:]) if attached else (args[1:2], args[2:])
         names.take_names(machine, scope, targets)
         for name in targets:
-            scope.assign(name.text, printing.printf(rest))
+            shape = printing.printf(rest, may_be_zsh=machine.around.may_be_zsh)
+            # Dash refuses `-v`, and leaves the variable as it is.
+            scope.assign(name.text, blur(scope.value(name.text), shape) if machine.may_be_dash else shape)
         return ""
-    return printing.printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
+    words = [arg for index, arg in enumerate(args) if index or arg.text != "--"]
+    return printing.printf(words, may_be_dash=machine.may_be_dash, may_be_zsh=machine.around.may_be_zsh)
 
 
 def eval_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
