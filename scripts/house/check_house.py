@@ -10,6 +10,8 @@ SRC         the folder of the package (src/lockgate)
 --ceiling   fail only where a number is above that of this file; it may only be lowered
 Counted: imports at the top, in functions, under TYPE_CHECKING, and modules that a table names for a loader.
 Also modules under 60 lines with a single importer: they belong into it, or into a neighbour.
+Also modules beside three listed tables that load others by strings, and calls of run* or invoke* through an object that
+was passed to a program, a reader of inline code or a script.
 """
 
 import argparse
@@ -25,14 +27,20 @@ ROOMS = "core system resources shell patterns analysis policy store configuratio
 SHELL = "grammar state knowledge expansion effects interpreter inline scripts programs secret_flow * report"
 LEVEL = {room: number for number, room in enumerate(ROOMS.split())}
 SHELL_LEVEL = {folder: number for number, folder in enumerate(SHELL.split())}
-LOADERS = {"__import__", "import_module", "function_at"}
 SMALL = 60
 ALONE = {
     "analysis/looking.py": "a cold hook asks it without loading all of analysis/tools.py",
     "configuration/plugins/hookspecs.py": "pluggy takes the module itself; those who write plugins import it",
+    "shell/programs/roles/compilers.py": "a table of roles, loaded when the first one of them is applied",
+    "shell/programs/roles/containers.py": "the same",
     "system/package_digest.py": "the build loads this file by itself, before the package is there",
 }
 """Small modules with one importer that stay, and why; a module that a loader's table names needs no row."""
+LOADERS = {"__import__", "import_module"}
+LISTED = {"cli/main.py", "gate/host/assembly.py", "service/resident/decider.py"}
+"""Tables that may name modules by strings: the commands, and what is imported before it is needed."""
+ASKING = {"programs", "inline", "scripts"}
+"""Folders of the shell's analysis that ask for what has to be run."""
 Import = collections.namedtuple("Import", "source target line kind name")
 
 
@@ -96,6 +104,19 @@ def imports_of(module, path, src, modules):
                 if name in modules and "." in name:
                     add(name, line, "table", text)
     return found
+
+
+def runs_of(path, src):
+    """Calls of ``run*`` and ``invoke*`` on what is neither an imported module nor the object itself."""
+    tree = ast.parse(open(os.path.join(src, path), encoding="utf-8").read())
+    nodes = list(ast.walk(tree))
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    known = {"self", "cls", *((alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names)}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            called = ast.unparse(node.func)
+            if re.match(r"run|invoke", node.func.attr) and called not in {f"{name}.{node.func.attr}" for name in known}:
+                yield f"{path}:{node.lineno}: {called}"
 
 
 def circles(nodes, edges):
@@ -166,6 +187,9 @@ def main():
         source, target = level(one.source), level(one.target)
         if place[one.source][1:] and (target[0] == -1 or source < target):
             back.append(("/".join(place[one.source][:-1]), "/".join(place[one.target][:-1]) or "root", one))
+    asking = [path for path in modules.values() if path.split(os.sep)[0] == "shell" and path.split(os.sep)[1] in ASKING]
+    runs = [run for path in sorted(asking) for run in runs_of(path, given.src)]
+    tables = sorted({modules[one.source] for one in every if one.kind == "table"} - LISTED)
     loops = circles(modules, {(one.source, one.target) for one in every})
     unknown = [path for module, path in modules.items() if place[module][1:] and place[module][0] not in LEVEL]
     told = [
@@ -174,13 +198,14 @@ def main():
     ]
     small = small_alone(given.src, modules, every)
     told += small
+    told += [*(f"runs  {run}" for run in runs), *(f"loads by a string: {path}" for path in tables)]
     told += [f"circle of {len(loop)}: {' '.join(modules[module] for module in loop)}" for loop in loops]
     print(*(() if given.short else [*told, *(f"no room: {path}" for path in unknown), ""]), sep="\n", end="")
     loose = sum(not place[module][1:] for module in modules)
     print(
         f"{len(modules)} modules, {loose} loose in the root, {len(unknown)} in no room; {len(back)} imports against "
         f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules; {len(small)} under {SMALL} "
-        "lines with one importer"
+        f"lines with one importer; {len(runs)} runs through an object, {len(tables)} modules that load by strings"
     )
     if given.ceiling:
         with open(given.ceiling, encoding="utf-8") as file:
@@ -191,6 +216,8 @@ def main():
             "loose": loose,
             "no_room": len(unknown),
             "small": len(small),
+            "runs": len(runs),
+            "strings": len(tables),
         }
         worse = [name for name, number in found.items() if number > most[name]]
         for name in worse:

@@ -1,7 +1,7 @@
 """What is made when it is first used: a hook lives for one event, and pays for all that it does not need.
 
 To compile a regular expression takes longer than to import the module that it stands in, and few are used of those that
-are imported. Where a table says what does something, few of the modules that it names are needed.
+are imported.
 """
 
 from __future__ import annotations
@@ -36,9 +36,3 @@ def lazy_re(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     lazy: Any = _Lazy(text, flags)  # which has all of a pattern's methods
     compiled: re.Pattern[AnyStr] = lazy
     return compiled
-
-
-def function_at(place: str) -> Any:
-    """A function by its whole name, ``package.module.function``; its module is imported now."""
-    module, _, name = place.rpartition(".")
-    return getattr(__import__(module, fromlist=[name]), name)

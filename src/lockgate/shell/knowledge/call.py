@@ -10,13 +10,16 @@ from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.state.findings import Act, made_by
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lockgate.shell.knowledge.lookup import Entry
     from lockgate.shell.knowledge.options import Matched, Option
     from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.run import Running
     from lockgate.shell.state.scope import Arg, Scope
+
+    Role = Callable[["ProgramCall", list[Arg], str], "Running[None] | None"]
+    """What plays a role: the command, the words that have the role, and the option's name (empty for operands)."""
 
 _PLAIN = frozenset({"local", "cwd", "read", "repository"})
 """Roles of options with which no other program, server or file of settings is named."""

@@ -10,7 +10,7 @@ from lockgate.shell.knowledge.call import ProgramCall
 from lockgate.shell.knowledge.lookup import Entry
 from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_undone
 from lockgate.shell.programs.output import printed
-from lockgate.shell.programs.roles import play_operands, play_options, play_standard_input
+from lockgate.shell.programs.roles import apply_operands, apply_options, apply_standard_input
 from lockgate.shell.state.abstract_text import OPAQUE, without_marks
 from lockgate.shell.state.findings import NEEDS, by_runtime
 from lockgate.shell.state.scope import Arg, Scope
@@ -133,11 +133,11 @@ class Invocation(ProgramCall):
         self.not_listed += self.matched.unknown
         if not (entry.operands or entry.effects):
             self.not_listed += self.matched.operands
-        yield from play_options(self, options)
+        yield from apply_options(self, options)
         if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
             self._disguised()
-        yield from play_operands(self, options)
-        yield from play_standard_input(self)
+        yield from apply_operands(self, options)
+        yield from apply_standard_input(self)
         words = yield from self._always(options)
         self.machine.may_save |= "connect" in words and not entry.operands  # of its files nothing is known
         if self.matched.surprises:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from lockgate.shell.state.followed_files import FollowedFiles
     from lockgate.shell.state.run import Running, T
 
+    Builtin = Callable[["Machine", Scope, list[Arg], "str | None"], "str | Running[str]"]
+    """What plays a builtin: the machine, the state, the words behind the name, the standard input.
+
+    It gives the shape of what is printed, or is a generator that asks for what has to be run before it does.
+    """
+
 _MOST_COMMANDS = 1500
 
 

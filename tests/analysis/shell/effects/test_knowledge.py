@@ -1,7 +1,9 @@
 """The knowledge is fresh, is described, and each of its own examples holds."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -98,9 +100,28 @@ def test_every_role_is_one_that_there_is(path: Path) -> None:
 
 @pytest.mark.parametrize("role", sorted(ROLES))
 def test_every_role_has_a_function(role: str) -> None:
-    assert callable(roles._player(role))
+    assert callable(roles.function_of(role))
 
 
 @pytest.mark.parametrize("word", sorted(BUILTINS))
 def test_every_builtin_has_a_function(word: str) -> None:
     assert callable(builtins.builtin(word))
+
+
+@pytest.mark.parametrize("package", [roles, builtins], ids=["roles", "builtins"])
+def test_every_function_is_named_and_every_name_is_in_one_table(package: ModuleType) -> None:
+    names = [name for _, listed in package._FAMILIES.items() for name in listed.split()]
+    assert len(names) == len(set(names))
+    for family, listed in package._FAMILIES.items():
+        assert set(family()) == set(listed.split()), family.__name__
+
+
+def test_the_knowledge_names_every_role() -> None:
+    used = {role for path in build.FOLDER.glob("*.yaml") if path.stem != "tables" for role in _roles_of(path)}
+    assert set(ROLES) <= used
+
+
+def _roles_of(path: Path) -> Iterator[str]:
+    for entry in build.family(path.name, build.load(path)["programs"]).values():
+        if isinstance(entry, dict):
+            yield from build.roles_in(entry)

@@ -13,7 +13,7 @@ from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.machine import Builtin, Machine
     from lockgate.shell.state.run import Running
 
 
@@ -120,3 +120,14 @@ def export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
     # Without a name it prints.
     flag = [Arg("-x")] if any(not arg.text.startswith("-") for arg in args) else []
     return (yield from declare(machine, scope, [*flag, *args], stdin, local=False))
+
+
+FUNCTIONS: dict[str, Builtin] = {
+    "declare": declare,
+    "typeset": declare,
+    "local": local,
+    "integer": declare,
+    "export": export,
+    "readonly": readonly,
+}
+"""Name to the function that plays the builtin."""

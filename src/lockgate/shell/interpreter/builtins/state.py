@@ -16,7 +16,7 @@ from lockgate.shell.state.run import RunFile, RunText, RunWords
 from lockgate.shell.state.scope import Arg, Scope, positional
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.machine import Builtin, Machine
     from lockgate.shell.state.run import Running
 
 _SHORT_GLOB_DOTS = lazy_re(r"[-+][A-Za-z0-9]*4[A-Za-z0-9]*")
@@ -289,3 +289,44 @@ def nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
 def anything(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """The same, but they print."""
     return OPAQUE
+
+
+_QUIET = ": true false disown suspend logout unalias"
+"""They neither change what is tracked here nor run or print anything."""
+_TALKING = "ulimit umask times bg fg dirs type caller help compopt whence"
+"""The same, but they print."""
+FUNCTIONS: dict[str, Builtin] = {
+    "cd": cd,
+    "chdir": cd,
+    "pushd": pushd,
+    "popd": popd,
+    "pwd": pwd,
+    "echo": echo,
+    "print": print_,
+    "printf": printf,
+    "eval": eval_,
+    "source": source,
+    ".": source,
+    "trap": trap,
+    "alias": alias,
+    "set": set_,
+    "shift": shift,
+    "hash": hash_,
+    "enable": enable,
+    "history": history,
+    "jobs": jobs,
+    "shopt": shopt,
+    "setopt": setopt,
+    "unsetopt": unsetopt,
+    "break": leave,
+    "continue": leave,
+    "return": leave,
+    "exit": exit_,
+    "bind": completion,
+    "complete": completion,
+    "compgen": completion,
+    "fc": completion,
+    **dict.fromkeys(_QUIET.split(), nothing),
+    **dict.fromkeys(_TALKING.split(), anything),
+}
+"""Name to the function that plays the builtin."""

@@ -10,7 +10,7 @@ from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.machine import Builtin, Machine
     from lockgate.shell.state.run import Running
 
 
@@ -188,3 +188,17 @@ def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> s
     for arg in args:
         evaluated(arg.text, machine, scope)
     return ""
+
+
+FUNCTIONS: dict[str, Builtin] = {
+    "read": read,
+    "mapfile": mapfile,
+    "readarray": mapfile,
+    "unset": names,
+    "wait": wait,
+    "getopts": getopts,
+    "test": test,
+    "[": test,
+    "let": let,
+}
+"""Name to the function that plays the builtin."""

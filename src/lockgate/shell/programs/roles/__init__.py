@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from lockgate.core.lazy import function_at
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.options import HARMLESS, assign
 from lockgate.shell.state.findings import WORDS
@@ -18,142 +17,124 @@ from lockgate.shell.state.scope import Arg
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.knowledge.lookup import Entry
     from lockgate.shell.knowledge.options import Option
     from lockgate.shell.state.run import Running
 
-    Player = Callable[[ProgramCall, list[Arg], str], Running[None] | None]
 
-ROLES = {
-    "name": "files.name",
-    "look": "files.look",
-    "unpack": "files.unpack",
-    "folder": "files.folder",
-    "prefix": "files.prefix",
-    "name-end": "files.name_end",
-    "backup": "files.backup",
-    "packed": "files.packed",
-    "read": "files.read",
-    "read-below": "files.read_below",
-    "read-but": "files.read",
-    "read-below-but": "files.read_below",
-    "paged": "files.paged",
-    "archive": "files.archive",
-    "write": "files.write",
-    "edit": "files.edit",
-    "edit-below": "files.edit_below",
-    "into": "files.into",
-    "container-copy": "folders.container_copy",
-    "move": "files.move",
-    "link": "files.link",
-    "delete": "files.delete",
-    "recursive": "files.recursive",
-    "keep": "folders.keep",
-    "pathspec": "folders.pathspec",
-    "fill": "folders.fill",
-    "listed": "folders.listed",
-    "either": "folders.either",
-    "unnamed": "folders.unnamed",
-    "manual": "folders.manual",
-    "rights": "rights.rights",
-    "mode": "rights.mode",
-    "source-below": "folders.source_below",
-    "mount": "folders.mount",
-    "dsn": "databases.dsn",
-    "sqlite": "databases.sqlite",
-    "url": "addresses.url",
-    "source": "network.source",
-    "source-run": "network.source_run",
-    "page": "network.page",
-    "saved": "network.saved",
-    "remote-name": "network.remote_name",
-    "format": "network.format_",
-    "host": "addresses.host",
-    "lookup": "network.lookup",
-    "peer": "network.peer",
-    "send": "network.send",
-    "send-file": "network.send_file",
-    "static": "network.static",
-    "method": "network.method",
-    "proxy": "network.proxy",
-    "endpoint": "service_clients.endpoint",
-    "reroute": "addresses.reroute",
-    "command": "running.command",
-    "script-command": "packages.script_command",
-    "program": "running.program",
-    "action": "running.action",
-    "output": "running.output",
-    "format-shell": "running.format_shell",
-    "argv": "running.argv",
-    "package-argv": "packages.package_argv",
-    "argv-inside": "containers.argv",
-    "project-argv": "packages.project_argv",
-    "exec": "running.execute_found",
-    "shell-argv": "running.shell_argv",
-    "split": "running.split",
-    "lock-argv": "running.lock_argv",
-    "script": "running.script",
-    "code": "running.code:code",
-    "code-shell": "running.code:shell",
-    "code-sh": "running.code:sh",
-    "code-zsh": "running.code:zsh",
-    "code-other-shell": "running.code:other-shell",
-    "code-python": "running.code:python",
-    "code-sed": "running.code:sed",
-    "code-awk": "running.code:awk",
-    "code-jq": "running.code:jq",
-    "code-yq": "running.code:yq",
-    "loaded": "running.loaded",
-    "perl-file": "running.perl_file",
-    "perl-separator": "running.perl_separator",
-    "python-setting": "running.python_setting",
-    "strace-expression": "git_settings.strace_expression",
-    "passed": "compilers.passed",
-    "compiled": "compilers.compiled",
-    "code-perl": "running.code:perl",
-    "code-javascript": "running.code:javascript",
-    "code-sqlite": "running.code:sqlite",
-    "code-psql": "running.code:psql",
-    "code-mysql": "running.code:mysql",
-    "code-sql": "running.code:sql",
-    "code-mongo": "running.code:mongo",
-    "first-sqlite": "running.code:sqlite",
-    "first-mysql": "running.code:mysql",
-    "cwd": "files.cwd",
-    "config": "git_settings.config",
-    "config-write": "git_settings.config_write",
-    "remote": "network.remote",
-    "refs": "network.refs",
-    "push-to": "network.push_to",
-    "placeholder": "running.placeholder",
-    "apt-option": "network.apt_option",
-    "module": "running.module",
-    "delete-found": "files.delete_found",
-    "write-first": "files.write_first",
-    "process": "network.process",
-    "transfer": "network.transfer",
-    "picture": "network.picture",
-    "ssh-option": "network.ssh_option",
-    "assignment": "running.assignment",
-    "send-to": "addresses.send_to",
-    "httpie": "service_clients.httpie",
-    "image": "service_clients.image",
-    "repository": "service_clients.repository",
-    "downloaded": "service_clients.downloaded",
-    "shown": "service_clients.shown",
-    "recipient": "service_clients.recipient",
-    "socket": "service_clients.socket",
-    "socat": "service_clients.socat",
+def _files() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.files import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _folders() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.folders import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _rights() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.rights import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _databases() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.databases import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _addresses() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.addresses import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _network() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.network import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _service_clients() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.service_clients import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _running() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.running import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _packages() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.packages import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _containers() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.containers import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _git_settings() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.git_settings import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _compilers() -> dict[str, Role]:
+    from lockgate.shell.programs.roles.compilers import FUNCTIONS
+
+    return FUNCTIONS
+
+
+_FAMILIES: dict[Callable[[], dict[str, Role]], str] = {
+    _files: """
+        name look unpack folder prefix name-end backup packed read read-below read-but read-below-but paged
+        archive write edit edit-below into move link delete recursive cwd delete-found write-first
+    """,
+    _folders: "container-copy keep pathspec fill listed either unnamed manual source-below mount",
+    _rights: "rights mode",
+    _databases: "dsn sqlite",
+    _addresses: "url host reroute send-to",
+    _network: """
+        source source-run page saved remote-name format lookup peer send send-file static method proxy remote
+        refs push-to apt-option process transfer picture ssh-option
+    """,
+    _service_clients: "endpoint httpie image repository downloaded shown recipient socket socat",
+    _running: """
+        command program action output format-shell argv exec shell-argv split lock-argv script code code-shell
+        code-sh code-zsh code-other-shell code-python code-sed code-awk code-jq code-yq loaded perl-file
+        perl-separator python-setting code-perl code-javascript code-sqlite code-psql code-mysql code-sql
+        code-mongo first-sqlite first-mysql placeholder module assignment
+    """,
+    _packages: "script-command package-argv project-argv",
+    _containers: "argv-inside",
+    _git_settings: "strace-expression config config-write",
+    _compilers: "passed compiled",
 }
-"""Role to the function that plays it, as ``files.name`` for ``name`` in ``files.py``; after a colon, what that
-function is made for."""
+"""The modules with roles, each loaded when the first one of its roles is played: a command needs one or two of them."""
+ROLES = {role: family for family, roles in _FAMILIES.items() for role in roles.split()}
+"""Role to what loads the table with its function."""
 
 
-def play(role: str, call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
+@cache
+def function_of(role: str) -> Role:
+    """The function that plays a role."""
+    return ROLES[role]()[role]
+
+
+def apply_role(role: str, call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """Say what the words that have a role do."""
     before = len(call.own)
-    running = _player(role)(call, words, option)
+    running = function_of(role)(call, words, option)
     if running is not None:
         yield from running
     if role.endswith("-but"):
@@ -167,16 +148,7 @@ def play(role: str, call: ProgramCall, words: list[Arg], option: str) -> Running
             taken(call, words)
 
 
-@cache
-def _player(role: str) -> Player:
-    """The function that plays a role."""
-    place, _, made_for = ROLES[role].partition(":")
-    found = function_at(f"lockgate.shell.programs.roles.{place}")
-    player: Player = found(made_for) if made_for else found
-    return player
-
-
-def play_options(call: ProgramCall, options: list[Option]) -> Running[None]:
+def apply_options(call: ProgramCall, options: list[Option]) -> Running[None]:
     """Say what the options of a command do."""
     acting = [option for option in options if option.role not in HARMLESS]
     if len(acting) > 1:
@@ -186,10 +158,10 @@ def play_options(call: ProgramCall, options: list[Option]) -> Running[None]:
         if option.role in WORDS:
             call.add(option.role)
         else:
-            yield from play(option.role, call, list(option.value), option.name)
+            yield from apply_role(option.role, call, list(option.value), option.name)
 
 
-def play_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
+def apply_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
     """Say what the operands of a command do, and what it does without one."""
     entry, operands = call.entry, call.matched.operands
     roles = list(entry.operands)
@@ -212,7 +184,7 @@ def play_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
         if role in WORDS and values:
             call.add(role)
         elif role not in HARMLESS and values:
-            yield from play(role, call, values, "")
+            yield from apply_role(role, call, values, "")
 
 
 def _left_of(roles: list[str], entry: Entry, given: set[str]) -> list[str]:
@@ -230,7 +202,7 @@ def _means_here(call: ProgramCall, count: int, roles: list[str]) -> bool:
     return not fed and count == len(roles) - 1 and roles[-1].endswith("...")
 
 
-def play_standard_input(call: ProgramCall) -> Running[None]:
+def apply_standard_input(call: ProgramCall) -> Running[None]:
     """Say what a command does with its standard input: some run it."""
     operands = call.matched.operands
     if call.stdin and _reads_on(call):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.state.scope import Arg
 
 
@@ -37,3 +37,12 @@ def reroute(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The request may go elsewhere than its address says."""
     call.contact.rerouted = True
     call.contact.sends = call.contact.sends or f"`{option}` decides elsewhere where `{call.what}` connects to"
+
+
+FUNCTIONS: dict[str, Role] = {
+    "url": url,
+    "host": host,
+    "reroute": reroute,
+    "send-to": send_to,
+}
+"""Role to the function that plays it."""

@@ -9,7 +9,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
 
 _LINKING = """
     rpath rpath-link soname install_name z as-needed no-as-needed no-undefined gc-sections start-group end-group s S
@@ -44,3 +44,10 @@ def compiled(call: ProgramCall, words: list[Arg], option: str) -> None:
     for word in words:
         if word.text.startswith("@"):
             call.opaque(f"`{word.shown}` holds more options, and some run a program")
+
+
+FUNCTIONS: dict[str, Role] = {
+    "passed": passed,
+    "compiled": compiled,
+}
+"""Role to the function that plays it."""

@@ -15,7 +15,7 @@ from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.knowledge import lookup as knowledge
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.state.run import Running
     from lockgate.shell.state.scope import Arg
 
@@ -50,3 +50,9 @@ def _looks(program: str | None) -> bool:
         return program is not None
     entry = knowledge.lookup(program)
     return entry is not None and (entry.stdin in _SHELLS or knowledge.family(entry) in knowledge.table("looks"))
+
+
+FUNCTIONS: dict[str, Role] = {
+    "argv-inside": argv,
+}
+"""Role to the function that plays it."""

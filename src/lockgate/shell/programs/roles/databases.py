@@ -11,7 +11,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
 
 _FILES = frozenset({"sqlite", "sqlite3", "file", "duckdb"})
 _SOCKETS = frozenset({"unix", "redis+socket", "mysqlx+socket"})
@@ -79,3 +79,10 @@ def _connect(call: ProgramCall, word: Arg, hosts: list[str]) -> None:
             call.contact.targets.append(("url", Arg(f"database://{word.text}")))
         elif host != SOCKET:
             call.contact.targets.append(("host", Arg(host)))
+
+
+FUNCTIONS: dict[str, Role] = {
+    "dsn": dsn,
+    "sqlite": sqlite,
+}
+"""Role to the function that plays it."""

@@ -13,7 +13,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
 
 _LISTING = frozenset({"-t", "--list", "-O", "--to-stdout", "--to-command"})
 _ANYWHERE = frozenset({"-P", "--absolute-names", "--transform", "--xform", "-s"})
@@ -297,3 +297,33 @@ def archive(call: ProgramCall, words: list[Arg], option: str) -> None:
         place, colon, _ = word.text.partition(":")
         if colon and "/" not in place and "--force-local" not in call.matched.given:
             host(call, [Arg(place)], option)
+
+
+FUNCTIONS: dict[str, Role] = {
+    "name": name,
+    "look": look,
+    "unpack": unpack,
+    "folder": folder,
+    "prefix": prefix,
+    "name-end": name_end,
+    "backup": backup,
+    "packed": packed,
+    "read": read,
+    "read-below": read_below,
+    "read-but": read,
+    "read-below-but": read_below,
+    "paged": paged,
+    "archive": archive,
+    "write": write,
+    "edit": edit,
+    "edit-below": edit_below,
+    "into": into,
+    "move": move,
+    "link": link,
+    "delete": delete,
+    "recursive": recursive,
+    "cwd": cwd,
+    "delete-found": delete_found,
+    "write-first": write_first,
+}
+"""Role to the function that plays it."""

@@ -14,7 +14,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
 
 _OF_STATE = frozenset({OWN_STATE, OWN_BELOW})
 _SOURCE = frozenset({"source", "src"})
@@ -233,3 +233,18 @@ def container_copy(call: ProgramCall, words: list[Arg], option: str) -> None:
         landing = [f"{target}/{name}"] if not whole else [f"{target}/{PLAIN}"]
         for path in (*landing, *([] if there and not whole else [target])):
             call.own += files.write(Arg(path), call.machine, call.scope, below=True)
+
+
+FUNCTIONS: dict[str, Role] = {
+    "container-copy": container_copy,
+    "keep": keep,
+    "pathspec": pathspec,
+    "fill": fill,
+    "listed": listed,
+    "either": either,
+    "unnamed": unnamed,
+    "manual": manual,
+    "source-below": source_below,
+    "mount": mount,
+}
+"""Role to the function that plays it."""

@@ -12,7 +12,7 @@ from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.state.run import Running
 
 _NOBODY_SAYS = "no table says what the setting `{key}` does to git"
@@ -92,3 +92,11 @@ def strace_expression(call: ProgramCall, words: list[Arg], option: str) -> None:
     for word in words:
         if not known(word.text) or word.text.partition("=")[0].strip() in ("inject", "fault"):
             call.opaque(f"`{option} {word.shown}` changes what the traced program does")
+
+
+FUNCTIONS: dict[str, Role] = {
+    "strace-expression": strace_expression,
+    "config": config,
+    "config-write": config_write,
+}
+"""Role to the function that plays it."""

@@ -17,7 +17,7 @@ from lockgate.shell.state.scope import Arg
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
 
 
 _RUNNING = """
@@ -275,3 +275,29 @@ def _found_in(pattern: str, lines: Iterable[str]) -> bool:
         return any(re.search(pattern, line, re.IGNORECASE) for line in lines)
     except re.error:
         return True
+
+
+FUNCTIONS: dict[str, Role] = {
+    "source": source,
+    "source-run": source_run,
+    "page": page,
+    "saved": saved,
+    "remote-name": remote_name,
+    "format": format_,
+    "lookup": lookup,
+    "peer": peer,
+    "send": send,
+    "send-file": send_file,
+    "static": static,
+    "method": method,
+    "proxy": proxy,
+    "remote": remote,
+    "refs": refs,
+    "push-to": push_to,
+    "apt-option": apt_option,
+    "process": process,
+    "transfer": transfer,
+    "picture": picture,
+    "ssh-option": ssh_option,
+}
+"""Role to the function that plays it."""

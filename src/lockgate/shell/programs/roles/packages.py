@@ -9,7 +9,7 @@ from lockgate.shell.programs.roles.running import argv, command, invoke_words
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.state.run import Running
 
 _SCRIPT = lazy_re(r"(npm|pnpm|yarn|bun|node):([\w.:*/@-]+)((?: -- | )[^;&|<>`$()\n]*)?")
@@ -69,3 +69,11 @@ def script_command(call: ProgramCall, words: list[Arg], option: str) -> Running[
         else:
             manager = found.group(1).replace("node", "npm")
             yield from command(call, [Arg(f"{manager} run {found.group(2)}{found.group(3) or ''}")], option)
+
+
+FUNCTIONS: dict[str, Role] = {
+    "script-command": script_command,
+    "package-argv": package_argv,
+    "project-argv": project_argv,
+}
+"""Role to the function that plays it."""

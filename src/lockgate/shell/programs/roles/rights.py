@@ -9,7 +9,7 @@ from lockgate.resources.path_spelling import folders, has_state_below
 from lockgate.shell.effects import files
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.state.scope import Arg
 
 _ABOVE = "the gate's own state lies below it, which this can open to others or close to the gate"
@@ -85,3 +85,10 @@ def _of_clause(clause: str) -> _Given | None:
     if (of_others and which not in ("", "r")) or (of_owner and sign == "=" and "r" not in which):
         return None
     return _Given(of_others and which == "r", of_owner and "x" in which.lower())
+
+
+FUNCTIONS: dict[str, Role] = {
+    "rights": rights,
+    "mode": mode,
+}
+"""Role to the function that plays it."""

@@ -17,13 +17,8 @@ from lockgate.shell.state.run import RunText, RunWords
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.state.run import Running
-
-    Role = Callable[[ProgramCall, list[Arg], str], Running[None]]
-
 
 _MOST_LINES = 12
 _BESIDE = frozenset({"-execdir", "-okdir"})
@@ -268,3 +263,45 @@ def placeholder(call: ProgramCall, words: list[Arg], _: str) -> None:
 def assignment(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """``NAME=value``."""
     yield from leading_assignments(call, words)
+
+
+FUNCTIONS: dict[str, Role] = {
+    "command": command,
+    "program": program,
+    "action": action,
+    "output": output,
+    "format-shell": format_shell,
+    "argv": argv,
+    "exec": execute_found,
+    "shell-argv": shell_argv,
+    "split": split,
+    "lock-argv": lock_argv,
+    "script": script,
+    "code": code("code"),
+    "code-shell": code("shell"),
+    "code-sh": code("sh"),
+    "code-zsh": code("zsh"),
+    "code-other-shell": code("other-shell"),
+    "code-python": code("python"),
+    "code-sed": code("sed"),
+    "code-awk": code("awk"),
+    "code-jq": code("jq"),
+    "code-yq": code("yq"),
+    "loaded": loaded,
+    "perl-file": perl_file,
+    "perl-separator": perl_separator,
+    "python-setting": python_setting,
+    "code-perl": code("perl"),
+    "code-javascript": code("javascript"),
+    "code-sqlite": code("sqlite"),
+    "code-psql": code("psql"),
+    "code-mysql": code("mysql"),
+    "code-sql": code("sql"),
+    "code-mongo": code("mongo"),
+    "first-sqlite": code("sqlite"),
+    "first-mysql": code("mysql"),
+    "placeholder": placeholder,
+    "module": module,
+    "assignment": assignment,
+}
+"""Role to the function that plays it."""

@@ -18,7 +18,7 @@ from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.knowledge.call import ProgramCall, Role
     from lockgate.shell.state.run import Running
 
 _TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp")  # noqa: S108 - where programs put sockets that others may use
@@ -187,3 +187,17 @@ def _end(call: ProgramCall, word: Arg) -> Running[None]:
 def _file(call: ProgramCall, word: Arg) -> None:
     call.own += files.read(word, call.machine, call.scope)
     call.own += files.write(word, call.machine, call.scope)
+
+
+FUNCTIONS: dict[str, Role] = {
+    "endpoint": endpoint,
+    "httpie": httpie,
+    "image": image,
+    "repository": repository,
+    "downloaded": downloaded,
+    "shown": shown,
+    "recipient": recipient,
+    "socket": socket,
+    "socat": socat,
+}
+"""Role to the function that plays it."""
