@@ -43,7 +43,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     began = dict(scope.variables) if around.shell_stays else {}
     script = read(text, machine.enter(dialect))
     if isinstance(script, Unparsed):
-        machine.not_read(text, script)
+        machine.findings.not_read(text, script)
     else:
         machine.run(script, scope)
     machine.run_traps()
@@ -70,24 +70,26 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(machine, effects)
     if isinstance(script, Script) and (sends or runs or _may_keep(machine, text, effects)):
         effects, flows, left = _followed(script, cwd, machine.around, dialect, effects, sends=sends)
-    if machine.shells:
+    if machine.network.shells:
         from lockgate.shell.inline.network_shells import shell_effects
 
-        effects = (*effects, *shell_effects(machine.shells))
-    if machine.downloads:
+        effects = (*effects, *shell_effects(machine.network.shells))
+    if machine.network.downloads:
         from lockgate.shell.secret_flow.code_sources import DOWNLOAD, Run, run_effects
 
-        runs_of = {Run(DOWNLOAD, address or "the network", address, what): None for address, what in machine.downloads}
+        runs_of = {
+            Run(DOWNLOAD, address or "the network", address, what): None for address, what in machine.network.downloads
+        }
         effects = (*effects, *run_effects(runs_of))
     receipt = _receipt(machine)
     # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
-    keeps = frozenset[Label]() if receipt and not machine.prints_to_file else _kept(machine, effects, cwd)
+    keeps = frozenset[Label]() if receipt and not machine.output.to_file else _kept(machine, effects, cwd)
     return Analysis(
         effects,
         tuple(findings.programs),
         tuple(findings.hints),
         () if findings.loud else tuple(findings.quiet) if any(e.gives for e in findings.effects) else (),
-        echoes=not (machine.faithful and isinstance(script, Script) and _is_single(script)),
+        echoes=not (machine.output.faithful and isinstance(script, Script) and _is_single(script)),
         flows=flows,
         left=left,
         listens=tuple(findings.listens),
@@ -100,8 +102,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
 
 def _writes(machine: Machine) -> bool:
     """Whether a file may be another one afterwards, as far as words name it."""
-    known = machine.written or machine.moved or machine.made or machine.changed
-    return bool(known or machine.unpacked or machine.may_save)
+    return machine.disk.any()
 
 
 def _receipt(machine: Machine) -> tuple[str, ...]:
@@ -121,7 +122,7 @@ def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[
     where something is reached: else what it prints is all that is said of it.
     """
     if not machine.findings.loud:
-        if not machine.prints_to_file:
+        if not machine.output.to_file:
             return frozenset()
         installing = {effect.rule for effect in effects if effect.kind is EffectKind.EXECUTE}
         effects = tuple(effect for effect in effects if effect.rule not in installing)
@@ -131,11 +132,11 @@ def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[
     if not brought:
         return frozenset()
     unseen = reaches and any(effect.variant is Variant.RUNTIME for effect in effects)
-    if machine.unpacked or machine.may_save or unseen:
+    if machine.disk.unpacked or machine.disk.may_save or unseen:
         return brought
     from lockgate.resources.paths import read_effects
 
-    given = [{effect.gives for effect in read_effects(path, cwd, machine.around)} for path in machine.written]
+    given = [{effect.gives for effect in read_effects(path, cwd, machine.around)} for path in machine.disk.written]
     return frozenset(label for label in brought if any(label not in each for each in given))
 
 
@@ -151,7 +152,7 @@ def _has_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bo
     """Whether a secret is read, or a variable named that holds one."""
     from lockgate.shell.effects.variables import is_secret_name
 
-    reads = machine.stores_secret or any(effect.kind is EffectKind.READ_SECRET for effect in effects)
+    reads = machine.disk.stores_secret or any(effect.kind is EffectKind.READ_SECRET for effect in effects)
     return reads or ("$" in text and is_secret_name(text))
 
 
@@ -165,7 +166,7 @@ def _may_run_downloads(machine: Machine, effects: tuple[Effect, ...]) -> bool:
 
 def _may_keep(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
     """Whether a file may be written whose content matters to later calls."""
-    if not machine.written:
+    if not machine.disk.written:
         return False
     reaches = any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects)
     return reaches or _has_secrets(machine, text, effects) or bool(machine.around.kept_files())

@@ -13,8 +13,8 @@ import lockgate.shell
 from lockgate.resources.host_view import Surroundings
 from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.interpreter.builtins import builtin
-from lockgate.shell.state.machine import Interpreter, Machine
-from lockgate.shell.state.run import RunFile, RunText, RunWords, drive
+from lockgate.shell.state.machine import Machine
+from lockgate.shell.state.run import Interpreter, RunFile, RunText, RunWords, drive
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:

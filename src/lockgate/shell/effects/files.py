@@ -92,13 +92,13 @@ def change(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> 
     Only here a star is taken for the names that there are: until it runs somebody may make a folder that it could mean,
     too, and what a copy puts into that folder is a new file. To be changed a file must have been made before.
     """
-    made = machine.made
+    made = machine.disk.made
     found = write(arg, machine, scope, below=below, there=True)
     found += _only_contained_see(arg, machine, scope)
     # The pattern by itself says nothing of hidden names, which some shells give.
     if arg.names and (found or any("/." in f"/{name}" for name in arg.names)):
         found = [effect for name in arg.meanings for effect in write(name, machine, scope, below=below, there=True)]
-    machine.made, machine.changed = made, True
+    machine.disk.made, machine.disk.changed = made, True
     return found
 
 
@@ -128,12 +128,12 @@ def write(
         because = "it cannot be told before it runs where this writes"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
     path = as_pattern(_one_level(arg))
-    machine.written.add(path if path.strip(NO_NAME) else arg.static or "")
+    machine.disk.note_written(path if path.strip(NO_NAME) else arg.static or "")
     if not known(text):
         from lockgate.shell.effects.unknown_files import others_written
 
         found += others_written(text, machine, scope, there=there)
-    machine.made = True
+    machine.disk.made = True
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     meant = [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
     if arg.static is None and any(effect.kind is EffectKind.PERSIST for effect in meant):
@@ -141,10 +141,10 @@ def write(
 
         meant = perhaps(arg, meant, machine, scope)
     found += meant
-    if machine.moved:
+    if machine.disk.moved:
         from lockgate.shell.effects.copies import through_copies
 
-        found += through_copies(_paths(arg, machine, scope), machine.around, machine.moved)
+        found += through_copies(_paths(arg, machine, scope), machine.around, machine.disk.moved)
     return [effect for effect in found if effect.rule != OPTION_NAME] if _continues_a_name(text) else found
 
 
@@ -160,17 +160,19 @@ def write_into(
     """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
     from lockgate.shell.effects.copies import Copied, Copy, copied
 
-    before = Copied(machine.around, machine.moved)
+    before = Copied(machine.around, machine.disk.moved)
     # A slash at its end says that it is a folder already.
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
-        machine.unpacked |= ".git" in source.text.split("/")
+        if ".git" in source.text.split("/"):
+            machine.disk.note_unnamed()
         inside = _named_after(source, target, machine, scope)
         if inside and source.names and _only_by_name(source, target, inside, machine, scope):
             inside = [effect for name in source.meanings for effect in _named_after(name, target, machine, scope)]
         found += inside
         unsaid = copied(source, target, how or Copy(), before, scope)
-        machine.unpacked |= any(effect.variant is Variant.UNLISTED for effect in unsaid)
+        if any(effect.variant is Variant.UNLISTED for effect in unsaid):
+            machine.disk.note_unnamed()
         found += unsaid
     return found
 

@@ -48,7 +48,12 @@ def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: 
 
 
 def settled(
-    machine: Machine, programs: int | None = None, *, also: str = "", kinds: frozenset[EffectKind] = LOOKING
+    machine: Machine,
+    programs: int | None = None,
+    *,
+    also: str = "",
+    kinds: frozenset[EffectKind] = LOOKING,
+    made: bool | None = None,
 ) -> bool:
     """Whether the disk still is as it was: all that was met so far has only looked, or removed.
 
@@ -57,13 +62,16 @@ def settled(
         programs: How many of the programs ran before; all of them by default.
         also: A program that counts as one that only looks: who asks knows what it did.
         kinds: What the commands may do that were met so far.
+        made: Whether they made a name; by default what is known of all of them.
     """
     # A shell that is started inside looks for names in its own way; who asks for a program's sake does not mind.
-    if machine.made or (len(machine.texts) > 1 and not also) or machine.levels or machine.frames or machine.interrupts:
+    if (machine.disk.made if made is None else made) or (len(machine.texts) > 1 and not also):
+        return False
+    if machine.flow.levels or machine.flow.frames or machine.flow.interrupts:
         return False
     still = frozenset({*knowledge.table("still")["programs"].split(), also})
     # What the last command of a pipeline makes may be there before the first one looks.
-    beside = (command for pipeline in machine.beside for command in walk(pipeline.commands) if command.words)
+    beside = (command for pipeline in machine.flow.beside for command in walk(pipeline.commands) if command.words)
     found = machine.findings
     return (
         still.issuperset(found.programs[:programs])

@@ -35,7 +35,7 @@ _PAIR = lazy_re(r"(?:^|[&\s])(dbname|port|service)\s*=\s*'?([^\s&']*)")
 
 
 def reached(call: ProgramCall) -> Effect | None:
-    """What it is to run a client of PostgreSQL, where it can reach the gate's own store; ``None`` for all else."""
+    """The effect of a client of PostgreSQL that can reach the gate's own store; ``None`` for all else."""
     program = call.args[0].text.rpartition("/")[2]
     client: Mapping[str, str] | None = table("postgresql_clients").get(program)
     own = call.machine.around.own_database() if client is not None else None
@@ -48,7 +48,7 @@ def reached(call: ProgramCall) -> Effect | None:
     every = client.get("every", "")
     if every in ("always", "roles") or call.matched.given.intersection(every.split()) or call.matched.surprises:
         found.append(_UNKNOWN)
-    found += _went_over(call)
+    found += _connected_to(call)
     if own.name not in found and _UNKNOWN not in found:
         return None
     # Who may do what on the whole server is also other people's business.
@@ -90,8 +90,8 @@ def _database(word: Arg) -> Iterator[str]:
             yield _UNKNOWN if key == "service" else _decoded(value)
 
 
-def _went_over(call: ProgramCall) -> Iterator[str]:
-    """The databases that psql connects to on the way; a ``-`` stands for the same one as before."""
+def _connected_to(call: ProgramCall) -> Iterator[str]:
+    """The databases that psql connects to in what it runs; a ``-`` stands for the one before."""
     code = [word.text for option in call.matched.options if option.name in _CODE for word in option.value]
     for text in (*code, call.stdin or ""):
         for match in _CONNECT.finditer(text):
@@ -100,7 +100,7 @@ def _went_over(call: ProgramCall) -> Iterator[str]:
 
 
 def _default(call: ProgramCall) -> str:
-    """The database of a client that was given none: a variable says it, or the user's name."""
+    """The database of a client that names none: a variable's value, or the user's name."""
     text = call.scope.value("PGDATABASE")
     return text if text and known(text) else _UNKNOWN
 
@@ -120,12 +120,14 @@ def _is_elsewhere(call: ProgramCall, named: list[Arg], own: OwnDatabase) -> bool
 
 
 def _is_here(host: str, own: OwnDatabase) -> bool:
+    """Whether a host is this machine, or the one that the gate's store is at."""
     from lockgate.resources.hosts import is_here
 
     return not host or is_here(host) or host.lower().removesuffix(".") == own.host.lower().removesuffix(".")
 
 
 def _ports(text: str) -> Iterator[str | None]:
+    """The ports that a word names, in an address or in libpq's pairs."""
     address = _ADDRESS.match(text)
     if address:
         yield from _AUTHORITY_PORT.findall(address["authority"].rpartition("@")[2]) or [_PORT]

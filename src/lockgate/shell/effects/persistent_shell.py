@@ -52,9 +52,9 @@ def heed_left(machine: Machine, scope: Scope, began: Mapping[str, str]) -> None:
             _note(machine, name, "variable", f"from here on `${name}` means something else, in later commands too")
     if "CDPATH" in scope.variables:
         _note(machine, "CDPATH", "variable", "from here on `cd` looks for folders elsewhere, in later commands too")
-    if _splits_otherwise(scope) or scope.pinned or scope.ever.exporting or machine.last_in_shell:
+    if _splits_otherwise(scope) or scope.pinned or scope.ever.exporting or machine.flow.last_in_shell:
         _note(machine, "shell", "option", "from here on this shell reads or keeps variables in another way")
-    if machine.interrupts:
+    if machine.flow.interrupts:
         _note(machine, "trap", "trap", "this also runs between the commands that follow")
     heed_exported(machine, scope.ever)
     for folder in dict.fromkeys((*scope.cwds, *scope.before_cd)):

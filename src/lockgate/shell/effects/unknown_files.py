@@ -1,6 +1,6 @@
 """What a word may mean beside the files that it is spelt like, where not all of it is known.
 
-That is any file of a folder, one that is looked for at any depth of it, and what the gate itself keeps there.
+It may mean any file of a folder, a file that is looked for at any depth, or what the gate itself keeps there.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def others_written(text: str, machine: Machine, scope: Scope, *, there: bool) ->
 
 
 def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> list[Effect]:
-    """Effects of changing files by a pattern which may stand for one that is trusted later, and as well for any other.
+    """Effects of changing files by a pattern that may, but need not, stand for a file that is trusted later.
 
-    What such a name is can be left to a sandbox, in which those files of the project are read-only. One that says so
-    whatever its stars stand for (``.github/workflows/*``) is meant, and so is one outside of the project.
+    Inside the project that can be left to a sandbox, in which such files are read-only. Some patterns mean such files
+    whatever the stars stand for (``.github/workflows/*``). Those count in full, and so do patterns elsewhere.
     """
     around = machine.around
     path = as_pattern(arg.text)
@@ -101,7 +101,7 @@ def _in_project(folder: str, around: Surroundings) -> bool:
 
 
 def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
-    """What it means that the gate's own state can be among the files of a name that is only known when this runs."""
+    """Effects of reading the gate's own state, where it can be among the files that an unknown name stands for."""
     if arg.static is None and not as_pattern(arg.text).strip(NO_NAME):
         return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
     parts = arg.text.split("/")
@@ -130,7 +130,7 @@ def _looked_for(text: str) -> tuple[str, str] | None:
 
 
 def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[Effect]:
-    """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
+    """Effects of changing what is found under a name at any depth of a folder."""
     folder, slash, name = text.rpartition("/")
     around = machine.around
     if PLAIN in name and name.strip(PLAIN):
@@ -167,9 +167,9 @@ def _is_of_state(name: str) -> bool:
 
 
 def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect]:
-    """What is meant by a name with stars, where it is looked for in a folder that the gate's state lies below.
+    """Effects of changing what a pattern finds in a folder with the gate's state below it.
 
-    In all others, a project's above all, such names are the ordinary way to say which files are meant.
+    In other folders, above all in a project, a pattern is the ordinary way to say which files are meant.
     """
     if not any(inside(state, above) for state in around.state_paths):
         return []

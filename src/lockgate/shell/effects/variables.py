@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from lockgate.shell.state.run import Running
 
 _SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY", re.IGNORECASE)
-
-
+"""What stands in the name of a variable that holds a secret."""
 _REPOSITORY = lazy_re(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 """``OWNER/REPOSITORY`` on the server that is configured; three names begin with another server's."""
 _WORD = lazy_re(r"[\w.+@-]*")
@@ -35,7 +34,7 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Ru
     if not role or not (text or name == "PATH"):
         # An empty search path is the folder that the shell is in.
         return
-    machine.heeded.add((name, text))
+    machine.names.heeded.add((name, text))
     rule = f"variable:{name}"
     if role == "command" and known(text):
         found = machine.findings.found
@@ -43,7 +42,7 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Ru
         # It runs inside of a program that gets the variable, be that an act.
         machine.findings.mixed |= machine.findings.found > found
     elif role == "search":
-        if not all(_usual(place, machine) for place in text.split(":")):
+        if not all(_is_guarded(place, machine) for place in text.split(":")):
             machine.findings.execute(f"{name}={text}", rule, f"`{name}` decides where programs are looked up")
     elif role == "prompt" and harmless(text):
         return
@@ -51,16 +50,16 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Ru
         from lockgate.shell.effects.files import write
 
         machine.findings.merge(write(Arg(text), machine, scope), ())
-    elif _as_usual(role, text):
+    elif _runs_nothing(role, text):
         return
     elif role in ("proxy", "repository"):
-        _proxy(name, text, rule, machine)
+        _heed_proxy(name, text, rule, machine)
     else:
         machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
 
 
-def _as_usual(role: str, text: str) -> bool:
-    """Whether a value is what a variable of this kind holds, which runs nothing."""
+def _runs_nothing(role: str, text: str) -> bool:
+    """Whether a value of a variable with this role is an ordinary one, with which nothing else runs."""
     if role == "shell":
         return text in _SHELLS
     forms = {"repository": _REPOSITORY, "word": _WORD}
@@ -68,7 +67,7 @@ def _as_usual(role: str, text: str) -> bool:
 
 
 def heed_given(machine: Machine, scope: Scope) -> Running[None]:
-    """Keep what the variables do that got a value by something else than an assignment (``read PATH``)."""
+    """Keep what variables do that got their values without an assignment (``read PATH``)."""
     for name, texts in list(scope.ever.given.items()):
         if scope.ever.exporting or machine.around.exported(name):
             from lockgate.shell.effects.unlisted import heed_variable
@@ -76,19 +75,20 @@ def heed_given(machine: Machine, scope: Scope) -> Running[None]:
             heed_variable(name, "", machine)
         if role_of(name):
             for text in sorted(texts):
-                if (name, text) not in machine.heeded:
+                if (name, text) not in machine.names.heeded:
                     yield from variable_effects(name, text, machine, scope)
 
 
-def _usual(place: str, machine: Machine) -> bool:
-    """Whether a folder is one where programs are installed, and that is guarded as such."""
-    if place in ("", ENVIRONMENT):
-        return place != ""
+def _is_guarded(place: str, machine: Machine) -> bool:
+    """Whether programs are installed in a folder, and it is guarded as such. What a variable held before is."""
+    if place == ENVIRONMENT:
+        return True
     usual = tuple(str(item).replace("~", machine.around.home) for item in table("program_folders"))
     return place.rstrip("/") in usual
 
 
-def _proxy(name: str, text: str, rule: str, machine: Machine) -> None:
+def _heed_proxy(name: str, text: str, rule: str, machine: Machine) -> None:
+    """Keep that other programs talk to the server that a variable names, unless it is this machine or trusted."""
     from lockgate.resources.addresses import host_of
     from lockgate.resources.hosts import is_loopback, trusted
 

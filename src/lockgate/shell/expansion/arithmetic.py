@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from lockgate.shell.state.machine import Machine
 
 
-def index(text: str, machine: Machine, scope: Scope) -> None:
-    """Keep what the evaluation of an array's index does."""
-    if not harmless(text):
-        machine.findings.execute(
-            "array index", "shell:arithmetic", "an array index is evaluated, and the text in it could hold a command"
-        )
-    else:
-        evaluated(text, machine, scope)
-
-
 _INDEX_WITH_COMMAND = lazy_re(r"\[.*(?:\$\(|\$\{|`)", re.DOTALL)
 """An index that holds a command, in text that arithmetic may come to evaluate."""
+_NAME = r"[A-Za-z_]\w*"
+
+
+def index(text: str, machine: Machine, scope: Scope) -> None:
+    """Keep what the evaluation of an array's index does."""
+    if harmless(text):
+        evaluated(text, machine, scope)
+    else:
+        because = "an array index is evaluated, and the text in it could hold a command"
+        machine.findings.execute("array index", "shell:arithmetic", because)
 
 
 def calculable(text: str, scope: Scope) -> bool:
@@ -40,16 +40,16 @@ def calculable(text: str, scope: Scope) -> bool:
         value = left.pop().lstrip("-")
         if not _inert(value):
             return False
-        for name in set(re.findall(r"[A-Za-z_]\w*", value)) - seen:
+        for name in set(re.findall(_NAME, value)) - seen:
             seen.add(name)
             if name in scope.ever.integers:
-                # It holds a number; what it was given is looked at of its own.
+                # It holds a number. `heed_integers` looks at what it was given.
                 continue
             left += [item.text for item in scope.arrays.get(name, ())]
             if name in scope.variables:
                 left.append(scope.value(name))
                 if ENVIRONMENT in left[-1] and not _nothing_runs(scope):
-                    # One of several words that the script gave it: which variable that names is not known.
+                    # It holds one of several words, and nobody knows which variable that word names.
                     return False
     return True
 
@@ -60,11 +60,12 @@ def _nothing_runs(scope: Scope) -> bool:
 
 
 def _inert(text: str) -> bool:
+    """Whether a text holds no command that arithmetic would run."""
     return harmless(text.lstrip("-")) and not _INDEX_WITH_COMMAND.search(text)
 
 
 def heed_integers(machine: Machine, ever: Ever) -> None:
-    """Keep what variables evaluate that are integers, in whichever way they got their values (``read``, ``for``)."""
+    """Keep what is evaluated when an integer variable gets a value, in any way (``read``, ``for``)."""
     texts = [text for name in ever.integers for text in ever.given.get(name, ())]
     if any(re.search(r"[A-Za-z_]", text) for text in texts):
         texts = [text for given in ever.given.values() for text in given]
@@ -73,27 +74,31 @@ def heed_integers(machine: Machine, ever: Ever) -> None:
 
 
 def evaluated(text: str, machine: Machine, scope: Scope) -> None:
-    """Keep that a text is evaluated as arithmetic, in which a name stands for its value, which is evaluated too."""
+    """Keep what the evaluation of a text as arithmetic does. A name in it stands for its value, which is evaluated."""
     if not harmless(text.lstrip("-")):
         unsafe_arithmetic(machine)
     evaluate_pieces([(text, True)], machine, scope)
 
 
 def evaluate_pieces(pieces: Iterable[tuple[str, bool]], machine: Machine, scope: Scope) -> None:
-    """Keep what the evaluation of an expression does, whose pieces are each a text and whether it is written so.
+    """Keep what the evaluation of an expression does.
 
-    It evaluates the text of variables again, also what stands in an index.
+    Args:
+        pieces: The texts of the expression, each with whether it stands so in the script. Text that comes from a
+            variable is evaluated once more, also in an index.
+        machine: The analysis.
+        scope: The state of the shell.
     """
     text = ""
     for piece, literal in pieces:
         text += piece
         if not literal and not harmless(piece.lstrip("-")):
             unsafe_arithmetic(machine)
-    if any(not calculable(name, scope) for name in set(re.findall(r"[A-Za-z_]\w*", text))):
+    if any(not calculable(name, scope) for name in set(re.findall(_NAME, text))):
         unsafe_arithmetic(machine)
-    for match in re.finditer(r"\b([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)", text):
+    for match in re.finditer(rf"\b({_NAME})\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)", text):
         scope.assign(match.group(1), PLAIN)
-    for match in re.finditer(r"(?:\+\+|--)\s*([A-Za-z_]\w*)", text):
+    for match in re.finditer(rf"(?:\+\+|--)\s*({_NAME})", text):
         scope.assign(match.group(1), PLAIN)
 
 

@@ -22,7 +22,7 @@ from lockgate.shell.state.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
     Expand = Callable[[Word, Interpreter, Scope], str]
 

@@ -14,7 +14,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
 _MOST_WORDS = 200
 _MOST_TEXT = 20_000

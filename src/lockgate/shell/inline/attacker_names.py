@@ -20,7 +20,7 @@ _MARKS = lazy_re(rf"[^\w\s\\;{PLAIN}]")
 
 def can_escape_literal(call: ProgramCall, language: str, text: str) -> bool:
     """Whether a chosen name can add commands to a program that is known but for it."""
-    if not call.machine.chosen or (PLAIN not in text and ENVIRONMENT not in text):
+    if not call.machine.names.chosen or (PLAIN not in text and ENVIRONMENT not in text):
         return False
     # All that ends a text of these can stand in a name.
     return language != "sed" or _BEGINS.search(text) is not None or _sed_breaks_out(call, text)
@@ -30,7 +30,7 @@ def _sed_breaks_out(call: ProgramCall, text: str) -> bool:
     from lockgate.shell.inline.sed import RUNS, sed_problem
 
     ends = {*_MARKS.findall(text), "\n"}
-    if not call.machine.chosen_paths:
+    if not call.machine.names.chosen_paths:
         ends.discard("/")
     kept = len(call.own)
     # The first of two commands is for a pattern, the second for a text: `s|a|name|` needs one end, `s|name|b|` two.

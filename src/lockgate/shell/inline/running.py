@@ -27,11 +27,11 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
         from lockgate.shell.inline.network_shells import connected_in
 
         if because := connected_in(call.what, language, text):
-            call.machine.shells[call.what] = because
+            call.machine.network.note_shell(call.what, because)
         from lockgate.shell.inline.code_downloads import downloaded_in
 
-        for address in downloaded_in(language, text, call.machine.around):
-            call.machine.downloads[address, call.what] = None
+        addresses = downloaded_in(language, text, call.machine.around)
+        call.machine.network.note_downloads(addresses, call.what)
     if language in SHELLS:
         scope = call.scope.new_shell()
         words = call.matched.operands

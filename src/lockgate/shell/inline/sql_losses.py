@@ -1,6 +1,6 @@
 """Whether SQL removes what no other statement brings back: databases, tables, columns, or all rows of a table.
 
-A look at words that only makes a verdict stricter. It reads no client's SQL exactly, so that it serves for all of them.
+It looks at words, and only makes a verdict stricter. It serves for all clients, because it reads no dialect exactly.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def loses(text: str) -> bool:
 
 
 def _readings(text: str) -> Iterable[list[str]]:
+    """The words of a text, in each way that a server may read its quotes and backslashes."""
     for pattern in (_PLAIN, _ESCAPING) if "\\" in text else (_PLAIN,):
         pieces = [(match.lastgroup, match.group()) for match in pattern.finditer(text)]
         yield _words(pieces)
@@ -49,10 +50,12 @@ def _readings(text: str) -> Iterable[list[str]]:
 
 
 def _words(pieces: Iterable[tuple[str | None, str]]) -> list[str]:
+    """Words and marks in capitals, without comments and texts."""
     return [_NAME if kind == "name" else piece.upper() for kind, piece in pieces if kind not in ("aside", "open")]
 
 
 def _loses(words: list[str]) -> bool:
+    """Whether one of the statements that consist of these words removes something for good."""
     lost, kept = (frozenset(language("sql")[name].split()) for name in ("lost", "kept"))
     begins, alters = True, False
     for at, word in enumerate(words):

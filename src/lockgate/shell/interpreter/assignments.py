@@ -11,7 +11,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, blur, harmless, marks_of
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
 
 def assign(assignment: Assignment, machine: Interpreter, scope: Scope) -> None:

@@ -15,7 +15,7 @@ from lockgate.shell.state.scope import Arg, Scope
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
 _MOST_ROUNDS = 12
 _MOST_WORDS = 30
@@ -38,11 +38,11 @@ def _if(node: If, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     shapes: list[str] = []
     asked = ""
     for condition, body in node.branches:
-        asked += machine.run(condition, scope, machine.rest(stdin))
+        asked += machine.run(condition, scope, machine.inputs.rest(stdin))
         branch = scope.copy()
-        shapes.append(asked + machine.run(body, branch, machine.rest(stdin)))
+        shapes.append(asked + machine.run(body, branch, machine.inputs.rest(stdin)))
         ends.append(branch)
-    otherwise = "" if node.otherwise is None else machine.run(node.otherwise, scope, machine.rest(stdin))
+    otherwise = "" if node.otherwise is None else machine.run(node.otherwise, scope, machine.inputs.rest(stdin))
     shapes.append(asked + otherwise)
     scope.join(*ends)
     return blur(*shapes)
@@ -51,17 +51,14 @@ def _if(node: If, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
 # ---------------------------------------------------------------- loops
 def _while(node: While, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     def once() -> str:
-        given = machine.rest(stdin)
+        given = machine.inputs.rest(stdin)
         shape = machine.run(node.condition, scope, given)
-        left = machine.rest(given)
+        left = machine.inputs.rest(given)
         shape += machine.run(node.body, scope, left)
-        taken = machine.taken.get(id(given))
-        if taken is not None and taken[1] and (left is given or id(left) not in machine.taken):
-            # The next round finds the next line.
-            del machine.taken[id(given)]
+        machine.inputs.next_round(given, left)
         return shape
 
-    lines = known_lines(node, machine.rest(stdin)) if not scope.functions else None
+    lines = known_lines(node, machine.inputs.rest(stdin)) if not scope.functions else None
     shape = _until_known(machine, scope, once) if lines is None else _for_lines(node, lines, machine, scope)
     if lines is None:
         # A ``read`` that finds no more line leaves its variables empty.
@@ -69,7 +66,7 @@ def _while(node: While, machine: Interpreter, scope: Scope, stdin: str | None) -
         for name in assigned(node.condition):
             ended.assign(name, "")
         scope.join(ended)
-    machine.take(stdin)
+    machine.inputs.take(stdin)
     return shape
 
 
@@ -94,7 +91,7 @@ def _until_known(machine: Interpreter, scope: Scope, once: Callable[[], str]) ->
         scope.join(before)
         if scope.same(before):
             return in_parts(shapes[-1])
-    return machine.too_much("a loop does not come to rest")
+    return machine.findings.too_much("a loop does not come to rest")
 
 
 def _for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
@@ -105,7 +102,7 @@ def _for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> st
     texts = [file_name(value) for value in values]
     if node.select or len(texts) > _MOST_WORDS or any(value.static is None or value.loose for value in values):
         # How often it runs is not known, nor for what.
-        machine.chosen = True
+        machine.names.note_chosen()
         several = list(dict.fromkeys(texts))
         several = several if len(several) <= _MOST_PATTERNS else [blur(*texts)]
         return _until_known(machine, scope, partial(_any_of, node, several, machine, scope, stdin))
@@ -127,7 +124,7 @@ def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
 
 def _round(node: For, text: str, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     scope.assign(node.name, text)
-    return machine.run(node.body, scope, machine.rest(stdin))
+    return machine.run(node.body, scope, machine.inputs.rest(stdin))
 
 
 def _any_of(node: For, texts: list[str], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
@@ -142,7 +139,7 @@ def _any_of(node: For, texts: list[str], machine: Interpreter, scope: Scope, std
 
 def _arith_for(node: ArithFor, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     def once() -> str:
-        shape = machine.run(node.body, scope, machine.rest(stdin))
+        shape = machine.run(node.body, scope, machine.inputs.rest(stdin))
         evaluate(node.header, machine, scope)
         return shape
 
@@ -159,7 +156,7 @@ def _case(node: Case, machine: Interpreter, scope: Scope, stdin: str | None) -> 
         for pattern in patterns:
             expand_one(pattern, machine, scope)
         branch = scope.copy()
-        shapes.append(machine.run(body, branch, machine.rest(stdin)))
+        shapes.append(machine.run(body, branch, machine.inputs.rest(stdin)))
         ends.append(branch)
         # A clause that ends in ``;&`` falls into the next one.
         scope.join(branch)

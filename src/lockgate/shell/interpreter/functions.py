@@ -10,7 +10,7 @@ from lockgate.shell.state.abstract_text import OPAQUE
 from lockgate.shell.state.scope import Arg, Scope, positional
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
 _CALLED = "command_not_found_handle command_not_found_handler chpwd precmd preexec periodic zshexit zshaddhistory"
 _CALLED_BY_ITSELF = frozenset(_CALLED.split())
@@ -20,10 +20,10 @@ _CALLED_BY_ITSELF = frozenset(_CALLED.split())
 def define(function: Function, machine: Interpreter, scope: Scope) -> str:
     """A function is defined: traps may run with it, and some names the shell calls by itself."""
     scope.define(function)
-    if machine.interrupts:
+    if machine.flow.interrupts:
         from lockgate.shell.interpreter.traps import interrupt
 
-        for text in machine.interrupts:
+        for text in machine.flow.interrupts:
             machine.drive(interrupt(text, machine, scope))
     if function.name in _CALLED_BY_ITSELF or function.name.startswith("TRAP"):
         machine.call(function, [Arg(OPAQUE)], scope.copy(), None)
@@ -32,9 +32,9 @@ def define(function: Function, machine: Interpreter, scope: Scope) -> str:
 
 def call(function: Function, args: list[Arg], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """Run a function's body; what it prints."""
-    machine.depth += 1
+    machine.budget.depth += 1
     outer, scope.positional = scope.positional, positional(args)
-    machine.frames.append([])
+    machine.flow.frames.append([])
     try:
         stdin, output = apply_redirects(function.redirects, machine, scope, stdin)
         before = scope.copy()
@@ -43,8 +43,8 @@ def call(function: Function, args: list[Arg], machine: Interpreter, scope: Scope
             scope.forget(assigned(function.body))
             scope.join(before)
     finally:
-        machine.depth -= 1
+        machine.budget.depth -= 1
         scope.positional = outer
-        for kept in reversed(machine.frames.pop()):
+        for kept in reversed(machine.flow.frames.pop()):
             scope.give_back(kept)
     return shape

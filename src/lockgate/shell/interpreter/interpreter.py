@@ -15,8 +15,7 @@ from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
 from lockgate.shell.interpreter.simple import run_simple
 from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, blur, unknown
-from lockgate.shell.state.machine import Interpreter
-from lockgate.shell.state.run import RunFile, RunInside, RunScript, RunText, drive
+from lockgate.shell.state.run import Interpreter, RunFile, RunInside, RunScript, RunText, drive
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -70,12 +69,12 @@ class AbstractInterpreter(Interpreter):
             return OPAQUE
         script = read(text, self.enter(dialect))
         if isinstance(script, Unparsed):
-            return self.not_read(text, script)
+            return self.findings.not_read(text, script)
         return self.run(script, scope, stdin)
 
     def run_traps(self) -> None:
         """Run what was said to run later, with all that the script may have changed until then."""
-        if self.traps:
+        if self.flow.traps:
             from lockgate.shell.interpreter.traps import run_later
 
             self.drive(run_later(self))
@@ -100,11 +99,11 @@ class AbstractInterpreter(Interpreter):
 
     def until_left(self, scope: Scope, once: Callable[[], str]) -> str:
         """Run a body that may be left early; what holds afterwards is what may hold in each of these places."""
-        self.levels.append([])
+        self.flow.levels.append([])
         try:
             shape = once()
         finally:
-            left = self.levels.pop()
+            left = self.flow.levels.pop()
         scope.join(*left)
         return shape
 
@@ -114,29 +113,29 @@ class AbstractInterpreter(Interpreter):
 
     def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
         """Run a script in a subshell of its own and give the shape of what it prints."""
-        cuts, traps = self.cuts, len(self.traps)
+        cuts, traps = self.flow.cuts, len(self.flow.traps)
         shape = self.run(script, scope.copy(), OPAQUE if writing else None)
-        if len(self.traps) > traps:
+        if len(self.flow.traps) > traps:
             return OPAQUE
         # Where it may be left early, only a part may have been printed.
-        return shape if self.cuts == cuts else blur(shape, "")
+        return shape if self.flow.cuts == cuts else blur(shape, "")
 
     def run(self, script: Script, scope: Scope, stdin: str | None = None) -> str:
         """Run commands one after the other."""
-        if self.depth >= _DEEPEST:
-            return self.too_much("it is nested too deeply")
-        self.depth += 1
+        if self.budget.depth >= _DEEPEST:
+            return self.findings.too_much("it is nested too deeply")
+        self.budget.depth += 1
         try:
             shape = ""
             beside = any(script.background)
-            self.made |= beside
+            self.disk.made |= beside
             self.findings.mixed |= beside  # it may go on when the call is over
             for index, command in enumerate(script.commands):
                 background = beside and index < len(script.background) and script.background[index]
-                shape += self.command(command, scope.copy() if background else scope, self.rest(stdin))
+                shape += self.command(command, scope.copy() if background else scope, self.inputs.rest(stdin))
                 scope.settle()
         finally:
-            self.depth -= 1
+            self.budget.depth -= 1
         if beside:
             # What runs at the same time prints in any order.
             shape = in_parts(shape)
@@ -146,9 +145,8 @@ class AbstractInterpreter(Interpreter):
 
     def command(self, node: Command, scope: Scope, stdin: str | None = None) -> str:
         """Run one command of any kind."""
-        self.left -= 1
-        if self.left < 0:
-            return self.too_much("it has too many commands") if self.left == -1 else OPAQUE
+        if not self.budget.spend():
+            return self.findings.too_much("it has too many commands") if self.budget.left == -1 else OPAQUE
         if isinstance(node, Simple):
             if self.scripts is None:
                 return run_simple(node, self, scope, stdin)
@@ -171,7 +169,7 @@ class AbstractInterpreter(Interpreter):
         if len(node.commands) == 1:
             return self.command(node.commands[0], scope, stdin)
         last = node.commands[-1]
-        self.beside.append(node)
+        self.flow.beside.append(node)
         try:
             for command in node.commands:
                 inner = scope.copy()
@@ -180,8 +178,8 @@ class AbstractInterpreter(Interpreter):
                     # zsh writes both to the file and into the pipe.
                     stdin = unknown(stdin)
         finally:
-            self.beside.pop()
-        if self.last_in_shell:
+            self.flow.beside.pop()
+        if self.flow.last_in_shell:
             scope.join(inner)
         return stdin or ""
 
@@ -192,7 +190,7 @@ class AbstractInterpreter(Interpreter):
             skipped.append(scope.copy())
             if operator == "||":
                 scope.settle()
-            more = self.command(command, scope, self.rest(stdin))
+            more = self.command(command, scope, self.inputs.rest(stdin))
             if operator == "&&":
                 # That ``cd`` works is what who writes ``$(cd DIR && pwd)`` counts on.
                 shape = shape + more if changes_folder(node.commands[0]) else blur(shape, shape + more)
@@ -219,8 +217,8 @@ class AbstractInterpreter(Interpreter):
 
         return (
             call(function, args, self, scope, stdin)
-            if self.depth < _DEEPEST
-            else self.too_much("functions call each other too deeply")
+            if self.budget.depth < _DEEPEST
+            else self.findings.too_much("functions call each other too deeply")
         )
 
     # ------------------------------------------------------------ commands by their words
@@ -229,9 +227,8 @@ class AbstractInterpreter(Interpreter):
         """Run a command given by its words; give the shape of what it prints."""
         if not args:
             return ""
-        self.left -= 1
-        self.faithful = False
-        if self.left < 0 or self.depth > _DEEPEST_COMMAND:
+        self.output.faithful = False
+        if not self.budget.spend() or self.budget.depth > _DEEPEST_COMMAND:
             self.findings.execute("script", "shell:too-complex", "this has too many commands to follow", unknown=True)
             return OPAQUE
         word = None if args[0].loose else args[0].static
@@ -241,11 +238,11 @@ class AbstractInterpreter(Interpreter):
             self.note_code(args[0].text, "a shell", in_shell=True)
             self.findings.note(args, scope.cwds)
             return OPAQUE
-        self.depth += 1
+        self.budget.depth += 1
         try:
             return self._by_meanings(scope, word, args, stdin, functions=functions)
         finally:
-            self.depth -= 1
+            self.budget.depth -= 1
 
     def _by_meanings(self, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
         if functions and word in _OTHER_IN_ZSH and self.around.may_be_zsh:

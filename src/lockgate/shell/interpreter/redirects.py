@@ -11,7 +11,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur, known, marks
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 _OTHER_INPUTS = (*_SOCKETS, "/dev/fd/", "/dev/stdin", "/dev/shm/", "/dev/mqueue/")  # noqa: S108 - only compared
@@ -103,7 +103,7 @@ class _Sockets:
     __slots__ = ("now",)
 
     def __init__(self, machine: Interpreter) -> None:
-        self.now = {fd: name for fd, name in machine.connected.items() if fd != "0"}
+        self.now = {fd: name for fd, name in machine.network.connected.items() if fd != "0"}
 
     def open(self, fd: str, name: str) -> None:
         """A descriptor becomes a file, or a connection."""
@@ -154,9 +154,9 @@ def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
             _descriptor(arg.text.rstrip("-"), machine)
             continue
         if not socket(arg.text, machine):
-            written = len(machine.written)
+            written = len(machine.disk.written)
             machine.findings.merge(write(arg, machine, scope), ())
-            machine.prints_to_file |= len(machine.written) > written and redirect.fd in ("", "1")
+            machine.output.to_file |= len(machine.disk.written) > written and redirect.fd in ("", "1")
             if redirect.operator == "<>":
                 machine.findings.merge(read(arg, machine, scope), ())
     return [arg.text for arg in args]

@@ -11,7 +11,7 @@ from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", "integer"})
 _ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
@@ -27,7 +27,7 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
     """Run a simple command and give the shape of what it prints."""
     args = _arguments(node.words, machine, scope)
     output = None
-    printed = machine.prints_to_file
+    printed = machine.output.to_file
     if node.redirects:
         from lockgate.shell.interpreter.redirects import apply_redirects
 
@@ -51,7 +51,7 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
         return shape
     if name in _PRINTERS and name not in scope.functions and known(shape):
         # A text that stands in the command brings nothing into the file.
-        machine.prints_to_file = printed
+        machine.output.to_file = printed
     machine.redirected(node.redirects, scope, shape, stays=name == "exec")
     return output.of(shape)
 
@@ -68,7 +68,7 @@ def _with_assignments(node: Simple, args: list[Arg], machine: Interpreter, scope
             _assign(assignment, machine, target)
         else:
             # A list is no environment: it is one of the words of ``declare`` and the like.
-            machine.hide(assignment.name, scope)
+            machine.flow.hide(assignment.name, scope)
             _assign(assignment, machine, scope)
             args.append(Arg(assignment.name))
     if target is not scope:

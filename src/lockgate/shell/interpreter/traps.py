@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def run_later(machine: Machine) -> Running[None]:
     """Run what was said to run later, with all that the script may have changed until then."""
-    while machine.traps:
-        text, scope = machine.traps.pop()
+    while machine.flow.traps:
+        text, scope = machine.flow.traps.pop()
         yield RunText(text, scope.later())
 
 

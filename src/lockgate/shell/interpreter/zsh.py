@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
 from lockgate.shell.interpreter.compound import safe_number
@@ -15,7 +16,7 @@ from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg, Ever, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.run import Interpreter
 
 _TABLES = """
     path fpath cdpath module_path functions dis_functions aliases dis_aliases galiases dis_galiases saliases
@@ -36,9 +37,14 @@ _OPTIONS = """
     longlistjobs
 """
 _HARMLESS = frozenset(_OPTIONS.split())
+"""Options that change neither how later lines are read nor what a word means."""
 _COUNTING = frozenset({"exit", "return", "logout", "shift", "break", "continue", "ulimit"})
+"""Builtins whose words are all numbers."""
 _DECLARING = frozenset({"integer", "float", "typeset", "declare", "local", "export", "readonly"})
-_VALUED = re.compile(r"-[A-Za-z]*[CukptZLREFi]")
+_VALUED = lazy_re(r"-[A-Za-z]*[CukptZLREFi]")
+"""Options that take the next word as a number."""
+_NUMBER_KIND = lazy_re(r"-(?=[A-Za-z]*[iEF])[A-Za-z]*+\d*+")
+"""Options with which a declared variable is a number."""
 
 
 def heed_words(machine: Interpreter, scope: Scope, word: str, args: list[Arg]) -> None:
@@ -48,12 +54,12 @@ def heed_words(machine: Interpreter, scope: Scope, word: str, args: list[Arg]) -
     elif word in ("read", "print"):
         numbers = _after_options(args)
     elif word in _DECLARING:
-        kinds = [arg.text for arg in args if re.fullmatch(r"-(?=[A-Za-z]*[iEF])[A-Za-z]*+\d*+", arg.text)]
+        counts = word in ("integer", "float") or any(_NUMBER_KIND.fullmatch(arg.text) for arg in args)
         values = [Arg(arg.text.partition("=")[2]) for arg in args if "=" in arg.text]
-        numbers = _after_options(args) + (values if kinds or word in ("integer", "float") else [])
+        numbers = _after_options(args) + (values if counts else [])
     else:
         numbers = []
-        _options(machine, word, args)
+        _heed_options(machine, word, args)
     if not all(safe_number(number.text, scope) for number in numbers):
         unsafe_arithmetic(machine)
 
@@ -64,7 +70,8 @@ def _after_options(args: list[Arg]) -> list[Arg]:
     return attached + [args[at + 1] for at, arg in enumerate(args[:-1]) if _VALUED.fullmatch(arg.text)]
 
 
-def _options(machine: Interpreter, word: str, args: list[Arg]) -> None:
+def _heed_options(machine: Interpreter, word: str, args: list[Arg]) -> None:
+    """Keep that ``set``, ``setopt`` or ``hash`` changes what later lines mean."""
     if word == "hash":
         if any("=" in arg.text for arg in args):
             machine.findings.execute("hash", "shell:hash", "from here on a program's name may mean another file")
@@ -80,7 +87,7 @@ def _options(machine: Interpreter, word: str, args: list[Arg]) -> None:
 
 
 def heed_names(machine: Interpreter, ever: Ever) -> None:
-    """Keep that a variable was assigned that is a table of the shell in zsh."""
+    """Keep that the script assigned a variable that is one of zsh's own tables."""
     for name in sorted((ever.touched | ever.variables.keys()) & _TIED):
         because = f"in zsh `{name}` decides what commands run; give the variable another name, or run this with bash"
         machine.findings.execute(name, "shell:zsh", because)

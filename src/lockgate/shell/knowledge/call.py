@@ -53,7 +53,7 @@ class ProgramCall:
         """The state of the shell before an option names another folder."""
         self.before = len(machine.findings.programs)
         """How many programs were met up to this one."""
-        self.made = machine.made  # before this runs
+        self.made = machine.disk.made  # before this runs
         self.contact = Contact()
         self.recursive = False
         self.ran = False

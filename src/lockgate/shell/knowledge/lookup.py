@@ -1,4 +1,4 @@
-"""What is known about programs: compiled from ``programs/*.yaml``, loaded one family at a time.
+"""What is known about programs: compiled from ``data/*.yaml``, loaded one family at a time.
 
 ``docs/knowledge.md`` describes how it is written. The compiled form is trusted: the compiler has checked it.
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "data")
-_cache: dict[str, Any] = {}
+_entries: dict[str, Any] = {}
+"""The entries that were looked up so far, ``None`` where there is none."""
 
 NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO, DIGITS = 0, 1, 2, 3, 4, 5
 """How many words an option takes: none, one, one if attached, all up to ``;`` or ``+``, two, digits if attached."""
 
 SUFFIXES = {"": NO_VALUE, "=": VALUE, "=~": OPTIONAL, "==": TWO, "=#": DIGITS}
 """What is written behind an option's name, and how many words it takes then."""
-
 
 SAME = "."
 """What stands for a subcommand that is a group: after it come the subcommands of the same table."""
@@ -87,7 +87,7 @@ class Entry(Record):
     """Where its answer is a receipt: how it is told who answers (``to``), options with which it is none (``unless``),
     and patterns of lines that undo it (``fails``)."""
     prints: str = ""
-    """What it prints, where that is harmless as a word: names, number, input."""
+    """What it prints, where that is known well enough: a word of ``KINDS`` in ``programs/output.py``."""
     faithful: bool = False
     """Whether it prints what it fetched and nothing that the agent could shape."""
     keeps: bool = False
@@ -102,39 +102,26 @@ class Entry(Record):
     """Options with which the agent shapes what is printed."""
 
 
-_ONLY_READ = frozenset(
-    {
-        "local",
-        "text",
-        "name",
-        "read",
-        "read-but",
-        "read-below",
-        "read-below-but",
-        "look",
-        "source",
-        "source-below",
-        "url",
-    }
-)
+_READING = "local text name read read-but read-below read-below-but look source source-below url"
+_ONLY_READ = frozenset(_READING.split())
 """Roles of operands that are neither changed nor run."""
 
 
 def lookup(program: str) -> Entry | None:
     """The entry of a program, also of one named with its version (``python3.14t``, ``clang-format-18``)."""
-    if program in _cache:
-        entry: Entry | None = _cache[program]
+    if program in _entries:
+        entry: Entry | None = _entries[program]
         return entry
-    family = _row("index", program)
+    file = _row("index", program)
     name = program
-    if family is None:
+    if file is None:
         name = re.sub(r"(?<![\d.])-?\d++(?:(?:\.\d++)++t?+)?+$", "", program)
-        family = _row("index", name) if name != program else None
-    if family is None:
+        file = _row("index", name) if name != program else None
+    if file is None:
         return None
-    raw = _row(family, name)
-    # Of a group that shares an entry, messages and rules name the program that was meant.
-    _cache[program] = entry = Entry(**_unpacked(_row(family, raw) if isinstance(raw, str) else raw))._replace(name=name)
+    raw = _row(file, name)
+    # Some programs share an entry. Messages and rules name the one that was meant.
+    _entries[program] = entry = Entry(**_unpacked(_row(file, raw) if isinstance(raw, str) else raw))._replace(name=name)
     return entry
 
 
@@ -230,7 +217,8 @@ def senders() -> frozenset[str]:
 def _row(name: str, key: str) -> Any:
     """The value of a key in a compiled file, ``None`` where it has none.
 
-    These files have one key a line: a few programs are looked up in them, and to parse them whole takes longer.
+    INVARIANT: The compiler writes one key a line, escapes each newline in a value, and begins with a line of its own.
+    So a key is found without parsing the file, which would take longer than the look-up of a few programs.
     """
     text = _text(name)
     start = f"\n{json.dumps(key)}:"

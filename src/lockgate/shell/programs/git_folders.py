@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lockgate.shell.state.scope import Scope
 
 _DEEPEST = 40
+"""How many folders are looked at, from the working folder upwards."""
 _SECTION = lazy_re(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*')
 _SETTING = lazy_re(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?", re.DOTALL)
 
@@ -32,19 +33,18 @@ def disguised(machine: Machine, scope: Scope) -> str:
             continue
         if not cwd:
             return "in which folder this runs is only known when it runs: a repository there can run programs"
-        made_here = machine.unpacked or any(posixpath.basename(path) == "HEAD" for path in machine.written)
-        if made_here:
+        if machine.disk.unpacked or any(posixpath.basename(path) == "HEAD" for path in machine.disk.written):
             return "a repository with settings of its own may have been made just before"
         from lockgate.shell.effects.copies import originals
 
-        for folder in (cwd, *originals(cwd, machine.moved)):
+        for folder in (cwd, *originals(cwd, machine.disk.moved)):
             if problem := _problem(folder, machine):
                 return problem
     return ""
 
 
 def _problem(cwd: str, machine: Machine) -> str:
-    """What speaks against the repository that git finds from a folder upwards."""
+    """What speaks against the repository that git finds from a folder upwards; empty where nothing does."""
     around = machine.around
     # Inside ``.git`` it is the repository around it.
     folder = cwd.partition("/.git/")[0].removesuffix("/.git")
@@ -60,9 +60,9 @@ def _problem(cwd: str, machine: Machine) -> str:
             return f"the repository in `{folder}` has hooks, or settings that cannot be read"
         if settings:
             setting = running_setting(settings)
-            return setting and f"the repository in `{folder}` sets `{setting}`, which can run a program"
+            return f"the repository in `{folder}` sets `{setting}`, which can run a program" if setting else ""
         folder = posixpath.dirname(folder)
-    return ""
+    return f"`{cwd}` lies too deep to tell which repository git finds there"
 
 
 def running_setting(text: str) -> str:

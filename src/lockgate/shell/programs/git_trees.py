@@ -48,7 +48,8 @@ def written(call: ProgramCall, options: list[Option]) -> str:
     What it puts into places that matter, as far as that can be told, is kept beside it.
     """
     star = _cloned(call) if call.entry.name == "git/clone" else _star(call, options)
-    call.machine.unpacked |= bool(star)
+    if star:
+        call.machine.disk.note_unnamed()
     if star and call.entry.name in _BESIDE and all(arg.static is not None for arg in call.matched.operands[:1]):
         why = _NOT_INSIDE.format(what=call.what)
         call.own += [effect._replace(uncontainable=why) for effect in made_by(star, call.what, call.rule)]
@@ -136,12 +137,8 @@ def _repository(call: ProgramCall) -> Repository | None:
 def _settled(call: ProgramCall) -> bool:
     """Whether the repository is as it is now when the command runs: nothing before it, or beside it, changes it."""
     machine = call.machine
-    made, machine.made = machine.made, call.made
-    try:
-        if not settled(machine, call.before - 1, also="git"):
-            return False
-    finally:
-        machine.made = made
+    if not settled(machine, call.before - 1, also="git", made=call.made):
+        return False
     before = [command.words for command in machine.findings.commands if command.words[0].rpartition("/")[2] == "git"]
     return all(len(words) > 1 and words[1] in _LOOKS for words in before)
 
@@ -163,7 +160,8 @@ def _brought(call: ProgramCall, change: Change, repository: Repository) -> list[
     kept = [name for name in guard.kept(root, {**theirs, **known}) if _meant(name, change, call, repository)]
     if change.merges and base is not None and _renamed(guard, repository, change.ours, base):
         return None
-    call.machine.unpacked |= any(name.rpartition("/")[2] == "HEAD" for name in theirs)
+    if any(name.rpartition("/")[2] == "HEAD" for name in theirs):
+        call.machine.disk.note_unnamed()
     put = [
         name
         for name in kept

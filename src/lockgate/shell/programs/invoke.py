@@ -139,7 +139,8 @@ class Invocation(ProgramCall):
         yield from apply_operands(self, options)
         yield from apply_standard_input(self)
         words = yield from self._always(options)
-        self.machine.may_save |= "connect" in words and not entry.operands  # of its files nothing is known
+        if "connect" in words and not entry.operands:
+            self.machine.disk.note_saving()  # nothing is known of its files
         if self.matched.surprises:
             self._surprised()
         if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
@@ -147,7 +148,7 @@ class Invocation(ProgramCall):
         found = self._contacts()
         if self.args[0].text.rpartition("/")[2] in knowledge.table("raw_clients"):
             self._connected(found)
-        if self.machine.scripts is not None and self.machine.scripts.depth:
+        if self.machine.is_in_file():
             from lockgate.shell.scripts.printing import saves, unprinted
 
             found = unprinted(found) if saves(self, options) else found
@@ -158,13 +159,12 @@ class Invocation(ProgramCall):
             from lockgate.shell.effects.unlisted import with_options
 
             self.own = with_options(self.own, self.what, self.not_listed, entry.operands)
-        if entry.keeps and any(effect.gives for effect in self.own):
-            self.machine.may_save = self.machine.findings.loud = True
+        self._keeps()
         self._needs()
         if entry.hint and any(effect.kind is not EffectKind.INGEST for effect in self.own):
             self.machine.findings.hints[entry.hint] = None
         self._faithful(options)
-        return printed(self)
+        return self._printed()
 
     def _contacts(self) -> list[Effect]:
         """The effects of whom it talks to; most programs talk to nobody."""
@@ -181,7 +181,7 @@ class Invocation(ProgramCall):
 
         because = connected_by(self.what, self.given, self.matched.operands)
         if because and any(effect.kind is EffectKind.EGRESS for effect in (*reached, *self.own)):
-            self.machine.shells[next((effect.what for effect in reached), self.what)] = because
+            self.machine.network.note_shell(next((effect.what for effect in reached), self.what), because)
 
     def _read_sent_files(self) -> None:
         """Keep which secrets it reads whose words can name any file that it sends."""
@@ -267,6 +267,18 @@ class Invocation(ProgramCall):
         self.not_listed += behind.unknown
         return behind.options
 
+    def _keeps(self) -> None:
+        """What it fetches may lie in files afterwards."""
+        if self.entry.keeps and any(effect.gives for effect in self.own):
+            self.machine.disk.note_saving()
+            self.machine.findings.loud = True
+
+    def _printed(self) -> str:
+        output = printed(self)
+        if output.chosen:
+            self.machine.names.note_chosen()
+        return output.text
+
     def _surprised(self) -> None:
         """A word that is put together at run time may turn out to be any option."""
         roles = {role for role, _ in self.entry.options.values()}
@@ -284,11 +296,11 @@ class Invocation(ProgramCall):
 
     def _faithful(self, options: list[Option]) -> None:
         if not self.entry.faithful:
-            self.machine.faithful = False
+            self.machine.output.faithful = False
             return
         known = all(arg.static is not None for arg in self.args) and not self.matched.unknown
         composed = any(option.role == "composed" or option.name in self.entry.composes for option in options)
-        self.machine.faithful = known and not composed
+        self.machine.output.faithful = known and not composed
 
 
 def _source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) -> Running[str]:

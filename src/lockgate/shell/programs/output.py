@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from lockgate.core.lazy import lazy_re
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.interpreter.lookahead import file_name, in_parts
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
 from lockgate.shell.state.scope import Arg, Input
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lockgate.shell.knowledge.call import ProgramCall
 
 _BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
@@ -37,70 +39,106 @@ _IN_FOLDER = frozenset({"-p", "--tmpdir", "-t"})
 """Options of ``mktemp`` with which its template lies in a folder for such files."""
 
 
-def printed(call: ProgramCall) -> str:
+class Output(Record):
+    """What a command prints."""
+
+    text: str
+    """Its shape."""
+    chosen: bool = False
+    """Whether it may be a name that anybody could choose, as that of a branch."""
+
+
+def printed(call: ProgramCall) -> Output:
     """What a command prints, after all else about it is known."""
     kind = call.entry.prints
-    return _of_kind(call, kind) if kind else OPAQUE
-
-
-def _of_kind(call: ProgramCall, kind: str) -> str:
-    if kind == "names":
-        if _says_more(call):
-            return OPAQUE
-        roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
-        # ``ls`` prints what lies in a folder by its bare name, and a file as it was named.
-        own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
-        names = "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
-        # What ``find -exec`` runs prints between the names, or instead of them.
-        return names if not any(call.shapes) else blur(names, *call.shapes)
-    if kind == "number":
-        # An option that nobody knows can say what stands between the numbers (``pgrep -d``).
-        return (
-            OPAQUE
-            if call.matched.unknown
-            else "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
-        )
-    if kind == "date":
-        return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
-    if kind == "revisions":
-        return f"{ENVIRONMENT}\n" if _asks_for_hashes(call) else OPAQUE
     if kind == "word":
-        if (part := _part_of_path(call)) is not None:
-            return f"{part}\n"
-        if call.entry.name in _LOOKING_UP and len(call.matched.operands) == 1 and known(call.matched.operands[0].text):
-            return f"{ENVIRONMENT}/{call.matched.operands[0].text}\n"
-        # A name or a hash: no option, but which one is not known. Names can be read as code.
-        command = call.entry.name.rpartition("/")[2]
-        call.machine.chosen |= command not in _MAKING_HASHES or "--abbrev-ref" in call.matched.given
-        words = [*call.matched.operands, *(value for option in call.matched.options for value in option.value)]
-        return f"{ENVIRONMENT}\n" if not call.matched.unknown and all(harmless(arg.text) for arg in words) else OPAQUE
-    if kind == "part":
-        numbers = call.stdin is not None and not call.read_words and not call.stdin.replace(PLAIN, "").strip()
-        return call.stdin or "" if numbers else OPAQUE
-    if kind == "input":
-        return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
-    if kind == "cat":
-        other = call.stdin is None or call.matched.unknown or any(arg.text != "-" for arg in call.read_words)
-        # That something was taken of what it read says nothing of what it prints.
-        return OPAQUE if other or call.stdin is None else Input(call.stdin)
-    return _place(call, kind)
+        return _word(call)
+    shape_of = _KINDS.get(kind)
+    return Output(OPAQUE if shape_of is None else shape_of(call))
 
 
-def _place(call: ProgramCall, kind: str) -> str:
-    """What is printed that depends on nothing that was read."""
-    if kind == "nothing":
-        return ""
-    if kind == "temporary":
-        return _temporary(call)
-    if kind == "result":
-        # A text in quotes is printed as it is.
-        counts = call.stdin is not None and not (call.read_words or call.matched.options or _SAYS.search(call.stdin))
-        return f"{PLAIN}\n" if counts and OPAQUE not in (call.stdin or "") else OPAQUE
-    if kind == "root":
-        # What else it is asked for, and what it does not know, is printed too.
-        alone = call.matched.given == {"--show-toplevel"} and not (call.matched.operands or call.matched.unknown)
-        return f"{call.machine.around.workspace or PLAIN}\n" if alone else OPAQUE
-    return "".join(call.shapes) if call.shapes and kind == "command" else OPAQUE
+def _word(call: ProgramCall) -> Output:
+    """A name or a hash: no option, but which one is not known."""
+    if (part := _part_of_path(call)) is not None:
+        return Output(f"{part}\n")
+    if call.entry.name in _LOOKING_UP and len(call.matched.operands) == 1 and known(call.matched.operands[0].text):
+        return Output(f"{ENVIRONMENT}/{call.matched.operands[0].text}\n")
+    # Names can be read as code.
+    command = call.entry.name.rpartition("/")[2]
+    chosen = command not in _MAKING_HASHES or "--abbrev-ref" in call.matched.given
+    words = [*call.matched.operands, *(value for option in call.matched.options for value in option.value)]
+    plain = not call.matched.unknown and all(harmless(arg.text) for arg in words)
+    return Output(f"{ENVIRONMENT}\n" if plain else OPAQUE, chosen)
+
+
+def _file_names(call: ProgramCall) -> str:
+    """Names of files."""
+    if _says_more(call):
+        return OPAQUE
+    roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
+    # ``ls`` prints what lies in a folder by its bare name, and a file as it was named.
+    own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
+    names = "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
+    # What ``find -exec`` runs prints between the names, or instead of them.
+    return names if not any(call.shapes) else blur(names, *call.shapes)
+
+
+def _numbers(call: ProgramCall) -> str:
+    """A number, or one for each file with the file's name behind it."""
+    if call.matched.unknown:
+        # An option that nobody knows can say what stands between the numbers (``pgrep -d``).
+        return OPAQUE
+    return "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
+
+
+def _date(call: ProgramCall) -> str:
+    """The time, in a format that is known."""
+    return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
+
+
+def _revisions(call: ProgramCall) -> str:
+    """Hashes of commits, where it is asked for nothing else."""
+    return f"{ENVIRONMENT}\n" if _asks_for_hashes(call) else OPAQUE
+
+
+def _part(call: ProgramCall) -> str:
+    """Some lines of its input."""
+    numbers = call.stdin is not None and not call.read_words and not call.stdin.replace(PLAIN, "").strip()
+    return call.stdin or "" if numbers else OPAQUE
+
+
+def _input(call: ProgramCall) -> str:
+    """Lines of its input, in any order."""
+    return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
+
+
+def _cat(call: ProgramCall) -> str:
+    """Its input as it is."""
+    other = call.stdin is None or call.matched.unknown or any(arg.text != "-" for arg in call.read_words)
+    # That something was taken of what it read says nothing of what it prints.
+    return OPAQUE if other or call.stdin is None else Input(call.stdin)
+
+
+def _nothing(_: ProgramCall) -> str:
+    """No line."""
+    return ""
+
+
+def _result(call: ProgramCall) -> str:
+    """A number that was worked out from its input. A text in quotes is printed as it is."""
+    counts = call.stdin is not None and not (call.read_words or call.matched.options or _SAYS.search(call.stdin))
+    return f"{PLAIN}\n" if counts and OPAQUE not in (call.stdin or "") else OPAQUE
+
+
+def _root(call: ProgramCall) -> str:
+    """The folder of the repository. What else it is asked for, and what it does not know, is printed too."""
+    alone = call.matched.given == {"--show-toplevel"} and not (call.matched.operands or call.matched.unknown)
+    return f"{call.machine.around.workspace or PLAIN}\n" if alone else OPAQUE
+
+
+def _command(call: ProgramCall) -> str:
+    """What the commands print that it runs."""
+    return "".join(call.shapes) if call.shapes else OPAQUE
 
 
 def _temporary(call: ProgramCall) -> str:
@@ -215,3 +253,22 @@ def _dull_format(arg: Arg) -> bool:
 def _part_of(text: str) -> str:
     """Some lines of a text, in any order."""
     return in_parts(text) if all(map(harmless, text.splitlines())) else unknown(text)
+
+
+_KINDS: dict[str, Callable[[ProgramCall], str]] = {
+    "names": _file_names,
+    "number": _numbers,
+    "date": _date,
+    "revisions": _revisions,
+    "part": _part,
+    "input": _input,
+    "cat": _cat,
+    "nothing": _nothing,
+    "temporary": _temporary,
+    "result": _result,
+    "root": _root,
+    "command": _command,
+}
+"""What ``prints`` says in the knowledge, but for ``word``, and the function that gives the shape of that."""
+KINDS = frozenset({"word", *_KINDS})
+"""All that ``prints`` may say."""

@@ -89,7 +89,7 @@ def _about_own_package(call: ProgramCall) -> tuple[Effect, ...]:
     whole = all(arg.static is not None for arg in call.args) and len(cwds) == 1 and bool(cwds[0])
     # What npm has asked before in the same command has kept nothing in the project.
     as_ever = settled(machine, call.before - 1, also="npm", kinds=LOOKING | {EffectKind.FETCH})
-    if not (whole and as_ever) or (machine.scripts is not None and machine.scripts.depth):
+    if not (whole and as_ever) or machine.is_in_file():
         return ()
     words = [arg.text for arg in call.matched.operands]
     changed = own_packages(call.entry.name, words, cwds[0], machine.around)

@@ -1,7 +1,7 @@
 """Acts whose answer is a receipt: the words of the program itself, and of servers that somebody vouches for.
 
-A command answers with a receipt where its entry says so (``answers``), everybody who may answer is known, and nothing
-else runs on the way. Whoever is not named in a way that is understood is not known.
+A command answers with a receipt under three conditions. Its entry says so (``answers``), everybody who may answer is
+known, and nothing else runs on the way. A server whose name is not understood is not known.
 """
 
 from __future__ import annotations
@@ -45,20 +45,24 @@ _OTHER_CLOUDS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 
 
 def failures_of(machine: Machine) -> tuple[str, ...]:
-    """Patterns of the lines with which what all commands of a call answer is no receipt; empty where it is none anyhow.
+    """Patterns of the lines that show a failure, where all commands of a call answer with receipts.
 
     Args:
         machine: The analysis after all of it was run, in which nothing but acts has an effect.
+
+    Returns:
+        Full-line patterns. There are none where an answer may be more than a receipt.
     """
     acts = machine.findings.acts
     # A shell that stays may have variables and functions of earlier commands.
-    if machine.around.shell_stays or machine.interrupts or not all(_is_receipt(act, machine) for act in acts):
+    if machine.around.shell_stays or machine.flow.interrupts or not all(_is_receipt(act, machine) for act in acts):
         return ()
     return tuple(dict.fromkeys(line for act in acts for line in act.answers["fails"]))
 
 
 def _is_receipt(act: Act, machine: Machine) -> bool:
-    return _only_sends(act) and _TOLD[act.answers["to"]](act, machine)
+    """Whether a command does only what its entry says, and all who may answer it are known."""
+    return _only_sends(act) and _KNOWS_WHO_ANSWERS[act.answers["to"]](act, machine)
 
 
 def _only_sends(act: Act) -> bool:
@@ -95,7 +99,7 @@ def _to_remotes(act: Act, machine: Machine, remote: str) -> bool:
     """Whether what sends to a remote reaches nobody but hosts that are vouched for, in each folder where it may run."""
     if any(not folder or is_somewhere(folder) for folder in act.folders):
         return False
-    made = machine.moved or machine.unpacked or machine.made or machine.written
+    made = machine.disk.moved or machine.disk.unpacked or machine.disk.made or machine.disk.written
     if made and any(folder != machine.around.workspace for folder in act.folders):
         return False  # a repository that was put there on the way
     for folder in act.folders:
@@ -156,11 +160,11 @@ def _fits(pattern: re.Pattern[str], words: Sequence[Arg]) -> re.Match[str] | Non
     return pattern.fullmatch(words[-1].text) if words and words[-1].static is not None else None
 
 
-_TOLD: dict[str, Callable[[Act, Machine], bool]] = {
+_KNOWS_WHO_ANSWERS: dict[str, Callable[[Act, Machine], bool]] = {
     "git": _to_git,
     "image": _to_image,
     "github": _to_github,
     "bucket": _to_bucket,
     "chart": _to_chart,
 }
-"""How it is told for each ``to`` of an entry whether everybody who may answer is known."""
+"""For each ``to`` of an entry: what finds out whether everybody who may answer is known."""

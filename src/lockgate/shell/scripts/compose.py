@@ -40,7 +40,7 @@ def takes_in_nothing(call: ProgramCall, options: list[Option]) -> bool:
     """Whether all that a command reads of its project's files is known, and none of it leads elsewhere."""
     around, cwds = call.machine.around, call.scope.cwds
     moved = not _MOVING.isdisjoint(option.name for option in options)
-    as_ever = settled(call.machine, call.before) and not call.machine.changed
+    as_ever = settled(call.machine, call.before) and not call.machine.disk.changed
     if moved or not as_ever or len(cwds) > 1 or not cwds[0]:
         return False
     named = [_found(_name(option), cwds[0], around) for option in options if option.name in _FILES]

@@ -38,7 +38,6 @@ _HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
 """What a sandbox keeps a script from doing: it has no network, and what runs or is trusted later cannot be written."""
 _PLACED = frozenset({EffectKind.DESTROY, EffectKind.TAMPER})
 """What counts in full where it is certain: a sandbox does not give back what was removed."""
-_OWN_OF_A_PROCESS = ("levels", "frames", "cuts", "interrupts", "last_in_shell")
 _TOP = lazy_re(r"^(?=[^ \t\n#)}])", re.MULTILINE)
 """The begin of a line that may begin a command of its own."""
 _MOST_TRIES, _MOST_TRIED = 3, 20_000
@@ -117,9 +116,9 @@ def _is_secret(full: str, around: Surroundings) -> bool:
 
 def is_written(machine: Machine, cwd: str, full: str) -> bool:
     """Whether the same command writes the file before it runs it."""
-    if machine.scripts is not None and machine.scripts.depth:
+    if machine.is_in_file():
         return False
-    places = (absolute(path, cwd, machine.around) for path in machine.written)
+    places = (absolute(path, cwd, machine.around) for path in machine.disk.written)
     return any(place is not None and inside(full, place) for place in places)
 
 
@@ -141,21 +140,18 @@ def followed(
     scripts = machine.scripts = machine.scripts or FollowedFiles()
     found = _Inside(scripts, machine.around)
     first = len(scripts.files) - 1
-    outer, left, around = machine.findings, machine.left, (scripts.place, scripts.silent)
-    state = {name: getattr(machine, name) for name in _OWN_OF_A_PROCESS} if apart else {}
-    if apart:
-        machine.levels, machine.frames, machine.interrupts, machine.last_in_shell = [], [], [], False
-    machine.findings, machine.left, scripts.place = found, scripts.left, script.base + NO_LINE
+    outer, flow, around = machine.findings, machine.flow, (scripts.place, scripts.silent)
+    machine.flow = flow.of_process() if apart else flow
+    machine.findings, scripts.place = found, script.base + NO_LINE
+    left = machine.budget.swap(scripts.left)
     scripts.depth += 1
     try:
         yield from body()
     except Exception as error:  # noqa: BLE001 - a fault of ours must not hide what the rest of the command does
         found.unfollowed = found.unfollowed or f"not all of it was followed ({type(error).__name__})"
     finally:
-        for name, value in state.items():
-            setattr(machine, name, value)
-        scripts.left = max(machine.left, 0)
-        machine.findings, machine.left, (scripts.place, scripts.silent) = outer, left, around
+        scripts.left = max(machine.budget.swap(left), 0)
+        machine.findings, machine.flow, (scripts.place, scripts.silent) = outer, flow, around
         scripts.depth -= 1
     outer.programs += found.programs
     outer.commands += found.commands
@@ -181,7 +177,7 @@ def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin:
     if isinstance(tree, Unparsed):
         if machine.scripts is not None:
             machine.scripts.place = script.base + tree.position
-        machine.not_read(script.name, tree)
+        machine.findings.not_read(script.name, tree)
         tree = _before(script, tree.position, dialect)
     note_swallowed(machine, tree)
     return (yield RunScript(tree, scope, stdin))
@@ -220,8 +216,11 @@ def run_process(machine: Machine, script: File, args: list[Arg], scope: Scope, d
     inner.positional = tuple(args)
     inner.variables["0"] = script.path
     inner.arrays["BASH_SOURCE"] = (Arg(script.path),)
-    outer, machine.traps = machine.traps, []
-    yield from run_shell(machine, script, inner, dialect)
-    yield from run_later(machine)
-    machine.traps = outer
+    flow = machine.flow
+    outer, flow.traps = flow.traps, []
+    try:
+        yield from run_shell(machine, script, inner, dialect)
+        yield from run_later(machine)
+    finally:
+        flow.traps = outer
     heed_integers(machine, inner.ever)

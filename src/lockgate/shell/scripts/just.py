@@ -185,8 +185,7 @@ def _follow(call: ProgramCall, script: File, run: Run) -> None:
     scope.cwds = (posixpath.dirname(script.path),)
 
     def at(place: int) -> None:
-        if machine.scripts is not None:
-            machine.scripts.at(place)
+        machine.go_to(place)
 
     def run_text(text: str, dialect: str = "sh") -> str:
         return drive(run_line(machine, scope, text, dialect), run)

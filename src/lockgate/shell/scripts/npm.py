@@ -89,8 +89,7 @@ def _scripts(text: str) -> Mapping[str, object]:
 
 def _run(call: ProgramCall, script: File, hook: str, text: str, args: list[Arg]) -> Running[None]:
     machine = call.machine
-    if machine.scripts is not None:
-        machine.scripts.at(script.base + _place(script.text, hook))
+    machine.go_to(script.base + _place(script.text, hook))
     words = [shlex.quote(arg.text) if arg.static is not None else UNKNOWN for arg in args]
     scope = call.scope.copy()
     scope.cwds = (posixpath.dirname(script.path),)

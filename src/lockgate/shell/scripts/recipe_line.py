@@ -26,7 +26,7 @@ def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> 
     inner = process(scope)
     tree = read(text.replace(UNKNOWN, _STAND_IN), machine.enter(dialect))
     if isinstance(tree, Unparsed):
-        return machine.not_read(text, tree)
+        return machine.findings.not_read(text, tree)
     note_swallowed(machine, tree)
     shape = yield RunScript(tree, inner)
     return shape if known(shape) else UNKNOWN

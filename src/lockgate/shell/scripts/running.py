@@ -73,7 +73,7 @@ def is_of_project(machine: Machine, scope: Scope, word: str) -> bool:
             return False
         if not _INSTALLED.isdisjoint(path.split("/")):
             return False
-        built = path in {absolute(written, cwd, around) for written in machine.written}
+        built = path in {absolute(written, cwd, around) for written in machine.disk.written}
         if not built and not around.is_there(path):
             return False
     return bool(scope.cwds)

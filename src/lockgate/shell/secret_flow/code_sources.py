@@ -78,13 +78,13 @@ class CodeMachine(SourceMachine):
     def keep_socket(self, redirect: Redirect, name: str) -> None:
         """Keep that a descriptor of the shell itself becomes a connection, or no longer is one (``exec 5<>...``)."""
         fd = redirect.fd or ("0" if redirect.operator in ("<", "<>", "<&") else "1")
-        name = self.connected.get(name.rstrip("-"), "") if "&" in redirect.operator else name
+        name = self.network.connected.get(name.rstrip("-"), "") if "&" in redirect.operator else name
         if name.startswith("/dev/tcp/"):
-            self.connected[fd] = name
+            self.network.connected[fd] = name
             if fd == "0":
                 self._runs(self.mark(_source(CONNECTION, name)), "this shell")
         else:
-            self.connected.pop(fd, None)
+            self.network.connected.pop(fd, None)
 
     def note_code(self, text: str, program: str, *, in_shell: bool) -> None:
         """Code runs: text that begins with what comes from the network, or has it where a command begins."""

@@ -15,8 +15,11 @@ _FLAGS = lazy_re(r"-[hEFPowmshiN1]+|--only-matching|--no-filename|--max-count=1"
 _LINE = lazy_re(
     r"(?:\(\?<=)?\^?(?:export )?(?P<name>[A-Za-z]\w{3,})(?:=\)?)?(?:\\K)?(?:\.[*+]|\[\^[^]]*\][*+]|\\S\+)?\$?"
 )
+"""A pattern of ``grep`` for the line of one setting, with its name."""
 _RULE = lazy_re(r"\s*(?:/\^?(?P<name>[A-Za-z]\w{3,})=?/|\$1\s*==\s*\"(?P<first>\w{4,})\")\s*\{[^{}]*\}\s*")
+"""A rule of ``awk`` for the lines of one setting."""
 _FIELD = lazy_re(r"(?:\.[\w\"-]+|\[\"?[\w-]+\"?\])*\.?(?:\[\")?(?P<name>[A-Za-z][\w-]{3,})\"?\]?")
+"""A path of ``jq`` to one field."""
 
 
 def picked(call: ProgramCall) -> str:

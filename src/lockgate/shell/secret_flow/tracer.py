@@ -101,7 +101,7 @@ class Tracer(CodeMachine):
             self._connected(name, marks)
         elif not name.startswith("/dev/"):
             place = place_of(name, scope)
-            self.crossed |= bool(self.beside) and self.is_connected(marks)
+            self.crossed |= bool(self.flow.beside) and self.is_connected(marks)
             self.files[place] = marks_of(self.lying_in(place) + marks) if more else marks
 
     def _connected(self, name: str, marks: str) -> None:
@@ -155,15 +155,16 @@ class Tracer(CodeMachine):
         """Run one program, and follow what it gets to where that goes."""
         outer, self.read = self.read, []
         around, self.ran = self.ran, ""
-        before, self.written = self.written, set()
-        unpacked, self.unpacked = self.unpacked, False
+        before = self.disk.swap_written(set())
+        unpacked, self.disk.unpacked = self.disk.unpacked, False
         try:
             shape = self.drive(call.find_effects())
         finally:
-            here, self.unpacked = self.unpacked, unpacked or self.unpacked
+            here, self.disk.unpacked = self.disk.unpacked, unpacked or self.disk.unpacked
             read, self.read = self.read, outer
             ran, self.ran = self.ran, around
-            written, self.written = self.written, before | self.written
+            written = self.disk.swap_written(before)
+            self.disk.written |= written
         sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
         if here:
             named = (self.held(place_of(without_marks(arg.text), call.started)) for arg in call.args[1:] if arg.text)

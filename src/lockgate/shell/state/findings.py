@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from lockgate.shell.grammar.tree import Unparsed
     from lockgate.shell.state.scope import Arg
 
 
@@ -154,6 +155,19 @@ class Findings:
         gives = Label.UNTRUSTED if unknown else None
         variant = Variant.RUNTIME if rule == _INDIRECT else Variant.PLAIN
         self.add(Effect(EffectKind.EXECUTE, what, rule, because, variant, gives=gives))
+
+    def not_read(self, text: str, why: Unparsed) -> str:
+        """Keep that a text was not read; give the shape of what it prints."""
+        because = f"this is not read exactly ({why.reason} at {why.position})"
+        self.execute(text, "shell:unparsed", because, unknown=True)
+        if why.hint:
+            self.hints[why.hint] = None
+        return OPAQUE
+
+    def too_much(self, why: str) -> str:
+        """Keep that the script is more than what is followed; give the shape of what it prints."""
+        self.execute("script", "shell:too-complex", f"this cannot be followed: {why}", unknown=True)
+        return OPAQUE
 
     def note(self, args: list[Arg], cwds: tuple[str, ...]) -> None:
         """Keep a command itself, and the folders that it may run in, for rules about commands."""

@@ -219,6 +219,13 @@ def test_git_in_a_folder_that_is_a_repository_by_itself(command, kinds, around):
     assert {effect.kind for effect in analysis.effects} == kinds
 
 
+@pytest.mark.parametrize(("depth", "kinds"), [(3, set()), (60, {EffectKind.EXECUTE})])
+def test_git_in_a_folder_too_deep_to_look_up_from(depth: int, kinds: set[EffectKind], around: Surroundings) -> None:
+    around = around._replace(is_git_folder=lambda folder: folder == "/tmp/evil" and depth > 3)
+    analysis = analyse_shell(f"cd /tmp/evil{'/a' * depth} && git status", "/work/project", around)
+    assert {effect.kind for effect in analysis.effects} == kinds
+
+
 _PLAIN_SETTINGS = """# a comment
 [core]
 \trepositoryformatversion = 0

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from lockgate.shell.interpreter.builtins import BUILTINS
 from lockgate.shell.knowledge.data import build
 from lockgate.shell.knowledge.options import HARMLESS
 from lockgate.shell.programs import roles
+from lockgate.shell.programs.output import KINDS
 from lockgate.shell.programs.roles import ROLES
 from lockgate.shell.state.findings import NEEDS, WORDS
 
@@ -119,6 +121,20 @@ def test_every_function_is_named_and_every_name_is_in_one_table(package: ModuleT
 def test_the_knowledge_names_every_role() -> None:
     used = {role for path in build.FOLDER.glob("*.yaml") if path.stem != "tables" for role in _roles_of(path)}
     assert set(ROLES) <= used
+
+
+def test_what_is_printed_is_of_a_kind_that_there_is() -> None:
+    assert set(_values("prints", *map(build.load, build.FOLDER.glob("*.yaml")))) == KINDS
+
+
+def _values(key: str, *nodes: Any) -> Iterator[str]:
+    """What a key says, wherever it stands."""
+    for node in nodes:
+        if isinstance(node, dict):
+            yield from (value for name, value in node.items() if name == key and isinstance(value, str))
+            yield from _values(key, *node.values())
+        elif isinstance(node, list):
+            yield from _values(key, *node)
 
 
 def _roles_of(path: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Texts in which perl finds more than they seem to hold: patterns with code, names of files with commands."""
+"""Texts that perl may run: patterns with code, and names of files that are commands."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _FILLED_IN = lazy_re(
 _RUNS = lazy_re(r"[@$][{\[(\\$]|[@$][\w:']*[\[{]|[@$][^\w\s][\[{]|->|::|\(\?\??\{|\(\*|\\[NpP]")
 """What in a text or a pattern is, or may be, evaluated as code."""
 _OPENED = frozenset("|<>&+- \t\n")
+"""What at an end of a file's name tells perl's ``open`` what to do with it."""
 
 
 def runs_something(text: str) -> bool:

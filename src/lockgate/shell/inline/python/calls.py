@@ -207,7 +207,7 @@ class Calls:
         self._whole(texts, given)
         for text in texts or ():
             for source in self.texts(given.get("below")):
-                before = Copied(self.call.machine.around, self.call.machine.moved)
+                before = Copied(self.call.machine.around, self.call.machine.disk.moved)
                 self.call.own += copied(Arg(f"{source}/."), _changed(text), Copy(), before, self.call.scope)
 
     def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:

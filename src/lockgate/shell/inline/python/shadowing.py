@@ -35,15 +35,15 @@ def shadow(machine: Machine, scope: Scope, imported: AbstractSet[str] = frozense
     for cwd in sorted(scope.cwds):
         if not cwd:
             return "the working folder is not known"
-        names = set(machine.around.python_files(cwd))
-        names |= {posixpath.basename(path) for path in machine.written if posixpath.dirname(path) in ("", ".", cwd)}
-        for name in sorted(names):
+        written = [path for path in machine.disk.written if posixpath.dirname(path) in ("", ".", cwd)]
+        for name in sorted({*machine.around.python_files(cwd), *map(posixpath.basename, written)}):
             if _stands_in(name, imported):
                 return f"`{name}` in the working folder runs in place of Python's own module"
     return ""
 
 
 def _stands_in(name: str, imported: AbstractSet[str]) -> bool:
+    """Whether a file or folder of this name would be imported in place of a module."""
     stem = name.partition(".")[0]
     # A folder has no ending; one with the name of a module is a package.
     is_module = "." not in name or name.endswith(_ENDINGS)

@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockgate.shell.state.machine import Builtin
+    from lockgate.shell.state.run import Builtin
 
 
 def _state() -> dict[str, Builtin]:

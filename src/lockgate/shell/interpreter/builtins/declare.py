@@ -13,8 +13,8 @@ from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Builtin, Machine
-    from lockgate.shell.state.run import Running
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Builtin, Running
 
 
 def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> Running[str]:
@@ -65,10 +65,10 @@ def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> Runni
 
 def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
     """Let a variable be local to the function: it is empty, and one of the same name is seen again afterwards."""
-    if not machine.frames or "g" in flags:
+    if not machine.flow.frames or "g" in flags:
         return
-    again = any(kept.name == name for kept in machine.frames[-1])
-    kept = machine.hide(name, scope)
+    again = any(kept.name == name for kept in machine.flow.frames[-1])
+    kept = machine.flow.hide(name, scope)
     if "I" not in flags and not (again and name in scope.arrays):
         scope.assign(name, "")
         if again:
@@ -77,7 +77,7 @@ def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
 
 def local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``local``: outside a function it fails in bash, and assigns in zsh."""
-    kept = [] if machine.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
+    kept = [] if machine.flow.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
     shape = yield from declare(machine, scope, args, stdin)
     for item in kept:
         if item.name.isidentifier():

@@ -16,8 +16,8 @@ from lockgate.shell.state.run import RunFile, RunText, RunWords
 from lockgate.shell.state.scope import Arg, Scope, positional
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Builtin, Machine
-    from lockgate.shell.state.run import Running
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Builtin, Running
 
 _SHORT_GLOB_DOTS = lazy_re(r"[-+][A-Za-z0-9]*4[A-Za-z0-9]*")
 """``-4`` among short options, which zsh takes for ``globdots`` (zshoptions(1), "SINGLE LETTER OPTIONS")."""
@@ -121,23 +121,23 @@ def trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     words = [arg for arg in args if not re.fullmatch(r"-[lp-]+", arg.text)]
     if len(words) > 1 and words[0].text not in ("-", ""):
         yield RunText(words[0].text, scope.copy())
-        machine.traps.append((words[0].text, scope.copy()))
-        if any(word.text not in ("EXIT", "0") for word in words[1:]):
-            machine.interrupts.append(words[0].text)
+        at_any_time = any(word.text not in ("EXIT", "0") for word in words[1:])
+        machine.flow.trap(words[0].text, scope, at_any_time=at_any_time)
+        if at_any_time:
             yield from interrupt(words[0].text, machine, scope)
     return "" if words else OPAQUE
 
 
 def leave(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``break``, ``continue``, ``return``: a loop or a function is left."""
-    machine.cuts += 1
-    machine.leave(scope)
+    machine.flow.cut()
+    machine.flow.leave(scope)
     return ""
 
 
 def exit_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``exit``: what follows may not run."""
-    machine.cuts += 1
+    machine.flow.cut()
     return ""
 
 
@@ -147,7 +147,7 @@ def shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
         machine.findings.execute("shopt", "shell:shopt", "from here on functions or `cd` take variables in another way")
     if any(arg.static == "dotglob" for arg in args):
         _hidden_too(machine, "shopt")
-    machine.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
+    machine.flow.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
     return "" if len(args) > 1 and args[0].text in ("-s", "-u", "-qs", "-qu") else OPAQUE
 
 
@@ -204,7 +204,8 @@ def set_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         return OPAQUE
     words = list(args)
     shape = OPAQUE if args[-1].text in ("-o", "+o") else ""
-    machine.cuts += any(re.match(r"-[a-z]*e|errexit", arg.text) for arg in args)
+    if any(re.match(r"-[a-z]*e|errexit", arg.text) for arg in args):
+        machine.flow.cut()
     scope.ever.exporting |= any(re.match(r"-[a-z]*a|allexport", arg.text) or not known(arg.text) for arg in args)
     if any(re.match(r"-[A-Za-z]*k|keyword", arg.text) for arg in args):
         because = "from here on `NAME=value` behind a command is a variable of that command"

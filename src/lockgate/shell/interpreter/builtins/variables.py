@@ -10,11 +10,12 @@ from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Builtin, Machine
-    from lockgate.shell.state.run import Running
-
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Builtin, Running
 
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_MOST_LINES = 50
+"""How many lines an array holds one by one."""
 
 
 def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -37,7 +38,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         elif not text.startswith("-") or not known(text):
             names.append(args[position - 1])
     take_names(machine, scope, names)
-    machine.take(stdin, lines=not cut)
+    machine.inputs.take(stdin, lines=not cut)
     value = OPAQUE if other else _line(stdin)
     pieces = value.split()
     split = len(names) > 1 or array
@@ -47,7 +48,8 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
         value = blur(value, "") if not re.search(r"[-\\]", value) else unknown(value)
     for name in names or [Arg("REPLY")]:
-        machine.chosen |= not known(value)
+        if not known(value):
+            machine.names.note_chosen()
         scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
     return ""
 
@@ -85,7 +87,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
             yield RunText(callback.group(1) or following, scope.copy())
     names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
     take_names(machine, scope, names)
-    machine.take(stdin)
+    machine.inputs.take(stdin)
     if any(arg.text.startswith("-u") or not known(arg.text) for arg in args):
         stdin = OPAQUE
     for name in names:
@@ -93,7 +95,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
         if any(arg.text.startswith("-") and arg.text != "-t" for arg in args):
             # Lines may be left out, or end elsewhere.
             lines = [blur("", *lines)]
-        if all(map(harmless, lines)) and len(lines) <= 50:
+        if all(map(harmless, lines)) and len(lines) <= _MOST_LINES:
             scope.assign(name.text, lines[0] if lines else "")
             scope.arrays[name.text] = tuple(Arg(line) for line in lines)
         else:
@@ -103,8 +105,8 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     return ""
 
 
-def names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    """``unset``, ``getopts``, ``wait``: their operands are names, whose index is evaluated."""
+def unset(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``unset``: variables or functions are taken away. An index in a name is evaluated."""
     functions = any(arg.text == "-f" for arg in args)
     words = [arg for arg in args if not re.fullmatch(r"-[a-zA-Z]+", arg.text)]
     take_names(machine, scope, words)
@@ -155,13 +157,13 @@ def reference(machine: Machine, scope: Scope, target: str) -> None:
 
 
 def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
-    """Keep that words are taken for names of variables, whose index is evaluated."""
+    """Keep that words are taken for names of variables. An index in such a name is evaluated."""
     from lockgate.shell.expansion.arithmetic import calculable
 
     for name in names:
         # The name of a file or of a branch can be LD_PRELOAD.
         begins = name.text.startswith(PLAIN) or any(mark in name.text for mark in "*?")
-        chosen = begins or (machine.chosen and (ENVIRONMENT in name.text or PLAIN in name.text))
+        chosen = begins or (machine.names.chosen and (ENVIRONMENT in name.text or PLAIN in name.text))
         if chosen or OPAQUE in name.text or ("[" in name.text and not calculable(name.text.partition("[")[2], scope)):
             because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
             machine.findings.execute(name.shown, "shell:subscript", because)
@@ -194,7 +196,7 @@ FUNCTIONS: dict[str, Builtin] = {
     "read": read,
     "mapfile": mapfile,
     "readarray": mapfile,
-    "unset": names,
+    "unset": unset,
     "wait": wait,
     "getopts": getopts,
     "test": test,

@@ -206,7 +206,7 @@ def apply_standard_input(call: ProgramCall) -> Running[None]:
     """Say what a command does with its standard input: some run it."""
     operands = call.matched.operands
     if call.stdin and _reads_on(call):
-        call.machine.take(call.stdin)
+        call.machine.inputs.take(call.stdin)
     language = call.entry.stdin
     if not language:
         return

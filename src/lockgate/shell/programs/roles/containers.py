@@ -28,15 +28,15 @@ def argv(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     from lockgate.shell.programs.roles.running import argv as run
 
     machine, findings = call.machine, call.machine.findings
-    effects, written = findings.effects, machine.written
-    programs, traps = len(findings.programs), len(machine.traps)
-    findings.effects, machine.written = {}, set()
+    effects, written = findings.effects, machine.disk.swap_written(set())
+    programs, traps = len(findings.programs), len(machine.flow.traps)
+    findings.effects = {}
     try:
         yield from run(call, words, option)
     finally:
-        inner, changed = findings.effects, machine.written
-        findings.effects, machine.written = {**effects, **inner}, written
-    does = changed or len(machine.traps) > traps or any(effect.kind not in _READING for effect in inner)
+        inner, changed = findings.effects, machine.disk.swap_written(written)
+        findings.effects = {**effects, **inner}
+    does = changed or len(machine.flow.traps) > traps or any(effect.kind not in _READING for effect in inner)
     # What a client there removes is lost, wherever it ran. Of files nothing is known: they are the container's.
     lost = [effect for effect in inner if effect.kind is EffectKind.DESTROY and effect.rule.startswith("program:")]
     call.own += lost

@@ -133,7 +133,7 @@ def unpack(call: ProgramCall, _words: list[Arg], _: str) -> None:
     given = call.matched.given
     if given & _LISTING:
         return
-    call.machine.unpacked = True
+    call.machine.disk.note_unnamed()
     anywhere = sorted(given & _ANYWHERE)
     if anywhere:
         call.opaque(f"with `{anywhere[0]}` files are written anywhere")

@@ -44,7 +44,7 @@ def keep(call: ProgramCall, words: list[Arg], option: str) -> None:
         found = files.read(folder, call.machine, call.scope, below=True)
         away = any(cwd and outside_workspace(folder.text, cwd, around) for cwd in cwds)
         call.own += found if away else [effect for effect in found if effect.rule in _OF_STATE]
-        call.machine.stores_secret |= any(effect.kind is EffectKind.READ_SECRET for effect in found)
+        call.machine.disk.stores_secret |= any(effect.kind is EffectKind.READ_SECRET for effect in found)
 
 
 def listed(call: ProgramCall, words: list[Arg], option: str) -> None:
@@ -209,7 +209,7 @@ def container_copy(call: ProgramCall, words: list[Arg], option: str) -> None:
 
     Those can be settings and hooks in the project, as with an archive that is unpacked (:func:`unpack`).
     """
-    call.machine.unpacked = True
+    call.machine.disk.note_unnamed()
     read_below(call, words[:1], option)
     # A file in a container is secret where it would be here.
     read(call, [Arg(_IN_CONTAINER.sub("", word.text, count=1), word.glob) for word in words[:1]], option)

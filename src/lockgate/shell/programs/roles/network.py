@@ -55,7 +55,7 @@ def source_run(call: ProgramCall, words: list[Arg], option: str) -> None:
     if urls:
         from lockgate.shell.inline.code_downloads import undeclared
 
-        call.machine.downloads.update(dict.fromkeys((url, call.what) for url in undeclared(urls, call.machine.around)))
+        call.machine.network.note_downloads(undeclared(urls, call.machine.around), call.what)
 
 
 def page(call: ProgramCall, words: list[Arg], option: str) -> None:

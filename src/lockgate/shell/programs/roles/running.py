@@ -92,7 +92,7 @@ def argv(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
 
 def execute_found(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """A command for what was found."""
-    call.machine.chosen = call.machine.chosen_paths = True
+    call.machine.names.note_chosen(paths=True)
     named = [value for given in call.matched.options if given.role == "name" for value in given.value]
     roots = [w.text for w in (*call.matched.operands, *named) if not w.text.startswith("-") and harmless(w.text)]
     if option in _BESIDE:

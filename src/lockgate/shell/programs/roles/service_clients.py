@@ -94,7 +94,7 @@ def repository(call: ProgramCall, words: list[Arg], _: str) -> None:
 
 def downloaded(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Patterns for the names of files that are fetched into this folder."""
-    call.machine.may_save = True
+    call.machine.disk.note_saving()
     for word in words:
         wild = word.static is None or any(mark in word.text for mark in "*?[")
         if not wild:
@@ -148,7 +148,7 @@ def _is_plain_socket(call: ProgramCall, word: Arg) -> bool:
     """Whether a socket lies in the project or among temporary files, where no service that acts for others is."""
     around, cwd = call.machine.around, call.scope.cwds[0]
     path = absolute(word.text, cwd, around) if word.static is not None else None
-    if path is None or len(call.scope.cwds) > 1 or word.text in call.machine.written:
+    if path is None or len(call.scope.cwds) > 1 or word.text in call.machine.disk.written:
         return False
     places = (*_TEMPORARY, *([around.workspace] if around.workspace else []))
     own = all(any(inside(form, place) for place in places) for form in (path, around.realpath(path)))

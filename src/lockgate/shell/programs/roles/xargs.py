@@ -29,7 +29,7 @@ def commands(call: ProgramCall, words: list[Arg]) -> list[list[Arg]]:
     given = {option.name for option in call.matched.options}
     text = call.machine.content() if given & _FILE else OPAQUE if call.stdin is None else call.stdin
     if call.placeholder:
-        call.machine.chosen = call.machine.chosen_paths = True
+        call.machine.names.note_chosen(paths=True)
         return _replaced(call.placeholder, words, text)
     pieces = _pieces(text, given)
     if pieces is None:

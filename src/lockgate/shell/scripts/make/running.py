@@ -96,8 +96,7 @@ def _new(call: ProgramCall, given: list[tuple[str, str]], run: Run) -> Makefile:
         return None if script is None else Source(script.text, script.base)
 
     def at(place: int) -> None:
-        if machine.scripts is not None:
-            machine.scripts.at(place)
+        machine.go_to(place)
 
     made = Makefile(shell, include, at)
     cwd = scope.cwds[0] if len(scope.cwds) == 1 and scope.cwds[0] else UNKNOWN
@@ -128,9 +127,8 @@ def _run(call: ProgramCall, made: Makefile, goals: list[str], run: Run) -> None:
     name = shell.rpartition("/")[2]
     plain = name in _SHELLS and all(re.fullmatch(r"-[ceuxo]+|pipefail", flag) for flag in flags)
     for step in made.rules.steps(goals or made.goals(), _is_there(call)):
-        if machine.scripts is not None:
-            machine.scripts.at(step.place)
-        if machine.left <= 0:
+        machine.go_to(step.place)
+        if machine.budget.left <= 0:
             break
         if plain:
             drive(run_line(machine, call.scope, step.text, _SHELLS[name]), run)

@@ -46,15 +46,20 @@ def lines(text: str) -> list[Line]:
 
 
 def _continued(row: str) -> bool:
+    """Whether a backslash at its end, which no other one escapes, joins a row with the next one."""
     return (len(row) - len(row.rstrip("\\"))) % 2 == 1
 
 
 def _joined(rows: list[str]) -> str:
-    return " ".join([*(row[:-1].rstrip() if index == 0 else row[:-1].strip() for index, row in enumerate(rows[:-1])),
-                     rows[-1].lstrip() if len(rows) > 1 else rows[-1]])  # fmt: skip
+    """One line of rows that a backslash joins: blanks around it become one space."""
+    if len(rows) == 1:
+        return rows[0]
+    first, *inner, last = rows
+    return " ".join([first[:-1].rstrip(), *(row[:-1].strip() for row in inner), last.lstrip()])
 
 
 def _without_comment(text: str) -> str:
+    """A line up to its comment: a ``#`` outside of references that no backslash escapes."""
     at = 0
     while (at := _outside(text, at, "#")) >= 0:
         if at == 0 or text[at - 1] != "\\":
@@ -87,7 +92,7 @@ def closing(text: str, at: int) -> int:
 
 
 def arguments(text: str) -> list[str]:
-    """The arguments of a function: commas inside brackets part nothing."""
+    """The arguments of a function. Commas inside brackets separate nothing."""
     found, start, depth = [], 0, 0
     for index, character in enumerate(text):
         depth += (character in "({") - (character in ")}")
