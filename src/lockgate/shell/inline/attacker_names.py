@@ -27,14 +27,11 @@ def can_escape_literal(call: ProgramCall, language: str, text: str) -> bool:
 
 
 def _sed_breaks_out(call: ProgramCall, text: str) -> bool:
-    from lockgate.shell.inline.sed import RUNS, sed_problem
+    from lockgate.shell.inline.sed import RUNS, read_sed
 
     ends = {*_MARKS.findall(text), "\n"}
     if not call.machine.names.chosen_paths:
         ends.discard("/")
-    kept = len(call.own)
     # The first of two commands is for a pattern, the second for a text: `s|a|name|` needs one end, `s|name|b|` two.
     tries = [text.replace(PLAIN, f"x{more}p;1e;") for end in ends for more in (end, end + end)]
-    found = any(sed_problem(call, each) == RUNS for each in tries)
-    del call.own[kept:]
-    return found
+    return any(read_sed(each)[1] == RUNS for each in tries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.lazy import lazy_re
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.effects import files
 from lockgate.shell.state.scope import Arg
 
@@ -21,14 +21,31 @@ RUNS = "the sed command `e` runs a program"
 _PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
 
 
+class NamedFile(Record):
+    """A file that a sed script names."""
+
+    name: str
+    written: bool
+
+
 def sed_effects(call: ProgramCall, text: str) -> None:
     """Add what a sed script does beside changing text."""
-    if problem := sed_problem(call, text):
+    named, problem = read_sed(text)
+    for file in named:
+        look = files.write if file.written else files.read
+        call.own += look(Arg(file.name), call.machine, call.scope)
+    if problem:
         call.opaque(problem)
 
 
-def sed_problem(call: ProgramCall, text: str) -> str:
-    """Why a sed script is not local, or an empty text; files that it names are kept on the way."""
+def read_sed(text: str) -> tuple[list[NamedFile], str]:
+    """The files that a sed script names, and why it may do more than that; an empty text where it does not."""
+    named: list[NamedFile] = []
+    return named, _problem(text, named)
+
+
+def _problem(text: str, named: list[NamedFile]) -> str:
+    """Why a sed script may do more than change text and use files; those that it names up to there are added."""
     at = 0
     while at < len(text):
         if text[at] in " \t\n;":
@@ -42,7 +59,7 @@ def sed_problem(call: ProgramCall, text: str) -> str:
             return ""
         command, at = text[at], at + 1
         if command == "s" or command == "y":
-            end = _substitution(call, text, at, command)
+            end = _substitution(named, text, at, command)
             if end < 0:
                 return "a sed substitution that runs its result, or that is not read exactly"
             at = end
@@ -52,7 +69,7 @@ def sed_problem(call: ProgramCall, text: str) -> str:
                 return RUNS
             if command in ":v" and not _WORD_ALONE.fullmatch(line.partition(";")[0]):
                 return f"what follows the sed command `{command}` may be another command"
-            at += _rest_of_line(call, command, line)
+            at += _rest_of_line(named, command, line)
         elif command not in _PLAIN_COMMAND:
             return f"the sed command `{command}` is not known"
     return ""
@@ -64,18 +81,16 @@ def _text_lines(text: str, at: int) -> str:
     return match.group() if match else ""
 
 
-def _rest_of_line(call: ProgramCall, command: str, line: str) -> int:
-    """Keep the file that a command names; return how much of the script it takes."""
-    if command in "rR":
-        call.own += files.read(Arg(line.strip()), call.machine, call.scope)
-    elif command in "wW":
-        call.own += files.write(Arg(line.strip()), call.machine, call.scope)
+def _rest_of_line(named: list[NamedFile], command: str, line: str) -> int:
+    """Add the file that a command names; return how much of the script it takes."""
+    if command in "rRwW":
+        named.append(NamedFile(line.strip(), command in "wW"))
     elif command in "btTqQLv:":
         return len(re.split(r"[;}]", line)[0])
     return len(line)
 
 
-def _substitution(call: ProgramCall, text: str, at: int, command: str) -> int:
+def _substitution(named: list[NamedFile], text: str, at: int, command: str) -> int:
     """The end of ``s/a/b/flags``, or -1 where it runs something or cannot be read."""
     if at >= len(text) or text[at] in "\n\\":
         return -1
@@ -98,7 +113,7 @@ def _substitution(call: ProgramCall, text: str, at: int, command: str) -> int:
     at = flags.end() if flags else at
     if at < len(text) and text[at] == "w":
         line = text[at + 1 :].partition("\n")[0]
-        call.own += files.write(Arg(line.strip()), call.machine, call.scope)
+        named.append(NamedFile(line.strip(), written=True))
         return at + 1 + len(line)
     return at if at >= len(text) or text[at] in " \t\n;}#" else -1
 
