@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.inline import LANGUAGES
-from lockgate.shell.inline.attacker_names import can_escape_literal
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.shell.state.run import RunText
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _CONNECTING = frozenset({"code", "python", "perl", "javascript", "awk"})
 """Languages in which a program can connect a shell to the network by itself."""
+_BEGINS = lazy_re(rf"{ENVIRONMENT}|(?:^|[;{{}}\n])\s*{PLAIN}")
+"""Where a name can be a command, and not only a text in one."""
+_MARKS = lazy_re(rf"[^\w\s\\;{PLAIN}]")
+"""What can end a text of sed: any sign does, where it begins it."""
 
 
 def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
@@ -48,7 +52,7 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
         yield from read_code(call, language, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
-    elif not _filled_in(language, text) or can_escape_literal(call, language, text):
+    elif not _filled_in(language, text) or _can_escape_literal(call, language, text):
         from lockgate.shell.inline.opaque import unread
 
         unread(call, language, text)
@@ -66,3 +70,25 @@ def read_code(call: ProgramCall, language: str, text: str) -> Running[None]:
 def _filled_in(language: str, text: str) -> bool:
     """Whether the unknown parts of a small program are only names and numbers."""
     return OPAQUE not in text and language in ("awk", "sed", "jq")
+
+
+def _can_escape_literal(call: ProgramCall, language: str, text: str) -> bool:
+    """Whether a name that somebody could choose can add commands to a program that is known but for it.
+
+    ``sed "s|a|$f|" y`` in a loop over files runs ``whoami`` for a file of the name ``b|e;1ewhoami``.
+    """
+    if not call.machine.names.chosen or (PLAIN not in text and ENVIRONMENT not in text):
+        return False
+    # All that ends a text of these can stand in a name.
+    return language != "sed" or _BEGINS.search(text) is not None or _can_escape_sed(call, text)
+
+
+def _can_escape_sed(call: ProgramCall, text: str) -> bool:
+    from lockgate.shell.inline.sed import RUNS, read_sed
+
+    ends = {*_MARKS.findall(text), "\n"}
+    if not call.machine.names.chosen_paths:
+        ends.discard("/")
+    # The first of two commands is for a pattern, the second for a text: `s|a|name|` needs one end, `s|name|b|` two.
+    tries = [text.replace(PLAIN, f"x{more}p;1e;") for end in ends for more in (end, end + end)]
+    return any(read_sed(each)[1] == RUNS for each in tries)

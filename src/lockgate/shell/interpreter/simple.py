@@ -5,7 +5,8 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.words import expand, expand_all, expand_one
-from lockgate.shell.grammar.tree import Assignment, Literal, Param, Simple, Word
+from lockgate.shell.grammar.tree import Assignment, CommandSub, Literal, Param, Pipeline, Simple, Word
+from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, blur, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
@@ -41,9 +42,7 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
     if name in _PRINTERS:
         _show_secrets(node, args, machine, scope)
     if name == "eval" and len(args) < 4 and args[-1].text == OPAQUE:
-        from lockgate.shell.interpreter.eval_output import sets_up
-
-        args = [args[0], Arg(ENVIRONMENT)] if sets_up(node.words) else args
+        args = [args[0], Arg(ENVIRONMENT)] if _sets_up(node.words) else args
     shape = (
         _with_assignments(node, args, machine, scope, stdin) if node.assignments else machine.invoke(scope, args, stdin)
     )
@@ -139,3 +138,25 @@ def _show_secrets(node: Simple, args: list[Arg], machine: Interpreter, scope: Sc
                     continue
                 rule = f"variable:secret/{part.name}"
                 machine.findings.merge(list(made_by("read-secret", f"{args[0].text} ${part.name}", rule)), ())
+
+
+def _sets_up(words: tuple[Word, ...]) -> bool:
+    """Whether the words of ``eval`` are nothing but what one tool of the table ``shell_setups`` prints (``fnm env``).
+
+    What it prints is the tool's own, or the settings of the project: it runs unseen, and was written by nobody else.
+    """
+    rest = words[2:] if len(words) > 1 and words[1].literal == "--" else words[1:]
+    parts = [part for word in rest for part in word.parts]
+    if len(parts) != 1 or not isinstance(parts[0], CommandSub) or len(parts[0].script.commands) != 1:
+        return False
+    command = parts[0].script.commands[0]
+    if isinstance(command, Pipeline) and len(command.commands) == 1:
+        command = command.commands[0]
+    if not isinstance(command, Simple) or command.assignments:
+        return False
+    texts = [word.literal for word in command.words]
+    if not texts or None in texts:
+        return False
+    name, *given = (str(text) for text in texts)
+    wanted = table("shell_setups").get(name.rpartition("/")[2])
+    return wanted is not None and any(given[: len(start)] == start if start else not given for start in wanted)

@@ -6,7 +6,7 @@ from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.interpreter.interpreter import Programs
 from lockgate.shell.knowledge import lookup as knowledge
-from lockgate.shell.knowledge.call import ProgramCall
+from lockgate.shell.knowledge.call import ProgramCall, about_subcommand
 from lockgate.shell.knowledge.lookup import Entry
 from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_undone
 from lockgate.shell.programs.output import printed
@@ -110,12 +110,6 @@ def _named_by_project(name: str) -> list[Effect]:
     return [Effect(EffectKind.EXECUTE, name, "shell:project-named", because)]
 
 
-def _about_subcommand(call: Invocation) -> bool:
-    from lockgate.shell.programs.help_asked import about_subcommand
-
-    return about_subcommand(call)
-
-
 class Invocation(ProgramCall):
     """A command with its entry: words are matched, then each role says what its words do."""
 
@@ -125,7 +119,7 @@ class Invocation(ProgramCall):
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
         entry = self.entry = self._changed(options) if options and self.entry.when else self.entry
-        if (self.args[-1].text in _HELP and _about_subcommand(self)) or (
+        if (self.args[-1].text in _HELP and about_subcommand(self)) or (
             entry.help and asks_only(entry, options, self.matched)
         ):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
@@ -197,7 +191,7 @@ class Invocation(ProgramCall):
         """Add what every invocation of this entry does; give the words that stand for it."""
         words = self.entry.effects
         if self.entry.recipes:
-            from lockgate.shell.scripts.recipes import run_recipes
+            from lockgate.shell.scripts.running import run_recipes
 
             words = [word for word in words if word != "execute"] if (yield from run_recipes(self)) else words
         for word in words:

@@ -166,3 +166,21 @@ def _in_this_shell(
     scope.pinned |= inner.pinned
     scope.ifs_changed |= inner.ifs_changed
     return OPAQUE
+
+
+def run_recipes(call: ProgramCall) -> Running[bool]:
+    """Follow the recipes of the project that a command runs (``recipes`` of its entry).
+
+    Whether there were any: then an effect says already that it runs code of the project.
+    """
+    if call.entry.recipes == "make":
+        from lockgate.shell.scripts.make.running import run_make
+
+        return run_make(call)
+    if call.entry.recipes == "just":
+        from lockgate.shell.scripts.just import run_just
+
+        return run_just(call)
+    from lockgate.shell.scripts.npm import run_npm
+
+    return run_npm(call)
