@@ -60,6 +60,7 @@ def _safe(text: str) -> str:
 
 
 def _cut(text: str) -> str:
+    """A text that is not longer than what is followed."""
     return text if len(text) <= _MOST_TEXT else OPAQUE
 
 
@@ -96,10 +97,21 @@ class _Fields:
     def __init__(self, machine: Interpreter, scope: Scope) -> None:
         self.machine, self.scope = machine, scope
         self.done: list[Arg] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin a field."""
         self.text = ""
-        self.glob = self.loose = self.maybe = self.open = self.made = False
+        self.glob = self.loose = False
+        self.maybe = False
+        """Whether it has text that is not known, so that it may be no word at all."""
+        self.open = False
+        """Whether it is a field even where its text is empty."""
+        self.made = False
+        """Whether a command printed a part of it."""
 
     def of(self, parts: tuple[Part, ...]) -> list[Arg]:
+        """The fields that the parts of a word become."""
         for part in parts:
             if isinstance(part, Param) and self._list(part):
                 continue
@@ -164,11 +176,11 @@ class _Fields:
             self.glob |= any(mark in piece for mark in "*?[")
 
     def _close(self) -> None:
+        """End the field that was begun, and begin the next one."""
         if self.open:
             loose = self.loose or (self.maybe and (self.made or not self.text.strip(MAY_BE_EMPTY)))
             self.done.append(Arg(_cut(self.text), self.glob, loose))
-        self.text = ""
-        self.glob = self.loose = self.maybe = self.open = self.made = False
+        self._begin()
 
 
 def _subscript(part: Param) -> str | None:

@@ -1,7 +1,7 @@
 """Walks through whole folders that leave something out: ``grep -r --exclude-dir=NAME``, ``tar --exclude=PATH``.
 
-What is left out can only be the gate's own state: all else that a walk meets counts as ever. Links below the folder
-lead into what is left out by another name, so a walk that follows them leaves nothing out.
+Only the gate's own state can be left out. All else that a walk meets counts in full. A link below the folder may lead
+into what is left out under another name, so a walk that follows links leaves nothing out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FOLLOWING = frozenset({"-R", "--dereference-recursive"})
 
 
 def leave_out(call: ProgramCall, words: list[Arg], before: int) -> None:
-    """Take back what was found of the gate's state in folders, where a walk leaves it out; or say how it would.
+    """Take back the effects on the gate's state where a walk leaves it out; else say how it can be left out.
 
     Args:
         call: The command.
@@ -56,21 +56,21 @@ def leave_out(call: ProgramCall, words: list[Arg], before: int) -> None:
 
 
 def _has_state_below(call: ProgramCall, word: Arg) -> bool:
+    """Whether the gate's state may lie below a folder."""
     around = call.machine.around
     if word.static is None or word.glob or word.loose:
         return True
     return any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around))
 
 
-def taken(call: ProgramCall, words: list[Arg]) -> None:
-    """Keep what is secret among files of the names that alone are taken: ``grep -r --include=.env KEY``."""
-    for name in (*_given(call, _ONLY), *_given(call, _GLOB)):
-        if name and name[0] not in "!^":
-            for word in words:
-                found = files.read(
-                    Arg(f"{word.text.rstrip('/')}/{name.lstrip('/')}", glob=True), call.machine, call.scope
-                )
-                call.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
+def heed_names(call: ProgramCall, words: list[Arg]) -> None:
+    """Keep that files with secrets are read where only files of some names are: ``grep -r --include=.env KEY``."""
+    names = [name for name in (*_given(call, _ONLY), *_given(call, _GLOB)) if name and name[0] not in "!^"]
+    for name in names:
+        for word in words:
+            path = f"{word.text.rstrip('/')}/{name.lstrip('/')}"
+            found = files.read(Arg(path, glob=True), call.machine, call.scope)
+            call.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
 
 def _leaves_out_state(call: ProgramCall, word: Arg) -> bool:
@@ -105,7 +105,7 @@ def _means_state(call: ProgramCall, word: Arg, name: str) -> bool:
     """Whether a pattern is also for a file of the gate's state below a folder, or for a folder on the way to it."""
     if name[:1] in ("!", "^") or any(mark in name for mark in _MORE_THAN_NAMES):
         return True
-    # Where they are told so, some heed no case.
+    # Some programs can be told to ignore case.
     name = name.casefold().rstrip("/")
     found = files.read(Arg(f"{word.text.rstrip('/')}/{PLAIN}/{name}"), call.machine, call.scope)
     on_the_way = {part.casefold() for state in call.machine.around.state_paths for part in state.split("/")}
@@ -130,9 +130,9 @@ def _hidden(call: ProgramCall) -> Iterator[list[str]]:
 
 
 def _globs(call: ProgramCall) -> Iterator[list[str]]:
-    """The same as patterns that begin with ``!``.
+    """Names that patterns with ``!`` leave out. Other patterns take something in again, and then none counts.
 
-    The others take something in again; with a slash inside they count from another folder.
+    A pattern with a slash inside is matched from another folder, so it does not count.
     """
     globs = list(_given(call, _GLOB))
     if all(text.startswith("!") for text in globs):
@@ -140,10 +140,10 @@ def _globs(call: ProgramCall) -> Iterator[list[str]]:
 
 
 def _paths(call: ProgramCall, word: Arg, folder: str) -> Iterator[list[str]]:
-    """Ends of paths that are left out of the operands behind them; one from the root is the beginning of a path."""
+    """Ends of paths that an option leaves out of the operands behind it; from the root it is a path's beginning."""
     for option in call.matched.options:
         text = _text(option) if option.role == _NEXT else ""
-        # With a slash at its end it is for nothing: folders are compared without one.
+        # A slash at its end matches nothing: folders are compared without one.
         if not text or text.endswith("/") or not _stands_before(call, option, word):
             continue
         if not text.startswith("/"):
@@ -158,6 +158,7 @@ def _given(call: ProgramCall, role: str) -> Iterator[str]:
 
 
 def _text(option: Option) -> str:
+    """The value of an option, empty where it is not known."""
     return (option.value[0].static or "") if option.value else ""
 
 
@@ -171,7 +172,7 @@ def _stands_before(call: ProgramCall, option: Option, word: Arg) -> bool:
 
 
 def _stops(pattern: list[str], names: list[str]) -> bool:
-    """Whether a folder on the way has these names at its end, or with an empty one before them, no others."""
+    """Whether the path of a folder on the way ends in a pattern. One with an empty name first is a whole path."""
     if pattern[0] == "":
         return len(pattern) <= len(names) + 1 and all(map(name_matches, pattern[1:], names))
     starts = range(len(names) - len(pattern) + 1)

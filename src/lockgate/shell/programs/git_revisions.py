@@ -60,6 +60,7 @@ _ENDS = ("--abort", "--skip")
 _PLAIN_MERGES = frozenset({"ours", "theirs", "ort", "recursive", "resolve", "patience", "ignore-space-change",
                            "ignore-all-space", "ignore-space-at-eol", "renormalize", "no-renormalize"})  # fmt: skip
 """Strategies, and options of them, with which no file gets a name that none of the revisions has."""
+_STRATEGIES = ("-s", "-X", "--strategy", "--strategy-option")
 _LOOKING = frozenset({"list", "show", "drop", "clear", "create", "store"})
 """What ``git stash`` does that leaves the work tree alone."""
 
@@ -90,6 +91,7 @@ def _switch(said: Said, _: Repository | None) -> Changes:
 
 
 def _previous(word: str) -> str:
+    """A revision as git reads it: ``-`` is the branch before this one."""
     return "@{-1}" if word == "-" else word
 
 
@@ -141,11 +143,9 @@ def _merge(said: Said, repository: Repository | None) -> Changes:
 
 
 def _plain(said: Said) -> bool:
+    """Whether a merge gives no file a name that none of the revisions has."""
     values = {option.value[0].text for option in said.options if option.name in _STRATEGIES and option.value}
     return values <= _PLAIN_MERGES
-
-
-_STRATEGIES = ("-s", "-X", "--strategy", "--strategy-option")
 
 
 def _pick(said: Said, repository: Repository | None) -> Changes:
@@ -242,6 +242,7 @@ _VERBS: dict[str, Callable[[Said, Repository | None], Changes]] = {
     "pull": _pull,
     "sparse-checkout": _sparse,
 }
+"""Subcommand of git to what reads its words."""
 
 
 def split(words: Sequence[str], operands: int) -> int:

@@ -65,9 +65,9 @@ class Justfile:
                     body.append((row, place))
                 continue
             at(place)
-            body = self._said(row, body)
+            body = self._read_row(row, body)
 
-    def _said(self, row: str, body: list[tuple[str, int]] | None) -> list[tuple[str, int]] | None:
+    def _read_row(self, row: str, body: list[tuple[str, int]] | None) -> list[tuple[str, int]] | None:
         """Take note of a line that begins at the left; give the body that the next lines belong to."""
         if row[0] in "#[":
             return body if row[0] == "#" else None
@@ -130,13 +130,14 @@ class Justfile:
             yield from _joined(rows)
 
     def _inserted(self, text: str, own: Mapping[str, str]) -> str:
+        """A line of a body with the values of its ``{{...}}``."""
         if len(text) > _LONGEST:
             return UNKNOWN
         return _INSERTED.sub(lambda match: "{{" if match[1] is None else self.value(match[1], own), text)
 
 
 def _joined(rows: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """The lines of a body without what just itself reads at their begin; continued ones are one."""
+    """The lines of a body, without the marks at their beginnings that just reads. A backslash joins two lines."""
     held, begin = "", 0
     for text, place in rows:
         held, begin = (held + text.strip(), begin) if held else (text.lstrip(" \t@-"), place)
@@ -181,29 +182,28 @@ def _justfile(call: ProgramCall) -> File | None:
 
 
 def _follow(call: ProgramCall, script: File, run: Run) -> None:
+    """Read a justfile, and run what the recipes of a command run."""
     machine, scope = call.machine, call.scope.copy()
     scope.cwds = (posixpath.dirname(script.path),)
-
-    def at(place: int) -> None:
-        machine.go_to(place)
 
     def run_text(text: str, dialect: str = "sh") -> str:
         return drive(run_line(machine, scope, text, dialect), run)
 
     made = Justfile(run_text)
     words = [word for word in call.matched.operands if not _gives(made, word)]
-    made.read(script.text, script.base, at)
+    made.read(script.text, script.base, machine.go_to)
     if made.problem:
         machine.findings.execute(call.what, "script:just", made.problem)
     if _ONLY_TOLD & call.matched.given:
         return
     for name, args in _asked(made, [word.static or UNKNOWN for word in words]):
         for text, place in made.steps(name, args, set()):
-            at(place)
+            machine.go_to(place)
             _run(call, made, text, run_text)
 
 
 def _run(call: ProgramCall, made: Justfile, text: str, run: Callable[[str, str], object]) -> None:
+    """Run one text of a recipe with the shell that its first line or the file names."""
     first = text.lstrip().partition("\n")[0]
     name = first.split("/")[-1].split()[-1] if first.startswith("#!") else made.shell
     name = name if not name.startswith("-") else "bash"
@@ -214,7 +214,7 @@ def _run(call: ProgramCall, made: Justfile, text: str, run: Callable[[str, str],
 
 
 def _gives(made: Justfile, word: Arg) -> bool:
-    """Keep ``NAME=value``; whether a word is one."""
+    """Set the variable of a word ``NAME=value``; whether the word is one."""
     match = re.fullmatch(r"([A-Za-z_][\w-]*)=(.*)", word.text, re.DOTALL)
     if match:
         made.variables[match[1]] = match[2] if word.static is not None else UNKNOWN

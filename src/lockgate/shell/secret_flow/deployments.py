@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def deployment(call: ProgramCall) -> str:
-    """What a deployment is known by; empty where a command is none, or not all of what says who gets what is known."""
+    """What identifies a deployment. It is empty where a command is none, or where it is not known who gets what."""
     scope = call.scope
     program = call.args[0].text
     naming = table("deploying").get(call.what, ())

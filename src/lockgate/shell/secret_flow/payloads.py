@@ -103,6 +103,7 @@ def _is_for(user: re.Match[str], call: ProgramCall, held: Held, effect: Effect) 
 
 
 def _leaves_in_word(call: ProgramCall, place: Place, held: Held, effect: Effect) -> bool:
+    """Whether a secret in a word is sent as content, and is no credential for the server that gets it."""
     text = _UNKNOWNS.sub(OPAQUE, without_marks(place.word))
     role = _role(call, place)
     if role in _NAMING and (held.given or held.name.startswith("$")) and _WHERE.fullmatch(text):
@@ -143,6 +144,7 @@ def _is_copied_to(call: ProgramCall, file: str) -> bool:
 
 
 def _unsure(text: str) -> bool:
+    """Whether a part of a text is not known, or comes from a secret."""
     return not known(text) or bool(marks_of(text))
 
 
