@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import pytest
 from contract import APPROVAL, SESSION
 
 from lockgate.core.errors import StoreError
-from lockgate.core.model import Subject
+from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.contradictions import contradictions
 from lockgate.store.audit.anchors import verify_anchors, verify_chain
@@ -25,6 +26,7 @@ from lockgate.store.postgres.connections import bind
 from lockgate.store.postgres.migrations import migrate
 from lockgate.store.postgres.statements import lock_key
 from lockgate.store.postgres.store import PostgresStore
+from lockgate.store.rows import AgentRow, BriefRow, CallRow
 from support.postgres import Server, use
 
 RECORDS = 4
@@ -147,6 +149,125 @@ def test_a_stolen_role_does_another_gate_no_harm(roles: Roles, statements: list[
     assert roles.problem(roles.south) == roles.problem(roles.north) == ""
 
 
+MAIN = Subject(SESSION.session)
+PAGE = Taint(Label.UNTRUSTED, "a page", "WebFetch", "c1", 1.0)
+NEXT = PAGE._replace(call_id="c2", state=TaintState.PENDING)
+LOOSENING = [
+    pytest.param("DELETE FROM lockgate.taints", id="labels deleted"),
+    pytest.param("UPDATE lockgate.taints SET session = 'x'", id="labels moved to another session"),
+    pytest.param("UPDATE lockgate.taints SET agent = 'x'", id="labels moved to another agent"),
+    pytest.param("UPDATE lockgate.taints SET label = 'secret'", id="another label"),
+    pytest.param("UPDATE lockgate.taints SET state = 'pending'", id="labels called pending"),
+    pytest.param("UPDATE lockgate.taints SET call_id = 'c3'", id="labels moved to another call"),
+    pytest.param("UPDATE lockgate.taints SET state = 'confirmed', call_id = 'c3'", id="moved and confirmed"),
+    pytest.param("UPDATE lockgate.taints SET role = session_user", id="labels taken"),
+    pytest.param("DELETE FROM lockgate.sessions", id="the session deleted"),
+    pytest.param("UPDATE lockgate.sessions SET session = 'x'", id="the session renamed"),
+    pytest.param("UPDATE lockgate.sessions SET started_at = 9e9", id="the session begun later"),
+    pytest.param("UPDATE lockgate.sessions SET ended_at = 1, seen_at = 1", id="the session old enough to be forgotten"),
+    pytest.param("UPDATE lockgate.sessions SET role = session_user", id="the session taken"),
+    pytest.param("UPDATE lockgate.sessions SET parent = 'x'", id="the session said to come from another"),
+    pytest.param("DELETE FROM lockgate.agents", id="agents deleted"),
+    pytest.param("UPDATE lockgate.agents SET agent = 'x'", id="agents renamed"),
+    pytest.param("UPDATE lockgate.agents SET delegate = 'x'", id="agents made delegates"),
+    pytest.param("DELETE FROM lockgate.calls", id="calls deleted"),
+    pytest.param("UPDATE lockgate.calls SET quiet = '[\"\"]'", id="calls made quiet"),
+    pytest.param("UPDATE lockgate.briefs SET state = 'approved', text = 'push'", id="briefs approved"),
+    pytest.param("DELETE FROM lockgate.approvals", id="a no deleted"),
+    pytest.param("UPDATE lockgate.approvals SET state = 'pending'", id="a no asked again"),
+    pytest.param("UPDATE lockgate.approvals SET session = 'x'", id="a no moved"),
+    pytest.param("UPDATE lockgate.addresses SET human = 1", id="addresses said to be a person's"),
+    pytest.param(
+        "INSERT INTO lockgate.addresses SELECT session, 'k2'::bytea, 1 FROM lockgate.sessions", id="addresses added"
+    ),
+]
+
+
+def everything(store: PostgresStore) -> list[object]:
+    """All of a session that a decision rests on."""
+    with store.transaction() as tx:
+        known = [tx.knows_address(MAIN.session, key, human_only=True) for key in (b"k1", b"k2")]
+        rows = [tx.session(MAIN.session), tx.agents(MAIN.session), tx.taints(MAIN), tx.calls(MAIN.session)]
+        return [*rows, tx.briefs(MAIN.session), tx.approvals(session=MAIN.session), tx.labels(MAIN), known]
+
+
+@pytest.fixture
+def worked(roles: Roles) -> Roles:
+    """The south has a session in which all has happened."""
+    roles.execute("postgres", "DELETE FROM lockgate.sessions")
+    with roles.south.transaction() as tx:
+        tx.put_session(SESSION)
+        tx.put_agent(AgentRow(SESSION.session, "a1", started_at=1.0))
+        tx.add_taints(MAIN, [PAGE, NEXT])
+        tx.put_call(CallRow(SESSION.session, "c1", "", "WebFetch", "0" * 64, "running", at=1.0))
+        tx.put_brief(BriefRow("b1", SESSION.session, "", "c1", "0" * 64, "read", "asked", at=1.0))
+        tx.put_approval(APPROVAL._replace(session=SESSION.session, state="denied"))
+        tx.add_addresses(SESSION.session, [b"k1"], human=False)
+    return roles
+
+
+@pytest.mark.parametrize("statement", LOOSENING)
+def test_a_stolen_role_loosens_nothing_of_another_gates_session(worked: Roles, statement: str) -> None:
+    before = everything(worked.south)
+    with contextlib.suppress(psycopg.Error):
+        worked.execute("north_role", statement)
+    assert everything(worked.south) == before
+
+
+@pytest.mark.parametrize("statement", LOOSENING)
+def test_each_of_these_would_change_something(worked: Roles, statement: str) -> None:
+    """The same by the owner, so that nothing above passes because it says nothing."""
+    before = everything(worked.south)
+    worked.execute("postgres", *(["SET session_replication_role = replica"] * ("role" not in statement)), statement)
+    if "role = session_user" not in statement and "INSERT" not in statement:
+        assert everything(worked.south) != before
+
+
+def test_a_session_goes_on_at_another_gate_that_only_adds(worked: Roles) -> None:
+    north, later = worked.north, SESSION._replace(seen_at=SESSION.seen_at + 5, process="other")
+    secret = Taint(Label.SECRET, "a key", "Read", "c9", 2.0)
+    with north.transaction() as tx:
+        tx.put_session(later)
+        tx.add_taints(MAIN, [secret, NEXT._replace(state=TaintState.CONFIRMED)])
+        tx.add_addresses(SESSION.session, [b"k3"], human=True)
+        assert tx.settle(MAIN.session, "c1", confirm=False) == 0
+        assert tx.drop_taints(MAIN, Label.UNTRUSTED, "c1") == 0
+        assert tx.knows_address(SESSION.session, b"k1")
+        assert tx.knows_address(SESSION.session, b"k3", human_only=True)
+        assert tx.prune(1e12) == 0
+    with worked.south.transaction() as tx:
+        assert tx.session(MAIN.session) == later
+        assert {(taint.call_id, taint.state.value) for taint in tx.taints(MAIN)} == {
+            ("c1", "confirmed"),
+            ("c2", "confirmed"),
+            ("c9", "confirmed"),
+        }
+        assert not tx.knows_address(SESSION.session, b"k3")
+        assert tx.drop_taints(MAIN, Label.UNTRUSTED, "c1") == 1
+
+
+def test_addresses_of_another_role_do_not_go_on_to_a_session_of_ones_own(worked: Roles) -> None:
+    with worked.north.transaction() as tx:
+        tx.put_session(SESSION._replace(session="bait", why="clear"))
+        tx.add_addresses("bait", [b"k2"], human=True)
+    with worked.south.transaction() as tx:
+        tx.copy_addresses("bait", SESSION.session, human_only=True)
+        assert not tx.knows_address(SESSION.session, b"k2")
+
+
+def test_a_person_answers_at_any_gate(worked: Roles) -> None:
+    with worked.south.transaction() as tx:
+        tx.put_approval(APPROVAL._replace(approval="abcdefghjk", session=SESSION.session, state="pending"))
+    with worked.north.transaction() as tx:
+        row = tx.approval("abcdefghjk")
+        assert row is not None
+        tx.put_approval(row._replace(state="approved", decided_at=2.0, decided_by="ann"))
+    with worked.south.transaction() as tx:
+        row = tx.approval("abcdefghjk")
+        assert row is not None
+        assert row.state == "approved"
+
+
 def test_the_checkpoint_of_another_gate_stays_where_it_is(roles: Roles) -> None:
     """Moved to the thief's own gate it would be gone, and the chain would begin in the middle."""
     with roles.south.transaction() as tx:
@@ -191,6 +312,20 @@ def test_the_owner_gives_a_gate_to_another_role(roles: Roles) -> None:
     assert bind(roles.owner, moved.gate[:8], "north_role") == moved.gate
     record(roles.gate("north", "north_role"))
     assert roles.problem(roles.south) == ""
+
+
+def test_who_gets_a_gate_gets_its_sessions(worked: Roles) -> None:
+    with worked.north.transaction() as tx:
+        tx.add_addresses(SESSION.session, [b"k1", b"k4"], human=True)
+    bind(worked.owner, "south", "fleet_role")
+    with worked.gate("south", "fleet_role").transaction() as tx:
+        assert tx.knows_address(SESSION.session, b"k1")
+        assert not tx.knows_address(SESSION.session, b"k4")
+        assert tx.drop_taints(MAIN, Label.UNTRUSTED, "c1") == 1
+    bind(worked.owner, "south", "north_role")
+    with worked.gate("south", "north_role").transaction() as tx:
+        assert tx.knows_address(SESSION.session, b"k1", human_only=True)
+        assert tx.settle(MAIN.session, "c2", confirm=False) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import ROOT, seal
 from lockgate.store.copy.tables import ADDRESSES, SETTINGS, TABLES, TAINTS, Table
+from lockgate.store.postgres.schema_rows import OWN
 from lockgate.store.postgres.subjects import same_taint
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 
@@ -109,6 +110,13 @@ class SqliteEnd:
         self.tx._write("INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)", head)
 
 
+# What another role has added to a session counts only for that one.
+_OWN_ADDRESSES = (
+    f"SELECT session, key, max(human) FROM lockgate.addresses a WHERE {OWN}"  # noqa: S608 - a text of ours
+    " GROUP BY session, key ORDER BY session, key"
+)
+
+
 class PostgresEnd:
     """A transaction on the shared database."""
 
@@ -130,6 +138,8 @@ class PostgresEnd:
 
     def rows(self, table: Table) -> Sequence[Row]:
         """All rows of a table; of the settings, this gate's."""
+        if table is ADDRESSES:
+            return self.tx._all(_OWN_ADDRESSES)
         own = table is SETTINGS
         return self.tx._all(
             f"SELECT {', '.join(table.columns)} FROM lockgate.{table.name}"  # noqa: S608
@@ -143,6 +153,8 @@ class PostgresEnd:
         if table is SETTINGS:
             columns, key = ("gate", *columns), ("gate", *key)
             rows = [(self.tx.gate, *row) for row in rows]
+        elif table is ADDRESSES:
+            key = (*key, "role")
         elif table is TAINTS:
             columns, key = (*columns, "same"), ("session", "agent", "same")
             rows = [(*row, self._same(row)) for row in rows]

@@ -8,6 +8,7 @@ from threading import Lock
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.store.postgres.schema_rows import OWNED
 from lockgate.store.postgres.settings import LIBRARIES, address_of, no_service, psycopg_here
 
 if TYPE_CHECKING:
@@ -255,12 +256,33 @@ def bind(url: str, gate: str, role: str) -> str:
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
                 raise StoreError("the database has no role of this name")
             found = _one(connection, gate)
+            before = connection.execute("SELECT role FROM lockgate.gates WHERE gate = %s", (found,)).fetchone()
             connection.execute("UPDATE lockgate.gates SET role = %s WHERE gate = %s", (role, found))
+            if before and before[0] not in ("", role):
+                _take_rows_along(connection, before[0], role)
             return found
     except psycopg.OperationalError as error:
         raise StoreError(f"the shared store cannot be reached: {reason(error)}") from error
     except psycopg.Error as error:
         raise store_error(error) from error
+
+
+def _take_rows_along(connection: Connection, before: str, role: str) -> None:
+    """Give all rows of a role to another one, where no gate has the former any more."""
+    if connection.execute("SELECT 1 FROM lockgate.gates WHERE role = %s", (before,)).fetchone():
+        return
+    connection.execute(
+        "DELETE FROM lockgate.addresses a USING lockgate.addresses b WHERE a.role = %s AND b.role = %s"
+        " AND (a.session, a.key) = (b.session, b.key) AND a.human <= b.human",
+        (before, role),
+    )
+    connection.execute(
+        "DELETE FROM lockgate.addresses b USING lockgate.addresses a WHERE a.role = %s AND b.role = %s"
+        " AND (a.session, a.key) = (b.session, b.key)",
+        (before, role),
+    )
+    for table in OWNED:
+        connection.execute(f"UPDATE lockgate.{table} SET role = %s WHERE role = %s", (role, before))  # noqa: S608
 
 
 def _one(connection: Connection, gate: str) -> str:

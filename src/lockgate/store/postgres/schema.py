@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from lockgate.store.postgres.schema_audit import AUDIT
 from lockgate.store.postgres.schema_roles import BINDING
+from lockgate.store.postgres.schema_rows import ROWS
 
 SCHEMA = "lockgate"
 
@@ -167,7 +168,7 @@ _TABLES = (
 
 _FIRST = (*_TABLES, *AUDIT)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, BINDING)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, BINDING, ROWS)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.postgres.schema_rows import OWN, TRUSTED
 from lockgate.store.postgres.statements import Statements, given_row, replacing
 from lockgate.store.postgres.text_encoding import kept, parsed
 from lockgate.store.rows import AgentRow, SessionRow
@@ -254,7 +255,7 @@ class SubjectQueries(Statements):
         for key in keys:
             self._write(
                 "INSERT INTO lockgate.addresses (session, key, human) VALUES (%s, %s, %s)"
-                " ON CONFLICT (session, key) DO UPDATE SET human = excluded.human"
+                " ON CONFLICT (session, key, role) DO UPDATE SET human = excluded.human"
                 " WHERE lockgate.addresses.human < excluded.human",
                 (session, key, int(human)),
             )
@@ -263,7 +264,8 @@ class SubjectQueries(Statements):
         """Whether the session has seen the address."""
         self._own(session)
         row = self._one(
-            "SELECT 1 FROM lockgate.addresses WHERE session = %s AND key = %s AND human >= %s",
+            "SELECT 1 FROM lockgate.addresses a WHERE session = %s AND key = %s AND human >= %s"  # noqa: S608
+            f" AND {TRUSTED} LIMIT 1",
             (session, key, int(human_only)),
         )
         return row is not None
@@ -274,9 +276,10 @@ class SubjectQueries(Statements):
         self._own(source)
         self._own(target)
         self._write(
-            "INSERT INTO lockgate.addresses (session, key, human)"
-            " SELECT %s, key, human FROM lockgate.addresses WHERE session = %s AND human >= %s"
-            " ON CONFLICT (session, key) DO UPDATE SET human = excluded.human"
+            "INSERT INTO lockgate.addresses (session, key, human)"  # noqa: S608 - a text of ours
+            " SELECT %s, key, max(human) FROM lockgate.addresses a WHERE session = %s AND human >= %s"
+            f" AND {OWN} GROUP BY key"
+            " ON CONFLICT (session, key, role) DO UPDATE SET human = excluded.human"
             " WHERE lockgate.addresses.human < excluded.human",
             (target, source, int(human_only)),
         )

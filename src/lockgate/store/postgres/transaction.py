@@ -17,7 +17,8 @@ _PUT_SETTING = replacing("settings", "gate, name", ("gate", "name", "value"))
 _PUT_POLICY = (
     f"{replacing('policies', 'fleet', ('fleet', 'serial', 'digest', 'data'))} WHERE policies.serial < excluded.serial"
 )
-_OLD = "ended_at > 0 AND greatest(ended_at, seen_at) < %s"
+# Another role's sessions are not this one's to forget.
+_OLD = "ended_at > 0 AND greatest(ended_at, seen_at) < %s AND lockgate.is_mine(role)"
 _OF_A_SESSION = ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses", "sessions")
 PRUNED_AT_ONCE = 200
 """Sessions that one step forgets at most: each is locked until it ends."""
