@@ -334,6 +334,16 @@ def test_who_changes_the_list_makes_nobody_clean(world: World, statements: list[
     assert world.labels(session_id="later") == set()
 
 
+@pytest.mark.parametrize("marks", ["replace(marks, '0', '4')", "'4' || substr(marks, 2)", "x'00'", "5"])
+def test_what_was_written_into_the_list_is_not_taken_over(world: World, marks: str) -> None:
+    spoil(world, *delete_all(), f"UPDATE begun SET marks = {marks}")
+    with world.store.transaction() as tx:
+        accept(tx, contradictions(tx), by="ann", now=world._now())
+    assert problems(world) == []
+    world.start()
+    assert world.labels() == BOTH
+
+
 def test_a_list_from_before_is_found_by_the_audit(world: World) -> None:
     before = rows(world, "SELECT part, marks, seal FROM begun")
     world.start(session_id="s3")

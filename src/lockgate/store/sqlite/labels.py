@@ -211,10 +211,14 @@ class LabelQueries(Statements):
 
     def list_begun(self) -> None:
         """List whoever is there, and all sessions that are not and that the chain knows: these have had any label."""
-        listed = {part: {**self._read_part(part)[0]} for part in range(_PARTS)}
+        listed = {}
+        for part in range(_PARTS):
+            marks, holds = self._read_part(part)
+            # What somebody else has written there says nothing of labels.
+            listed[part] = {
+                mark: how if holds and how != _HERE else _ANY for mark, how in marks.items() if len(mark) == _MARK
+            }
         known = self._all(_IN_CHAIN, ())
-        for marks in listed.values():
-            marks |= {mark: _ANY for mark, how in marks.items() if how == _HERE}
         for mark in (self._subject_mark(Subject(session)) for (session,) in known):
             listed[_part(mark)].setdefault(mark, _ANY)
         for mark in map(self._subject_mark, self._counted()):
@@ -282,6 +286,8 @@ class LabelQueries(Statements):
         if row is None:
             return {}, False
         text, seal = row
+        if not isinstance(text, str):
+            return {}, False
         marks = {text[at + 1 : at + 1 + _MARK]: text[at] for at in range(0, len(text), 1 + _MARK)}
         return marks, seal == keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
 
@@ -366,8 +372,8 @@ _OF_SESSION = (
 )
 _BEGINNINGS = "SELECT session, '', started_at FROM sessions UNION ALL SELECT session, agent, started_at FROM agents"
 _IN_CHAIN = (
-    "SELECT DISTINCT json_extract(body, '$.session') FROM audit WHERE json_valid(body)"
-    " AND coalesce(json_extract(body, '$.session'), '') <> ''"
+    "SELECT DISTINCT session FROM (SELECT CASE WHEN json_valid(body)"
+    " THEN CAST(json_extract(body, '$.session') AS TEXT) END AS session FROM audit) WHERE session <> ''"
 )
 _COUNT = "SELECT session, agent, label, state, count(*) FROM taints"
 _GROUPED = "GROUP BY session, agent, state, label"
