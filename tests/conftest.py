@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from support.dispositions import let_children_hear
 from support.gates import end_gates
+from support.start_variables import forget_start
 from support.postgres import postgres_server, postgres_url  # noqa: F401 - fixtures for every folder
 
 settings.register_profile("developer", deadline=None)
@@ -21,7 +22,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "developer")
 
 _FOREIGN = ("CLAUDE", "LOCKGATE", "XDG_", "GIT_", "ANTHROPIC", "GITHUB_", "GITLAB_")
 """Variables of the person's own session that would change what is tested."""
-_OF_CI = frozenset({"CI", "TF_BUILD", "JENKINS_NODE_COOKIE", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID"})
+_OF_CI = frozenset("CI TF_BUILD JENKINS_NODE_COOKIE TEAMCITY_VERSION CODEBUILD_BUILD_ID bamboo_buildKey".split())
 """Variables of a CI job: in one, prompts are nobody's."""
 
 _SANDBOXED = (
@@ -39,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     let_children_hear()
     for name in [name for name in os.environ if name.startswith(_FOREIGN) or name in _OF_CI]:
         del os.environ[name]
+    forget_start(_OF_CI | {"GITHUB_ACTIONS", "GITLAB_CI"})
     home = tempfile.mkdtemp(prefix="lockgate-tests-")
     os.environ["HOME"] = home
     # Else each test that runs a hook would leave a resident gate behind; those that are about it take this away.

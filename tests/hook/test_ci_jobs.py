@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,14 @@ _CLIENTS: dict[str, tuple[str, str, dict[str, Any], str]] = {
 """The event of a prompt, that of a call, who it is, and the tool for commands."""
 
 
+_CLIENT = """
+import json, shlex, subprocess, sys
+shell = ["/bin/sh", "-c", shlex.join(sys.argv[2:]) + "; exit $?"]
+sys.exit(subprocess.run(shell, env=json.loads(sys.argv[1])).returncode)
+"""
+"""A client that gives its hooks an environment of its own, and runs them through a shell."""
+
+
 class Job:
     """A job whose agent asks the hook."""
 
@@ -36,13 +45,17 @@ class Job:
         self.client, self.home = client, home
         self.environ = {"PATH": "/usr/bin:/bin", "HOME": str(home), "LOCKGATE_RESIDENT": "off", **environ}
         (home / "work").mkdir()
+        self.started_with: dict[str, str] | None = None
+        """The environment of the client, where it gives its hooks another one."""
 
     def hook(self, event: str, more: dict[str, Any]) -> Told:
         data = {**_CLIENTS[self.client][2], "cwd": str(self.home / "work"), **more}
         if self.client != "copilot-cli":
             data["hook_event_name"] = event
         command = [sys.executable, "-I", "-S", HOOK, self.client, *folders(self.home), "--event", event]
-        return run(command, data, env=self.environ)
+        if self.started_with is None:
+            return run(command, data, env=self.environ)
+        return run([sys.executable, "-c", _CLIENT, json.dumps(self.environ), *command], data, env=self.started_with)
 
     def prompt(self, text: str) -> None:
         told = self.hook(_CLIENTS[self.client][0], {"prompt": text})
@@ -91,3 +104,27 @@ def test_a_job_is_known_by_its_variables(tmp_path: Path, environ: dict[str, str]
     job = Job("claude-code", tmp_path, CLAUDE_CODE_ENTRYPOINT="sdk-cli", **environ)
     job.prompt("Push, please.")
     assert job.runs("git push origin main") is runs
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell of a process's environment")
+@pytest.mark.parametrize("client", _CLIENTS)
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({}, id="taken away"),
+        pytest.param({"CI": "", "GITHUB_ACTIONS": "false", "CLAUDE_PID": "1"}, id="changed by a project's settings"),
+    ],
+)
+def test_a_client_cannot_hide_its_job_from_its_hooks(tmp_path: Path, client: str, given: dict[str, str]) -> None:
+    """Gemini CLI takes nearly all variables from its hooks in GitHub Actions; settings set them for others."""
+    job = Job(client, tmp_path, CLAUDE_CODE_ENTRYPOINT="sdk-cli", **given)
+    job.started_with = {"PATH": "/usr/bin:/bin", "CI": "true", "GITHUB_ACTIONS": "true"}
+    job.prompt(ISSUE)
+    assert [command for command in CALLS if job.runs(command)] == []
+
+
+def test_a_client_that_a_person_started_is_in_no_job(tmp_path: Path) -> None:
+    job = Job("claude-code", tmp_path, CLAUDE_CODE_ENTRYPOINT="sdk-cli")
+    job.started_with = {"PATH": "/usr/bin:/bin", "CI": "false"}
+    job.prompt("Push, please.")
+    assert job.runs("git push origin main")

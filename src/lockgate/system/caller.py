@@ -7,7 +7,7 @@ their place among the processes are what counts, and never its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _MOST_WORDS = 4 * 1024 * 1024
-"""Bytes of a command line that are read."""
+"""Bytes of a command line, or of an environment, that are read."""
 
 
 class Caller(Record):
@@ -104,6 +104,20 @@ def process(number: int) -> Process | None:
         return Process(head.partition(b"(")[2], int(fields[1]), started, user + system, children_user + children_system)
     except (OSError, ValueError, IndexError):
         return None
+
+
+def environ_of(number: int, names: Iterable[str]) -> dict[str, str]:
+    """Some variables that a process was started with, as proc_pid_environ(5) has them; nothing where that is not told.
+
+    What the process has set for itself or for its children since is not among them.
+    """
+    wanted = tuple(os.fsencode(f"{name}=") for name in names)
+    try:
+        with open(f"/proc/{number}/environ", "rb") as file:
+            found = [entry for entry in file.read(_MOST_WORDS).split(b"\0") if entry.startswith(wanted)]
+    except OSError:
+        return {}
+    return {name: value for name, _, value in (os.fsdecode(entry).partition("=") for entry in found)}
 
 
 def words(number: int) -> list[str]:

@@ -172,6 +172,23 @@ def _nearest_client() -> str:
     return ""
 
 
+def client_environ(names: Iterable[str]) -> Mapping[str, str]:
+    """Some variables that the client was started with: what neither it nor a project's settings can take from a hook.
+
+    The client is the nearest ancestor that is no shell. What it claims to be does not count: a project's settings can
+    set that too.
+    """
+    pid = caller.parent()
+    for _ in range(_ANCESTORS):
+        process = _ancestor(pid)
+        if process is None:
+            return {}
+        if process.name not in _SHELLS:
+            return caller.environ_of(pid, names)
+        pid = process.parent
+    return {}
+
+
 # ---------------------------------------------------------------- transcripts
 def spawning_call(transcript: str, agent: str) -> str:
     """Return the id of the call that started a sub-agent, empty where the client has not written it (yet).

@@ -85,9 +85,21 @@ class Asked:
 
 
 def _in_job(event: Event | None, environ: Mapping[str, str]) -> Event | None:
-    """Say in which CI job an event happens. It only ever makes the gate stricter, so a variable may say it."""
-    job = next((name for name in _CI if environ.get(name, "").lower() not in _NO), "")
-    return event._replace(context=event.context._replace(job=job)) if job and event is not None else event
+    """Say in which CI job an event happens. It only ever makes the gate stricter, so a variable may say it.
+
+    A hook's own variables are not all that counts. A project's settings can set them for hooks, and Gemini CLI takes
+    nearly all of them from its hooks where it runs in GitHub Actions.
+    """
+    if event is None:
+        return None
+    from lockgate.clients.common.transcripts import client_environ
+
+    job = _job(environ) or _job(client_environ(_CI))
+    return event._replace(context=event.context._replace(job=job)) if job else event
+
+
+def _job(environ: Mapping[str, str]) -> str:
+    return next((name for name in _CI if environ.get(name, "").lower() not in _NO), "")
 
 
 def has_rule(client: ClientAdapter, where: Folders) -> Callable[[Context, ToolCall], bool]:

@@ -291,6 +291,9 @@ def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
         session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
     if row.how == "fork" and session.fork_is_open(tx, context.subject.session):
         session.settle_fork(tx, context.subject.session, parts.parents(context), now)
+    if context.job:
+        # A call before any prompt comes of a prompt that nobody saw: a later one cannot take that back.
+        session.settle_prompt(tx, context.subject.session, said=False)
 
 
 def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[str]) -> Sequence[Taint]:

@@ -49,8 +49,8 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
             found = addresses.extract(text, 1000)
             session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
         session.expose(tx, context.subject, "prompt", tuple(effects), now)
-        if words and not context.subject.agent:
-            session.settle_prompt(tx, context.subject.session)
+        if (words or context.job) and not context.subject.agent:
+            session.settle_prompt(tx, context.subject.session, said=bool(words))
         told = _answered(tx, event, now, human=bool(said))
         facts: dict[str, object] = {"human": bool(said), "effects": len(effects)}
         if words:
@@ -60,17 +60,17 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
 
 
 def _words_of(parts: Parts, event: PromptSubmitted) -> tuple[PromptPart, ...]:
-    if not (event.parts or event.context.job or event.prompt.startswith(REGISTERED)):
+    if not (event.parts or event.context.job or REGISTERED in event.prompt):
         return ()
     from lockgate.gate.monitor.prompt_parts import parts_of
 
-    return parts_of(parts.store, event)
+    return parts_of(parts.store, event, parts.clock())
 
 
 def _of_the_person(event: PromptSubmitted, words: Sequence[PromptPart]) -> list[str]:
     """The texts that are the person's, each for itself: an address may not begin in one and end in a stranger's."""
     if words:
-        return [part.text for part in words if part.author == PERSON]
+        return [part.text for part in words if part.author == PERSON and part.text.strip()]
     return [event.prompt] if event.human else []
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import PERSON, PROGRAM, REGISTERED, STRANGER, PromptPart, PromptSubmitted
+from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PURPOSE_PROMPT, canonical
 from lockgate.system.digests import sha256
@@ -24,6 +25,8 @@ _SETTING = "prompt:"
 """How the setting is named that holds the parts; the id follows."""
 _SECONDS = 86400.0
 """For how long parts are kept."""
+_FIRST_LINE = lazy_re(r"Lockgate prompt [0-9a-f]{32}\b")
+"""The first line of a registered prompt. Where it stands elsewhere, it can only make the prompt count for less."""
 _MOST_PARTS = 100
 _MOST_PROMPTS = 1000
 """Prompts that are kept at a time."""
@@ -47,6 +50,8 @@ def register(tx: Transaction, parts: Sequence[PromptPart], prompt_id: str, now: 
         BadInputError: There is no part, one is of no known author, or one holds the id of a prompt.
     """
     kept = [*checked(parts)]
+    if any("\ud800" <= character <= "\udfff" for part in kept for character in part.text):
+        raise BadInputError("a part holds half a character (a lone surrogate), which no prompt can hold")
     kept[-1] = kept[-1]._replace(text=kept[-1].text.rstrip())
     live = _drop_old(tx, now)
     if any(known in part.text for part in kept for known in (*live, prompt_id)):
@@ -73,8 +78,13 @@ def checked(parts: Sequence[PromptPart]) -> tuple[PromptPart, ...]:
     return tuple(parts)
 
 
-def parts_of(store: Store, event: PromptSubmitted) -> tuple[PromptPart, ...]:
+def parts_of(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPart, ...]:
     """Whose words a prompt is made of; nothing where nobody says so, and ``event.human`` holds.
+
+    Args:
+        store: The store.
+        event: The prompt.
+        now: Seconds since the epoch.
 
     Raises:
         BadInputError: The event's own parts do not make up its prompt.
@@ -84,20 +94,27 @@ def parts_of(store: Store, event: PromptSubmitted) -> tuple[PromptPart, ...]:
             raise BadInputError("the parts of the prompt do not make it up")
         return checked(event.parts)
     if event.prompt.startswith(REGISTERED):
-        return _registered(store, event.prompt)
+        return _registered(store, event, now)
+    if event.human and _FIRST_LINE.search(event.prompt):
+        # Something was put before it, so that nothing tells its parts apart any more.
+        return (_changed(event.prompt),)
     if event.context.job and event.human:
         return (PromptPart(STRANGER, event.prompt, f"the prompt of a CI job ({event.context.job} is set)"),)
     return ()
 
 
-def _registered(store: Store, prompt: str) -> tuple[PromptPart, ...]:
-    prompt_id, _, body = prompt.removeprefix(REGISTERED).partition("\n")
-    with store.reading() as tx:
-        kept = _unsealed(tx, prompt_id, tx.setting(f"{_SETTING}{prompt_id}") or "")
-    lengths = kept["parts"] if kept else []
-    whole = sum(length for _, _, length in lengths)
-    if not kept or _digest(body[:whole]) != kept["of"]:
-        return (PromptPart(STRANGER, prompt, "a prompt that is not as it was registered"),)
+def _registered(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPart, ...]:
+    prompt_id, _, body = event.prompt.removeprefix(REGISTERED).partition("\n")
+    with store.transaction() as tx:
+        kept = _unsealed(tx, prompt_id, tx.setting(f"{_SETTING}{prompt_id}") or "", now)
+        lengths = kept["parts"] if kept else []
+        whole = sum(length for _, _, length in lengths)
+        if not kept or _digest(body[:whole]) != kept["of"]:
+            return (_changed(event.prompt),)
+        session = event.context.subject.session
+        if kept.setdefault("session", session) != session:
+            return (PromptPart(STRANGER, event.prompt, "a registered prompt of another session"),)
+        tx.put_setting(f"{_SETTING}{prompt_id}", _sealed(tx, prompt_id, kept))
     found, at = [], 0
     for author, source, length in lengths:
         found.append(PromptPart(author, body[at : at + length], source))
@@ -107,13 +124,16 @@ def _registered(store: Store, prompt: str) -> tuple[PromptPart, ...]:
     return tuple(found)
 
 
+def _changed(prompt: str) -> PromptPart:
+    return PromptPart(STRANGER, prompt, "a prompt that is not as it was registered")
+
+
 def _drop_old(tx: Transaction, now: float) -> list[str]:
     """Drop the parts that are older than a day; the ids of the others."""
     live = []
     for name, value in tx.settings(_SETTING).items():
         prompt_id = name.removeprefix(_SETTING)
-        kept = _unsealed(tx, prompt_id, value)
-        if kept and abs(now - kept["at"]) <= _SECONDS:
+        if _unsealed(tx, prompt_id, value, now):
             live.append(prompt_id)
         else:
             tx.put_setting(name, None)
@@ -125,14 +145,15 @@ def _sealed(tx: Transaction, prompt_id: str, kept: dict[str, Any]) -> str:
     return canonical({**kept, "seal": seal})
 
 
-def _unsealed(tx: Transaction, prompt_id: str, value: str) -> dict[str, Any]:
-    """What was registered under an id; empty where that is nothing, or was changed since."""
+def _unsealed(tx: Transaction, prompt_id: str, value: str, now: float) -> dict[str, Any]:
+    """What was registered under an id; empty where that is nothing, was changed since, or is too old."""
     from hmac import compare_digest
 
     try:
         kept = json.loads(value)
         seal = kept.pop("seal")
         holds = compare_digest(str(seal), tx.keyed(PURPOSE_PROMPT, canonical({"id": prompt_id, **kept})))
+        holds = holds and abs(now - kept["at"]) <= _SECONDS
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
     return dict(kept) if holds else {}

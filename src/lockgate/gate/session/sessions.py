@@ -62,6 +62,8 @@ def begin_session(
     if known is not None:
         row = _go_on(known, context, now)._replace(how=known.how or how)
         tx.put_session(row)
+        if how != "compact":  # which comes in the middle of a run, and not before a prompt
+            _expect_prompt(tx, context, now)
         return row
     parent = ""
     if how == "clear":
@@ -83,9 +85,13 @@ def begin_session(
 
 def fork_is_open(tx: Transaction, session: str) -> bool:
     """Whether a session is a fork whose parents the client had not named when it began."""
+    return _is_open(tx, session, FORK_CALL)
+
+
+def _is_open(tx: Transaction, session: str, call_id: str) -> bool:
     # With a limit, because this is asked before each call: pending taints are all there whatever it is.
     taints = tx.taints(Subject(session), limit=1)
-    return any(taint.call_id == FORK_CALL and taint.state is TaintState.PENDING for taint in taints)
+    return any(taint.call_id == call_id and taint.state is TaintState.PENDING for taint in taints)
 
 
 def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> None:
@@ -98,9 +104,17 @@ def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: fl
     tx.put_session(row._replace(parent=parent))
 
 
-def settle_prompt(tx: Transaction, session: str) -> None:
-    """Drop the label that stood for a prompt: the prompt has come, and was labelled by whose words it is."""
-    tx.settle(session, PROMPT_CALL, confirm=False)
+def settle_prompt(tx: Transaction, session: str, *, said: bool) -> None:
+    """Settle the label that stands for a prompt, where it is still open.
+
+    Args:
+        tx: The transaction.
+        session: The session.
+        said: Whether a prompt has come of which it is known whose words it is made of. They have labelled the session,
+            so the label is dropped. Else it holds.
+    """
+    if _is_open(tx, session, PROMPT_CALL):
+        tx.settle(session, PROMPT_CALL, confirm=not said)
 
 
 def touch_session(tx: Transaction, context: Context, now: float, *, history: Callable[[], bool]) -> SessionRow:
