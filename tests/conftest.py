@@ -13,8 +13,8 @@ from hypothesis import settings
 
 from support.dispositions import let_children_hear
 from support.gates import end_gates
-from support.start_variables import forget_start
 from support.postgres import postgres_server, postgres_url  # noqa: F401 - fixtures for every folder
+from support.start_variables import forget_start
 
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -22,7 +22,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "developer")
 
 _FOREIGN = ("CLAUDE", "LOCKGATE", "XDG_", "GIT_", "ANTHROPIC", "GITHUB_", "GITLAB_")
 """Variables of the person's own session that would change what is tested."""
-_OF_CI = frozenset("CI TF_BUILD JENKINS_NODE_COOKIE TEAMCITY_VERSION CODEBUILD_BUILD_ID bamboo_buildKey".split())
+_OF_CI = frozenset(
+    ("CI", "TF_BUILD", "JENKINS_NODE_COOKIE", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "bamboo_buildKey")
+)
 """Variables of a CI job: in one, prompts are nobody's."""
 
 _SANDBOXED = (

@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockgate.core.errors import BadInputError
-from lockgate.core.events import PERSON, PROGRAM, REGISTERED, STRANGER, Answer, PromptPart, PromptSubmitted, SessionStarted
+from lockgate.core.events import (
+    PERSON,
+    PROGRAM,
+    REGISTERED,
+    STRANGER,
+    Answer,
+    PromptPart,
+    PromptSubmitted,
+    SessionStarted,
+)
 from lockgate.core.model import Verdict
 from lockgate.gate import session
 from lockgate.gate.monitor.prompt_parts import register

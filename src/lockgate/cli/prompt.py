@@ -24,7 +24,7 @@ def prompt(parts: TextIO, *, as_json: bool) -> None:
 
     PARTS is an array of objects: "author" is person, stranger or program; "text" is the text; "source" says where a
     stranger's words come from. What a stranger wrote makes the session untrusted. Give the client the whole text, from
-    its first line on. The parts are kept for a day.
+    its first line on. The parts count for one session, within a day.
 
     Exit status: 0 composed, 1 these are no parts, 2 usage, 3 state not writable.
     """

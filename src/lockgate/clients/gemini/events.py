@@ -16,6 +16,7 @@ from lockgate.clients.common import transcripts as claude_files
 from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, text
 from lockgate.clients.common.transcripts import read_file
 from lockgate.core.events import (
+    REGISTERED,
     Answer,
     Context,
     Event,
@@ -70,7 +71,10 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
-    return PromptSubmitted(context, text(payload, "prompt", empty=True).partition(_ATTACHED)[0], human=True)
+    prompt = text(payload, "prompt", empty=True)
+    if not prompt.startswith(REGISTERED):  # behind that a stranger's text could begin with the client's own line
+        prompt = prompt.partition(_ATTACHED)[0]
+    return PromptSubmitted(context, prompt, human=True)
 
 
 def _started(payload: Mapping[str, Any], context: Context) -> Event:
