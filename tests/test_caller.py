@@ -54,3 +54,20 @@ def test_what_was_used_of_a_processor_is_told_also_of_children() -> None:
 @pytest.mark.parametrize("number", [0, -1, 2**40])
 def test_what_is_no_process_is_none(number: int) -> None:
     assert caller.process(number) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell of a process's environment")
+def test_the_variables_that_a_process_was_started_with_are_told() -> None:
+    code = "import os; os.environ['A'] = 'changed'; os.environ['C'] = 'new'; print(flush=True); input()"
+    given = {"A": "first=second", "AB": "other", "B": ""}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=given, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert caller.environ_of(child.pid, ("A", "B", "C")) == {"A": "first=second", "B": ""}
+        child.kill()
+
+
+def test_a_process_that_is_not_there_was_started_with_nothing() -> None:
+    assert caller.environ_of(2**31 - 1, ("PATH",)) == {}

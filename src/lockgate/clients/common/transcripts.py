@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.system import caller
@@ -107,6 +107,8 @@ _REMEMBER = 1.0
 """Seconds for which what is known of an ancestor holds: for one process that answers many hooks."""
 _ANCESTORS_KNOWN = 256
 _KNOWN: dict[int, tuple[float, caller.Process]] = {}
+_ENVIRONS: dict[tuple[int, str, tuple[str, ...]], Mapping[str, str]] = {}
+"""What clients were started with: it never changes."""
 
 
 def _ancestor(pid: int) -> caller.Process | None:
@@ -172,7 +174,7 @@ def _nearest_client() -> str:
     return ""
 
 
-def client_environ(names: Iterable[str]) -> Mapping[str, str]:
+def client_environ(names: tuple[str, ...]) -> Mapping[str, str]:
     """Some variables that the client was started with: what neither it nor a project's settings can take from a hook.
 
     The client is the nearest ancestor that is no shell. What it claims to be does not count: a project's settings can
@@ -184,9 +186,18 @@ def client_environ(names: Iterable[str]) -> Mapping[str, str]:
         if process is None:
             return {}
         if process.name not in _SHELLS:
-            return caller.environ_of(pid, names)
+            return _environ(pid, process.started, names)
         pid = process.parent
     return {}
+
+
+def _environ(pid: int, started: str, names: tuple[str, ...]) -> Mapping[str, str]:
+    key = pid, started, names
+    if key not in _ENVIRONS:
+        if len(_ENVIRONS) >= _ANCESTORS_KNOWN:
+            _ENVIRONS.clear()
+        _ENVIRONS[key] = caller.environ_of(pid, names)
+    return _ENVIRONS[key]
 
 
 # ---------------------------------------------------------------- transcripts
