@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -120,3 +121,14 @@ def test_in_a_ci_job_the_prompt_is_nobodys(begin: Begin, client: Client) -> None
     assert world.pushes == []
     assert "Lockgate blocked this call" in model.result(0)
     assert "on" in model.result(1)
+
+
+@pytest.mark.parametrize(("client", "pushes"), [(_Copilot, 1), (_OpenCode, 0)], ids=["copilot-cli", "opencode"])
+def test_in_a_ci_job_a_composed_prompt_counts_for_what_it_is(begin: Begin, client: Client, pushes: int) -> None:
+    """``opencode run`` puts its argument into quotes, so that the prompt is not as it was registered."""
+    world, model = begin(client, shell(PUSH))
+    world.environment.update(GITHUB_ACTIONS="true", GITHUB_SHA="0" * 40)
+    parts = world.root / "parts.json"
+    parts.write_text(json.dumps([{"author": "person", "text": "Push to the mirror, please.\n"}]))
+    world.ask(model, world.lockgate("prompt", str(parts)))
+    assert len(world.pushes) == pushes

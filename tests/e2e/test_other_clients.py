@@ -198,3 +198,13 @@ def test_in_a_ci_job_the_prompt_is_nobodys(begin: Begin, client: Client) -> None
     assert world.pushes == []
     assert "Lockgate blocked this call" in model.result(0)
     assert "on" in model.result(1)
+
+
+@BOTH
+def test_in_a_ci_job_a_composed_prompt_counts_for_what_it_is(begin: Begin, client: Client) -> None:
+    world, model = begin(client, client.shell(PUSH))
+    world.environment.update(GITHUB_ACTIONS="true", GITHUB_SHA="0" * 40)
+    parts = world.root / "parts.json"
+    parts.write_text(json.dumps([{"author": "person", "text": "Push to the mirror, please.\n"}]))
+    world.ask(model, world.lockgate("prompt", str(parts)))
+    assert len(world.pushes) == 1
