@@ -243,6 +243,13 @@ def test_a_session_that_goes_on_in_a_job_expects_a_prompt_again(world: World, ho
     assert world.labels() == {"untrusted"}
 
 
+def test_a_beginning_that_is_told_after_the_prompt_expects_none(world: World) -> None:
+    """Copilot CLI tells of both at once."""
+    _in_job(world, _register(world, PERSONS), session_id="s2")
+    _start_in_job(world, "startup", "s2")
+    assert world.labels(session_id="s2") == set()
+
+
 def test_a_session_of_a_job_that_is_compacted_expects_none(world: World) -> None:
     _in_job(world, _register(world, PERSONS))
     _start_in_job(world, "compact", "s1")

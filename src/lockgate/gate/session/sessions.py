@@ -62,7 +62,8 @@ def begin_session(
     if known is not None:
         row = _go_on(known, context, now)._replace(how=known.how or how)
         tx.put_session(row)
-        if how != "compact":  # which comes in the middle of a run, and not before a prompt
+        # A compaction is no beginning. Copilot CLI may tell of a session's first one after its prompt.
+        if how != "compact" and (how != "startup" or known.how):
             _expect_prompt(tx, context, now)
         return row
     parent = ""
