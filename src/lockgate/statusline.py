@@ -33,6 +33,7 @@ def line(state: str, session: str) -> str:
     """
     from lockgate.core.model import Label, Subject
     from lockgate.gate.session import provenance
+    from lockgate.store.files import PUT_BACK
     from lockgate.store.opening import open_existing
 
     store = open_existing(state, busy_seconds=_SECONDS / 2)
@@ -43,10 +44,11 @@ def line(state: str, session: str) -> str:
             if tx.session(session) is None:
                 return _NOT_ACTIVE
             taints = provenance(tx, Subject(session))
+            put_back = "STATE PUT BACK (lockgate audit verify) | " if tx.setting(PUT_BACK) else ""
     finally:
         store.close()
     shown = [_label(taints, label) for label in (Label.UNTRUSTED, Label.SECRET)]
-    return f"lockgate: {_paused(state)}{' + '.join(text for text in shown if text) or 'clean'}"
+    return f"lockgate: {put_back}{_paused(state)}{' + '.join(text for text in shown if text) or 'clean'}"
 
 
 def _paused(state: str) -> str:

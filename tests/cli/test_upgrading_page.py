@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ import pytest
 from adapters.payloads import tool
 from hook.process import Told, run
 from lockgate.core.model import Label, Subject
-from lockgate.store.sqlite.schema import VERSION
+from lockgate.gate.contradictions import accept as accept_found
+from lockgate.gate.contradictions import contradictions
+from lockgate.store.files import VERSION
 from lockgate.store.sqlite.store import SqliteStore
 from support.builds import Build
 from support.gates import end_gates
@@ -145,12 +148,57 @@ def test_move(ann: Person) -> None:
 
 
 def test_back_up(ann: Person) -> None:
-    for line in commands("Back up"):
+    for line in commands("Back up")[:-2]:
         ann.does(line)
     assert ann.labels() == {Label.UNTRUSTED}
     assert "restored" in ann.does("lockgate store restore ~/backup/lockgate.db")
     assert ann.labels() == frozenset(Label)
     assert ann.hook(PUSH).refuses
+
+
+def _of(event: dict[str, Any], session: str) -> dict[str, Any]:
+    return {**event, "session_id": session}
+
+
+def _status_line(ann: Person, session: str) -> str:
+    script = str(ann.build.package / "statusline.py")
+    told = run([sys.executable, script, "--state", str(ann.state)], {"session_id": session}, env=ann.environ)
+    return told.stdout
+
+
+@pytest.mark.parametrize("gate", [True, False], ids=["with a gate", "without a gate"])
+def test_put_back_by_hand(ann: Person, gate: bool) -> None:
+    """The state is copied, a page is read, the copy is put back: the session is not clean, and the person is told."""
+    start = {"hook_event_name": "SessionStart", "source": "startup", "cwd": str(ann.home)}
+    assert not ann.hook(_of(start, "s2")).refuses
+    assert not ann.hook(_of(PUSH, "s2")).refuses
+    *saving, verify, accept = commands("Back up")
+    for line in saving:
+        ann.does(line)
+    assert ann.hook(_of(tool("PostToolUse", "WebFetch", **PAGE_READ), "s2")).code == 0
+    assert ann.hook(_of(PUSH, "s2")).refuses
+    if not gate:
+        ann.does("lockgate gate stop")
+    shutil.rmtree(ann.state)
+    shutil.copytree(ann.home / "backup", ann.state)
+    told = ann.hook(_of(PUSH, "s2"))
+    assert told.refuses
+    assert "STATE PUT BACK" in _status_line(ann, "s2")
+    assert "lockgate audit accept" in ann.hook(_of(start, "s3")).stdout
+    assert "lockgate audit accept" in ann.does("lockgate status --session s2")
+    assert "older than what is kept of it elsewhere" in ann.does("lockgate doctor", code=1)
+    assert "older than what is kept of it elsewhere" in ann.does(verify, code=1)
+    ann.does(f"{accept} --yes", code=1)  # no terminal, no person
+    # What a person then says at a terminal: below this process nobody is one, since it has run hooks as a client does.
+    store = SqliteStore.open(str(ann.state))
+    with store.transaction() as tx:
+        accept_found(tx, contradictions(tx), by="ann (terminal)", now=store.clock())
+    store.close()
+    ann.does(verify)
+    assert "STATE PUT BACK" not in _status_line(ann, "s2")
+    assert ann.hook(_of(PUSH, "s2")).refuses, "its labels stay"
+    assert not ann.hook(_of(start, "s4")).refuses
+    assert not ann.hook(_of(PUSH, "s4")).refuses, "a new one is clean"
 
 
 def test_take_out(ann: Person) -> None:

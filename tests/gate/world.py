@@ -65,7 +65,10 @@ class World:
         """The files that a push sends, each with the name of its content."""
         self._ids = itertools.count(1)
         self._time = itertools.count(1_000_000.0)
-        self.gate = Monitor(
+        self.gate = self._monitor()
+
+    def _monitor(self) -> Monitor:
+        return Monitor(
             Parts(
                 self.store,
                 self._configure,

@@ -271,7 +271,7 @@ def test_a_store_that_is_open_looks_at_the_tables_each_time(machine: Machine, wr
             with pytest.raises(StoreError, match="newer Lockgate"), begin():
                 pytest.fail("it began")
         other = sqlite3.connect(os.path.join(machine.state, "lockgate.db"))
-        from lockgate.store.sqlite.schema import VERSION
+        from lockgate.store.files import VERSION
 
         other.execute(f"PRAGMA user_version = {VERSION}")
         other.close()

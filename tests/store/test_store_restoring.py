@@ -20,6 +20,7 @@ from lockgate.cli.main import cli
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, Subject
 from lockgate.store.audit.chain import verify_store
+from lockgate.store.files import VERSION
 from lockgate.store.rows import AgentRow, SessionRow
 from lockgate.store.sqlite import copies as copying
 from lockgate.store.sqlite import create as making
@@ -27,7 +28,7 @@ from lockgate.store.sqlite import restoring
 from lockgate.store.sqlite import store as our_sqlite
 from lockgate.store.sqlite.copies import copies
 from lockgate.store.sqlite.restoring import restore
-from lockgate.store.sqlite.schema import MIGRATIONS, VERSION
+from lockgate.store.sqlite.schema import MIGRATIONS
 from lockgate.store.sqlite.store import SqliteStore
 from support.builds import Build
 from support.prepared import give_state
@@ -139,7 +140,7 @@ def test_what_is_too_large_for_a_hook_is_done_by_a_command(home: Path, monkeypat
     monkeypatch.setattr(making, "LARGE", 1000)
     with pytest.raises(StoreError, match=r"run lockgate store migrate$"):
         SqliteStore.open(str(_state(home)))
-    monkeypatch.setattr("lockgate.store.sqlite.schema.VERSION", len(NEWER))
+    monkeypatch.setattr("lockgate.store.files.VERSION", len(NEWER))
     said = _lockgate("store", "migrate").output
     assert f"the tables are of version {len(NEWER)} now; what was before is in " in said
     SqliteStore.open(str(_state(home))).close()

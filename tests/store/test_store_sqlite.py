@@ -14,11 +14,11 @@ from contract import APPROVAL, NO_OBJECTS, SESSION, StoreContract
 
 from lockgate.core.errors import StoreError
 from lockgate.store.chain_links import checkpoint
+from lockgate.store.files import VERSION
 from lockgate.store.rows import CallRow
 from lockgate.store.sqlite import create as making
 from lockgate.store.sqlite import schema
 from lockgate.store.sqlite import store as our_sqlite
-from lockgate.store.sqlite.schema import VERSION
 from lockgate.store.sqlite.store import SqliteStore
 
 
@@ -253,6 +253,10 @@ def _upgrade(monkeypatch: pytest.MonkeyPatch, migrations: tuple[Any, ...]) -> No
     monkeypatch.setattr(making, "MIGRATIONS", migrations)
     for module in (making, our_sqlite):
         monkeypatch.setattr(module, "VERSION", len(migrations))
+
+
+def test_the_version_counts_the_migrations() -> None:
+    assert len(schema.MIGRATIONS) == VERSION
 
 
 def test_an_older_schema_is_migrated_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

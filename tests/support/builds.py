@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from lockgate.store.files import VERSION
 from support import steady
 
 _DENIES = 'answer.to_agent or answer.to_person or "Lockgate blocked this call"'
@@ -65,3 +66,8 @@ class Build:
         old = "    _BEGUN,\n)"
         assert text.count(old) == 1
         self._put(schema, text.replace(old, f"{old[:-1]}    ({more!r},),\n)"))
+        files = Path("store", "files.py")
+        text = (self.package / files).read_text()
+        old = f"\nVERSION = {VERSION}\n"
+        assert old in text
+        self._put(files, text.replace(old, f"\nVERSION = {VERSION + 1}\n"))

@@ -14,7 +14,8 @@ from lockgate.configuration.pattern_library.cache import SECONDS
 from lockgate.configuration.pattern_library.compiled import load
 from lockgate.configuration.pattern_library.layers import SHIPPED
 from lockgate.core.version import __version__
-from lockgate.store.sqlite.schema import VERSION
+from lockgate.store.files import VERSION
+from lockgate.store.sqlite.put_back import KEPT_AT
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
 
@@ -72,5 +73,6 @@ def _make(folder: Path) -> None:
     with store.transaction() as tx:
         # Of another workspace only the name is new, so that nothing is to be compiled and it can be done at once.
         tx.put_setting(SECONDS, "0.1")
+        tx.put_setting(KEPT_AT, None)  # each copy is the first of its folder
     store.close()
     (folder / "done").write_text("")

@@ -15,6 +15,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState, Verdict
 from lockgate.gate.session import column, labels_of, lock_state, provenance
 from lockgate.gate.session.endorsements import sources_of
+from lockgate.gate.session.upgrade_notes import put_back_note
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
 
@@ -62,9 +63,12 @@ def status(wanted: str, as_json: bool) -> None:
     with looking() as tx:
         row = session_here(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
+        note = put_back_note(tx) if tx is not None else ""
         endorsable = (
             tx is not None and row is not None and any(not each.problem for each in sources_of(tx, row.session))
         )
+    if note:
+        click.echo(visible(note, 400), err=True)
     if told is None:
         _nothing(wanted, as_json)
         return

@@ -17,6 +17,7 @@ from lockgate.gate.approvals.proof import is_proven, parsed_body
 from lockgate.gate.approvals.questions import without_call
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.record import happened
+from lockgate.store.files import PUT_BACK
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,10 +47,14 @@ class Contradiction(Record):
     subject: Subject = Subject("")
     missing: frozenset[Label] = frozenset()
     """The labels that the audit tells that the subject has, and the store does not."""
+    is_of_all: bool = False
+    """Whether it is about the whole state."""
 
     @property
     def text(self) -> str:
         """What is wrong, for a person. Names of sessions and agents may hold anything."""
+        if self.is_of_all:
+            return self.problem
         session, agent = self.subject
         who = f"agent {agent} of session {session}" if agent else f"session {session}"
         return f"{f'question {self.approval}' if self.approval else who}: {self.problem}"
@@ -98,13 +103,22 @@ class _Chains:
 
 def contradictions(tx: Transaction) -> list[Contradiction]:
     """All that answers, labels and the audit say against each other, of every gate that uses the store."""
+    put_back = tx.setting(PUT_BACK)
+    if put_back is not None:
+        # By its records it is consistent, and what is missing in it is what they cannot tell.
+        says = f"{put_back}: it may have been put back from a copy, so every session of before has every label"
+        return [Contradiction(says, is_of_all=True), *_unsealed(tx)]
     chains = _Chains(tx)
     rows = {row.approval: row for row in tx.approvals()}
     found = [_of_row(tx, row, chains.told.get(row.approval), chains.since) for row in rows.values()]
     found += [_of_record(tx, name, each) for name, each in chains.told.items() if name not in rows]
-    found += [Contradiction(problem, subject=subject) for subject, problem in tx.label_contradictions()]
+    found += _unsealed(tx)
     found += [_of_labels(tx, subject, gave) for subject, gave in chains.gave.items() if gave]
     return [each for each in found if each is not None]
+
+
+def _unsealed(tx: Transaction) -> list[Contradiction]:
+    return [Contradiction(problem, subject=subject) for subject, problem in tx.label_contradictions()]
 
 
 def _of_labels(tx: Transaction, subject: Subject, gave: Mapping[tuple[Label, str], float]) -> Contradiction | None:
@@ -131,7 +145,9 @@ def accept(tx: Transaction, found: Sequence[Contradiction], *, by: str, now: flo
     """
     for each in found:
         row = tx.approval(each.approval) if each.approval else None
-        if not each.approval:
+        if each.is_of_all:
+            tx.put_setting(PUT_BACK, None)
+        elif not each.approval:
             tx.mend_labels(each.subject, now)
             tx.add_taints(each.subject, [Taint(label, _LOST, "", "", now) for label in each.missing])
         elif row is not None:

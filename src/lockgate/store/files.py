@@ -10,10 +10,16 @@ from lockgate.core.errors import StoreError
 from lockgate.system.files import to_disk
 
 DATABASE = "lockgate.db"
+VERSION = 7
+"""The version of the database's tables that this release reads and writes."""
 KEY = "key"
 ELSEWHERE = "store.json"
 """The file of a state folder that names a shared database. Without it the store is SQLite."""
 KEY_BYTES = 32
+PUT_BACK = "rollback:open"
+"""The setting that says why the state is not taken for the one that was there before, until a person has looked."""
+PUT_BACK_SINCE = "rollback:since"
+"""The setting that says when that last was so. A session that is not known may then have had any label."""
 COPIED = "upgrade:copy"
 """The setting that names the copy of a database that was made before it was brought to this version."""
 

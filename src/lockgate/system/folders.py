@@ -16,6 +16,10 @@ from lockgate.core.record import Record
 PAUSE = "pause"
 """The file of the state folder that says until when the gate is paused."""
 
+_BESIDE = ".lockgate"
+RUNTIME = "/run/user"
+"""Below it each user has a folder that lasts until the machine stops. The variable for it could be set by a project."""
+
 
 class Folders(Record):
     """Absolute paths."""
@@ -69,6 +73,11 @@ def folders(environ: Mapping[str, str] | None = None) -> Folders:
     state = _absolute(env.get("XDG_STATE_HOME"), os.path.join(home, ".local", "state"))
     config = _absolute(env.get("XDG_CONFIG_HOME"), os.path.join(home, ".config"))
     return Folders(home, os.path.join(state, "lockgate"), os.path.join(config, "lockgate"))
+
+
+def outside_folders(state: str) -> tuple[str, str]:
+    """The folders that tell of a state folder and must not be put back with it: beside it, and until the next start."""
+    return os.path.join(os.path.dirname(state), _BESIDE), f"{RUNTIME}/{os.geteuid()}/lockgate"
 
 
 def managed_folder() -> str:

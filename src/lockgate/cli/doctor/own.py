@@ -55,6 +55,7 @@ def own_checks(seen: Look) -> Iterator[Check]:
     yield from _people(seen)
     yield from _telemetry(seen)
     yield from _state(seen.folders)
+    yield from _outside(seen.folders.state)
 
 
 def _mode(name: str, path: str, forbidden: int) -> Check:
@@ -92,7 +93,7 @@ def _is_own_group(group: int) -> bool:
 def _build(hook: str) -> Check:
     """Which build this is, and whether its files are those that it was made with."""
     from lockgate.core.version import BUILD
-    from lockgate.store.sqlite.schema import VERSION
+    from lockgate.store.files import VERSION
     from lockgate.system.package_digest import digest_of
 
     package = os.path.dirname(hook)
@@ -291,6 +292,27 @@ def _resident_gate(seen: Look) -> Check:
     from lockgate.cli.doctor.gate import resident_gate
 
     return Check("resident gate", *resident_gate(seen.folders.state, os.environ))
+
+
+def _outside(state: str) -> Iterator[Check]:
+    """Whether the head of the audit is kept outside of the state folder. Nothing is said of a shared store."""
+    from lockgate.store.files import DATABASE, ELSEWHERE, read_key
+    from lockgate.store.sqlite.rollback import OutsideHead
+
+    if os.path.lexists(os.path.join(state, ELSEWHERE)) or not os.path.lexists(os.path.join(state, DATABASE)):
+        return
+    try:
+        outside = OutsideHead(state, read_key(state))
+    except LockgateError:
+        return  # said already
+    kept = {each.place for each in outside.kept()}
+    lacking = [place for place in outside.places if place not in kept or not os.access(os.path.dirname(place), os.W_OK)]
+    name = "outside head"
+    if lacking:
+        says = f"an older state that is put back may not be noticed: cannot keep the head in {', '.join(lacking)}"
+        yield Check(name, "warn", says, "make room there, and let yourself write there")
+    else:
+        yield Check(name, "ok", f"kept in {', '.join(outside.places)}")
 
 
 def _state(where: Folders) -> Iterator[Check]:

@@ -106,9 +106,9 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
 
 
 def _migrate_own(state: str, *, as_json: bool) -> None:
+    from lockgate.store.files import VERSION
     from lockgate.store.sqlite.copies import look
     from lockgate.store.sqlite.create import migrate as run
-    from lockgate.store.sqlite.schema import VERSION
 
     path = os.path.join(state, DATABASE)
     if not os.path.lexists(path):

@@ -13,7 +13,7 @@ from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.resources.host_view import OwnDatabase, Rules, Surroundings, records_beside
 from lockgate.system import caller
 from lockgate.system.files import real_path
-from lockgate.system.folders import Folders
+from lockgate.system.folders import Folders, outside_folders
 
 if TYPE_CHECKING:
     from typing import Any
@@ -113,7 +113,8 @@ def in_client(around: Surroundings, client: str) -> Surroundings:
 def own_paths(where: Folders) -> tuple[str, ...]:
     """What belongs to the gate: state, configuration, code, and the environment that it is installed in."""
     package = PACKAGE_FOLDER
-    paths = {*_state_paths(where), where.config, package}
+    states = _state_paths(where)
+    paths = {*states, *(outside for state in states for outside in outside_folders(state)), where.config, package}
     environment = os.path.dirname(os.path.dirname(os.path.abspath(sys.executable)))
     if os.path.exists(os.path.join(environment, "pyvenv.cfg")):
         paths.add(environment)

@@ -9,6 +9,7 @@ from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.labels import flow
 from lockgate.patterns.redaction.credentials import redact
+from lockgate.store.files import PUT_BACK_SINCE
 from lockgate.store.rows import SessionRow
 
 if TYPE_CHECKING:
@@ -231,7 +232,9 @@ def _unwatched(
     call_id: str = "",
 ) -> None:
     source = _UNWATCHED.get(how, f"{how}: a session that Lockgate did not watch")
-    tx.add_taints(Subject(session), [Taint(Label.UNTRUSTED, source, "", call_id, now, state)])
+    # A state that was put back has forgotten sessions, which may have read anything.
+    labels = tuple(Label) if tx.setting(PUT_BACK_SINCE) else (Label.UNTRUSTED,)
+    tx.add_taints(Subject(session), [Taint(label, source, "", call_id, now, state) for label in labels])
 
 
 def _expect_prompt(tx: Transaction, context: Context, now: float) -> None:

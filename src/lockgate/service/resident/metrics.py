@@ -8,7 +8,7 @@ import time
 from collections import deque
 
 from lockgate.core.version import BUILD, PACKAGE_FOLDER, __version__
-from lockgate.store.sqlite.schema import VERSION
+from lockgate.store.files import VERSION
 
 _LAST = 2000
 

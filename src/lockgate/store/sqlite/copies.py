@@ -7,8 +7,7 @@ from contextlib import suppress
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import Record
-from lockgate.store.files import DATABASE
-from lockgate.store.sqlite.schema import VERSION
+from lockgate.store.files import DATABASE, VERSION
 
 
 class Copy(Record):

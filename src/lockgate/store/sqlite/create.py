@@ -9,9 +9,9 @@ from contextlib import suppress
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import ROOT, seal
-from lockgate.store.files import COPIED, read_key
+from lockgate.store.files import COPIED, VERSION, read_key
 from lockgate.store.rows import AuditQuery
-from lockgate.store.sqlite.schema import MIGRATIONS, VERSION
+from lockgate.store.sqlite.schema import MIGRATIONS
 from lockgate.store.sqlite.transaction import SqliteTransaction
 
 if TYPE_CHECKING:

@@ -91,7 +91,10 @@ class GroupingStore(SqliteStore):
             if not writable:
                 return transaction
             try:
-                self._memory.locked(self._connection)
+                if self._memory.locked(self._connection) and self._is_put_back():
+                    self._begin_anew()
+                    super().begin(writable=writable)
+                    self._memory.locked(self._connection)
             except sqlite3.Error:
                 self._undo()
                 raise
@@ -101,7 +104,7 @@ class GroupingStore(SqliteStore):
             self._part = self._remembering(writable=writable)
         else:
             self._part.begin_part(writable=writable)
-        self._current = self._part
+        self._current = self._latest = self._part
         return self._current
 
     def commit(self) -> None:

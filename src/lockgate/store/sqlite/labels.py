@@ -20,13 +20,14 @@ from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LABELS, PURPOSE_SU
 from lockgate.store.sqlite.statements import Statements
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
     from typing import Any
 
     Counts = dict[tuple[str, str], int]
     Marks = dict[str, str]
     """By the mark of a subject: how it stands in the list."""
 
-CHANGED = "the state, which something else than Lockgate has changed: see `lockgate audit verify`"
+CHANGED = "the state, which something else than Lockgate has changed or put back: see `lockgate audit verify`"
 """What stands as the source of a label that is sealed, and has no taint."""
 _KINDS = tuple((label.value, state.value) for label in Label for state in (TaintState.CONFIRMED, TaintState.PENDING))
 """What is counted, in the order of the columns."""
@@ -44,6 +45,14 @@ _ANY = str(2 ** len(Label) - 1)
 
 class LabelQueries(Statements):
     """Labels of subjects."""
+
+    def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
+        """Begin on a connection that is in a transaction."""
+        super().__init__(connection, key, writable=writable)
+        self.moved = False
+        """Whether labels have changed, or an answer: the head is then kept outside of the state folder."""
+        self.gains: set[tuple[str, str, str]] = set()
+        """Sessions and agents, each with a label that it has now and had not."""
 
     def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
@@ -181,6 +190,10 @@ class LabelQueries(Statements):
             if mark == self._mark(subject, counts):
                 self._put_seal(subject, counts, began.get(subject, 0.0))
 
+    def distrust_labels(self) -> None:
+        """Let every subject that is known have every label."""
+        self._write("DELETE FROM label_seals", ())
+
     def label_contradictions(self) -> list[tuple[Subject, str]]:
         """The subjects whose labels are not what was sealed, each with what is wrong, for a person."""
         found = []
@@ -197,6 +210,7 @@ class LabelQueries(Statements):
 
     def mend_labels(self, subject: Subject, at: float) -> None:
         """Let a subject have every label that it seems to have, and seal that."""
+        self.moved = True
         if self._is_there(subject) or self._one(_SEAL, subject) or self._one(f"{_TAINTS} LIMIT 1", subject):
             labels = self.labels(subject)
             self._write("DELETE FROM label_seals WHERE session = ? AND agent = ?", subject)
@@ -339,6 +353,13 @@ class LabelQueries(Statements):
         counts = [count + changed.get(kind, 0) for count, kind in zip(sealed[:-1], _KINDS, strict=True)]
         if min(counts) >= 0:  # else somebody has put a row there that was never counted
             self._put_seal(subject, counts, sealed[-1])
+            self._note(subject, _ranks(sealed[:-1]), _ranks(counts))
+
+    def _note(self, subject: Subject, before: Sequence[int], after: Sequence[int]) -> None:
+        if before != after:
+            self.moved = True
+            ranks = zip(Label, before, after, strict=True)
+            self.gains |= {(*subject, label.value) for label, was, is_now in ranks if is_now > was}
 
     def _is_known(self, subject: Subject) -> bool:
         return self._is_there(subject) or self._has_begun(subject)
@@ -422,6 +443,11 @@ def _labels_of(sealed: Sequence[int] | None, *, is_known: bool) -> frozenset[Lab
     return frozenset(
         label for number, label in enumerate(Label) if sealed[2 * number] > 0 or sealed[2 * number + 1] > 0
     )
+
+
+def _ranks(counts: Sequence[float]) -> list[int]:
+    """How much a subject has of each label: confirmed, only pending, or none. More of the same changes nothing."""
+    return [2 if counts[place] else int(counts[place + 1] > 0) for place in range(0, len(counts), 2)]
 
 
 def _taint(row: Sequence[Any]) -> Taint:

@@ -22,6 +22,7 @@ _APPROVAL = ", ".join(ApprovalRow._fields)
 class QuestionQueries(Statements):
     """Calls, briefs, and questions to a person."""
 
+    moved: bool
     _last_call: tuple[tuple[str, str], CallRow | None] | None = None
 
     # calls
@@ -100,6 +101,7 @@ class QuestionQueries(Statements):
 
     def put_approval(self, row: ApprovalRow) -> None:
         """Add or replace a question to a person."""
+        self.moved = self.moved or row.state != "pending"
         changes = ", ".join(f"{name} = excluded.{name}" for name in ApprovalRow._fields[1:])
         self._write(
             f"INSERT INTO approvals ({_APPROVAL}) VALUES ({', '.join('?' * len(ApprovalRow._fields))})"  # noqa: S608
@@ -116,6 +118,10 @@ class QuestionQueries(Statements):
             tuple(given.values()),
         )
         return [_approval(row) for row in rows]
+
+    def end_answers(self) -> None:
+        """Let no yes count that was not used: in a state that was put back it may have been."""
+        self._write("UPDATE approvals SET state = 'expired' WHERE state = 'approved'", ())
 
     def overdue_approvals(self, now: float) -> list[ApprovalRow]:
         """Questions whose time is over by now, and that nobody answered, or whose answer nobody used; oldest first."""

@@ -14,9 +14,8 @@ from contextlib import suppress
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.files import DATABASE
+from lockgate.store.files import DATABASE, PUT_BACK_SINCE, VERSION
 from lockgate.store.sqlite.copies import look
-from lockgate.store.sqlite.schema import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +44,7 @@ def restore(folder: str, path: str, record: Callable[[Transaction, float, str], 
         StoreError: The copy is none that this version can use, or was made elsewhere, or cannot be put there.
     """
     from lockgate.store.sqlite.create import copy_database, migrate
+    from lockgate.store.sqlite.rollback import OutsideHead
     from lockgate.store.sqlite.store import SqliteStore
 
     found = look(path)
@@ -59,10 +59,19 @@ def restore(folder: str, path: str, record: Callable[[Transaction, float, str], 
             with store.transaction() as tx:
                 _refuse_broken(tx, store.key, path)
                 labelled = _label(tx, store.clock())
+                tx.end_answers()
+                tx.put_setting(PUT_BACK_SINCE, str(store.clock()))
                 record(tx, store.clock(), replaced)
+                head = tx.audit_head()
         finally:
             store.close()
+        # The person says so. What was kept of the other one is believed, too, until this one is there.
+        outside = OutsideHead(folder, store.key)
+        kept = outside.kept()
+        outside.put_all({*(head for each in kept for head in each.heads), head[:2]})
         _put(draft, database, replaced)
+        outside.put_all([head[:2]])
+        outside.drop_steps([step for each in kept for step in each.steps])
     finally:
         _remove(draft, *(f"{draft}{beside}" for beside in _BESIDE))
     return replaced, labelled

@@ -1,7 +1,8 @@
 """The tables, and how an older database becomes a newer one.
 
 ``MIGRATIONS[n]`` takes a database from version ``n`` to ``n + 1``; the version stands in ``PRAGMA user_version``. A
-migration that has been released is never changed: add another one.
+migration that has been released is never changed: add another one, and count it in ``lockgate.store.files.VERSION``. A
+hook that finds that version does not import the tables.
 """
 
 from __future__ import annotations
@@ -237,6 +238,3 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _LABEL_SEALS,
     _BEGUN,
 )
-
-VERSION = len(MIGRATIONS)
-"""The version that this release reads and writes."""

@@ -16,8 +16,8 @@ from types import TracebackType
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import fleet_key_of, gate_of
-from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
-from lockgate.store.sqlite.schema import VERSION
+from lockgate.store.files import DATABASE, VERSION, own_file, own_folder, publish, read_key
+from lockgate.store.sqlite.rollback import OutsideHead
 from lockgate.store.sqlite.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ class SqliteStore:
         self._busy_seconds = busy_seconds
         self._patient = True
         self._is_lost = False  # whether the next step has to begin with another connection
+        self._latest: SqliteTransaction | None = None
+        self._outside: OutsideHead | None = OutsideHead(folder, key)
+        """What is kept of the database outside of its folder; of a copy nothing is."""
 
     @classmethod
     def open(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
@@ -72,7 +75,7 @@ class SqliteStore:
         path = os.path.join(folder, DATABASE)
         if not own_file(path):
             publish(path, lambda draft: _make(draft, folder, key))
-        return cls(_connect(path, folder, busy_seconds), folder, key, busy_seconds)
+        return cls._checked(path, folder, key, busy_seconds)
 
     @classmethod
     def open_existing(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self | None:
@@ -80,7 +83,11 @@ class SqliteStore:
         path = os.path.join(folder, DATABASE)
         if not own_folder(folder, create=False) or not own_file(path):
             return None
-        return cls(_connect(path, folder, busy_seconds), folder, read_key(folder), busy_seconds)
+        return cls._checked(path, folder, read_key(folder), busy_seconds)
+
+    @classmethod
+    def _checked(cls, path: str, folder: str, key: bytes, busy_seconds: float) -> Self:
+        return cls(_checked(path, OutsideHead(folder, key), key, busy_seconds), folder, key, busy_seconds)
 
     @classmethod
     def open_file(cls, path: str, folder: str, migrating: Migrating) -> Self:
@@ -96,7 +103,9 @@ class SqliteStore:
         """
         if not own_folder(folder, create=False) or not own_file(path):
             raise StoreError(f"there is no {path}")
-        return cls(_connect(path, folder, BUSY_SECONDS, migrating), folder, read_key(folder), BUSY_SECONDS)
+        found = cls(_connect(path, folder, BUSY_SECONDS, migrating), folder, read_key(folder), BUSY_SECONDS)
+        found._outside = None
+        return found
 
     @property
     def key(self) -> bytes:
@@ -150,11 +159,14 @@ class SqliteStore:
             self._connection.close()
             self._connect_again()
             self._begin(writable=writable)
-        return SqliteTransaction(self._connection, self._key, writable=writable)
+        self._latest = SqliteTransaction(self._connection, self._key, writable=writable)
+        return self._latest
 
     def _connect_again(self) -> None:
         self._is_lost = True
-        self._connection = _connect(os.path.join(self._folder, DATABASE), self._folder, self._busy_seconds)
+        path = os.path.join(self._folder, DATABASE)
+        outside = self._outside or OutsideHead(self._folder, self._key)
+        self._connection = _checked(path, outside, self._key, self._busy_seconds)
         self._patient, self._is_lost = True, False
 
     def _begin(self, *, writable: bool) -> None:
@@ -165,8 +177,33 @@ class SqliteStore:
             self._connection.execute("BEGIN")
 
     def commit(self) -> None:
-        """End it, and keep what it wrote."""
+        """End it, and keep what it wrote.
+
+        Raises:
+            StoreError: Something else has put an older state in the place of this one.
+        """
+        latest, outside = self._latest, self._outside
+        if latest is None or outside is None or not latest.moved:
+            self._connection.execute("COMMIT")
+            return
+        outside.announce(self._connection, latest.gains)
         self._connection.execute("COMMIT")
+        latest.moved, latest.gains = False, set()
+        # Before anybody is answered.
+        if not outside.advance(self._connection):
+            self._begin_anew()
+            raise StoreError(f"the state in {self._folder} was put back while it was in use: `lockgate audit verify`")
+
+    def _is_put_back(self) -> bool:
+        """Whether the database is not the one that was kept any more, or somebody was killed writing it."""
+        told = self._outside.kept() if self._outside is not None else []
+        return self._outside is not None and not self._outside.is_in(self._connection, told)
+
+    def _begin_anew(self) -> None:
+        """Let go of a database that is not the one that was there: the next step opens what is."""
+        self.roll_back()
+        self._is_lost = True
+        self._connection.close()
 
     def roll_back(self) -> None:
         """End it, and keep nothing of what it wrote."""
@@ -255,6 +292,25 @@ def _connect(path: str, folder: str, busy_seconds: float, migrating: Migrating |
             raise
     except sqlite3.Error as error:
         raise _store_error(error, folder) from error
+    return connection
+
+
+def _checked(path: str, outside: OutsideHead, key: bytes, busy_seconds: float) -> sqlite3.Connection:
+    """Connect to the database of a state folder, and find out whether it is the one that was there before."""
+    told = outside.kept()
+    connection = _connect(path, outside.state, busy_seconds)
+    try:
+        if told and outside.is_in(connection, told):
+            outside.follow(connection, told)
+        else:
+            from lockgate.store.sqlite.put_back import settle
+
+            settle(outside, connection, key, lambda: begin_writing(connection, busy_seconds))
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, sqlite3.Error):
+            raise _store_error(error, outside.state) from error
+        raise
     return connection
 
 

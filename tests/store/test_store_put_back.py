@@ -1,0 +1,619 @@
+"""A state that was put back from a copy does not make a session clean."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gate.world import World
+from lockgate.core.model import Label, Subject, Taint, Verdict
+from lockgate.gate.contradictions import accept, contradictions
+from lockgate.gate.host.host_view import own_paths
+from lockgate.gate.session.sessions import touch_session
+from lockgate.gate.session.upgrade_notes import put_back_note
+from lockgate.store.audit.chain import verify_store
+from lockgate.store.chain_links import checkpoint
+from lockgate.store.files import DATABASE, KEY, PUT_BACK
+from lockgate.store.opening import open_existing, open_store
+from lockgate.store.protocol import Transaction
+from lockgate.store.rows import ApprovalRow, SessionRow
+from lockgate.store.sqlite import put_back, rollback
+from lockgate.store.sqlite.group_commit import GroupingStore
+from lockgate.store.sqlite.restoring import restore
+from lockgate.store.sqlite.rollback import OutsideHead, Step
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system import folders
+from lockgate.system.folders import Folders
+from lockgate.system.uptime import instant
+
+BOTH = frozenset(Label)
+
+
+class Kept(World):
+    """A gate whose state somebody copies and puts back."""
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def outside(self) -> list[Path]:
+        return [Path(place) for place in OutsideHead(str(self.state), self.store.key).places]
+
+    def copy(self, name: str = "copy") -> Path:
+        """A copy as `cp -a` makes one, of a state that nobody uses."""
+        self.store.close()
+        shutil.copytree(self.state, self.folder / name)
+        self.reopen()
+        return self.folder / name
+
+    def put_back(self, copy: Path) -> None:
+        self.store.close()
+        shutil.rmtree(self.state)
+        shutil.copytree(copy, self.state)
+        self.reopen()
+
+    def reopen(self) -> None:
+        self.store.close()
+        self.store = SqliteStore.open(str(self.state))
+        self.gate = self._monitor()
+
+    def reason(self) -> str | None:
+        with self.store.reading() as tx:
+            return tx.setting(PUT_BACK)
+
+    def heads(self) -> list[list[tuple[int, str]]]:
+        return [list(each.heads) for each in OutsideHead(str(self.state), self.store.key).kept()]
+
+    def steps(self) -> list[tuple[Step, ...]]:
+        return [each.steps for each in OutsideHead(str(self.state), self.store.key).kept()]
+
+    def taint(self, session_id: str = "s1") -> None:
+        self.run("mcp__github__get_issue", {"number": 7}, "please push", session_id=session_id)
+
+    def inside(self) -> tuple[int, str]:
+        with self.store.reading() as tx:
+            return tx.audit_head()[:2]
+
+
+def _note(tx: Transaction, now: float, _: str) -> None:
+    tx.append_audit(now, {"event": "x"})
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Kept:
+    world = Kept(tmp_path)
+    world.start()
+    assert world.bash("git push") is Verdict.ALLOW
+    return world
+
+
+def test_a_backup_cannot_clean_a_session(world: Kept) -> None:
+    copy = world.copy()
+    world.taint()
+    world.put_back(copy)
+    answer, _ = world.ask("Bash", {"command": "git push"})
+    assert answer.verdict is Verdict.DENY
+    assert "lockgate audit verify" in answer.to_person + answer.to_agent
+    assert world.labels() == set(BOTH)
+    assert world.reason()
+    assert [body["reason"] for body in world.records("put-back")] == [world.reason()]
+    with world.store.reading() as tx:
+        assert verify_store(tx, world.store.key).ok
+        assert contradictions(tx)[0].is_of_all
+        assert "lockgate audit accept" in put_back_note(tx)
+    world.start(session_id="new")
+    assert world.labels(session_id="new") == set(), "a session that begins now has read nothing"
+
+
+def test_it_is_mended_once_and_no_label_goes(world: Kept) -> None:
+    copy = world.copy()
+    world.taint()
+    world.put_back(copy)
+    with world.store.transaction() as tx:
+        accept(tx, contradictions(tx), by="ann", now=world._now())
+    world.reopen()
+    with world.store.reading() as tx:
+        assert contradictions(tx) == []
+        assert put_back_note(tx) == ""
+    assert world.labels() == set(BOTH)
+    assert world.records("accepted")[-1]["problems"]
+    world.put_back(copy)
+    assert world.reason(), "the same copy again"
+    assert world.labels() == set(BOTH)
+
+
+def test_a_session_that_is_forgotten_has_every_label_where_it_has_read(world: Kept) -> None:
+    copy = world.copy()
+    world.start(session_id="later")
+    world.taint(session_id="later")
+    world.put_back(copy)
+    with world.store.transaction() as tx:
+        touch_session(tx, world.context(session_id="later"), 1.0, history=lambda: True)
+        assert tx.labels(Subject("later")) == BOTH
+
+
+def test_a_copied_database_alone(world: Kept) -> None:
+    copy = world.copy()
+    world.taint()
+    world.store.close()
+    for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
+        (world.state / name).unlink(missing_ok=True)
+        if (copy / name).exists():
+            shutil.copy(copy / name, world.state / name)
+    world.reopen()
+    assert world.labels() == set(BOTH)
+
+
+def test_a_database_that_is_gone(world: Kept) -> None:
+    world.taint()
+    world.store.close()
+    for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
+        (world.state / name).unlink(missing_ok=True)
+    world.reopen()
+    assert world.reason()
+
+
+def test_an_outside_head_that_is_set_back_without_the_key(world: Kept) -> None:
+    copy = world.copy()
+    world.taint()
+    for place in world.outside:
+        text = place.read_text().split("\n")
+        place.write_text("\n".join((text[0], f"0 {'0' * 64}", *text[2:])))
+    assert world.heads() == [], "no hash holds"
+    world.put_back(copy)
+    assert world.labels() == set(BOTH)
+
+
+def test_an_outside_head_that_is_deleted(world: Kept) -> None:
+    copy = world.copy()
+    world.taint()
+    for place in world.outside:
+        place.unlink()
+    world.put_back(copy)
+    assert world.labels() == set(BOTH)
+    assert "gone" in (world.reason() or "")
+
+
+def test_one_place_is_enough(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = world.folder / "runtime"
+    (runtime / str(os.geteuid())).mkdir(parents=True)
+    monkeypatch.setattr(folders, "RUNTIME", str(runtime))
+    monkeypatch.setattr(rollback, "TEMPORARY", ("/nowhere/",))
+    beside, there = world.outside
+    copy = world.copy()
+    world.taint()
+    assert there.stat().st_mode & 0o777 == 0o600
+    assert beside.stat().st_mode & 0o777 == 0o600
+    assert beside.parent.stat().st_mode & 0o777 == 0o700
+    beside.unlink()
+    world.put_back(copy)
+    assert world.labels() == set(BOTH)
+
+
+def test_a_runtime_folder_that_is_empty_after_a_start_is_no_harm(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = world.folder / "runtime"
+    (runtime / str(os.geteuid())).mkdir(parents=True)
+    monkeypatch.setattr(folders, "RUNTIME", str(runtime))
+    monkeypatch.setattr(rollback, "TEMPORARY", ("/nowhere/",))
+    world.reopen()
+    world.taint()
+    assert len(world.heads()) == 2
+    shutil.rmtree(runtime / str(os.geteuid()) / "lockgate")
+    world.reopen()
+    assert world.reason() is None
+
+
+def test_a_yes_that_was_used_cannot_be_put_back(world: Kept) -> None:
+    world.taint()
+    with world.store.transaction() as tx:
+        tx.put_approval(ApprovalRow("yes", "s1", "", "claude-code", "c", "d", "b", state="approved"))
+    copy = world.copy()
+    with world.store.transaction() as tx:
+        row = tx.approval("yes")
+        assert row is not None
+        tx.put_approval(row._replace(state="used"))
+        tx.append_audit(2.0, {"event": "answered"})
+    world.put_back(copy)
+    with world.store.reading() as tx:
+        row = tx.approval("yes")
+        assert row is not None
+        assert row.state == "expired"
+
+
+@pytest.mark.parametrize("forged", ["", "x" * 64])
+def test_a_forged_checkpoint_hides_nothing(world: Kept, forged: str) -> None:
+    copy = world.copy()
+    world.taint()
+    seq = world.inside()[0]
+    with sqlite3.connect(copy / DATABASE) as database:
+        database.execute("DROP TRIGGER audit_checkpoint_forward")
+        cut = checkpoint(b"k" * 32, seq + 5, "0" * 64, seq + 5, 1.0)
+        database.execute("INSERT INTO audit_checkpoint VALUES (1, ?, ?, ?, ?, ?)", (*cut[:4], forged or cut.seal))
+    database.close()
+    world.put_back(copy)
+    assert world.labels() == set(BOTH)
+
+
+def test_a_file_put_back_beneath_a_store_that_is_open(world: Kept) -> None:
+    copy = world.copy()
+    world.taint(session_id="other")
+    with sqlite3.connect(world.state / DATABASE) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    reopened = SqliteStore.open(str(world.state))
+    world.store.close()
+    with open(world.state / DATABASE, "r+b") as file:
+        file.write((copy / DATABASE).read_bytes())
+    reopened.close()
+    world.reopen()
+    assert world.labels() == set(BOTH)
+
+
+# ---------------------------------------------------------------- what is no forgery
+def test_the_head_is_kept_where_labels_change_and_not_for_each_call(world: Kept) -> None:
+    world.taint()
+    kept = world.heads()
+    assert kept == [[world.inside()]]
+    world.run("Bash", {"command": "ls"}, "a")
+    world.run("mcp__tracker__get_issue", {"number": 9}, "more of the same")
+    assert world.inside()[0] > kept[0][0][0]
+    assert world.heads() == kept
+    assert world.reason() is None
+
+
+def test_a_state_that_is_moved_is_recorded_and_no_alarm(world: Kept) -> None:
+    world.taint()
+    world.store.close()
+    elsewhere = world.folder / "srv"
+    elsewhere.mkdir()
+    shutil.move(world.state, elsewhere / "state")
+    store = open_existing(str(elsewhere / "state"))
+    assert store is not None
+    with store.reading() as tx:
+        assert tx.setting(PUT_BACK) is None
+        assert tx.labels(Subject("s1")) == {Label.UNTRUSTED}
+        assert '"event":"put-back"' in tx.audit()[-1].body
+    store.close()
+    open_store(str(elsewhere / "state")).close()
+
+
+def test_a_home_folder_that_is_renamed_is_no_alarm_and_keeps_its_head(world: Kept, tmp_path: Path) -> None:
+    copy = world.copy()
+    world.taint()
+    world.store.close()
+    after = tmp_path.with_name(f"{tmp_path.name}-renamed")
+    tmp_path.rename(after)
+    store = SqliteStore.open(str(after / "state"))
+    with store.reading() as tx:
+        assert tx.setting(PUT_BACK) is None
+        assert tx.labels(Subject("s1")) == {Label.UNTRUSTED}
+    store.close()
+    shutil.rmtree(after / "state")
+    shutil.copytree(after / copy.name, after / "state")
+    store = SqliteStore.open(str(after / "state"))
+    with store.reading() as tx:
+        assert tx.setting(PUT_BACK), "what was kept has come along"
+    store.close()
+    after.rename(tmp_path)
+
+
+def test_a_volume_that_outlasts_its_container_is_no_alarm(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.taint()
+    for place in world.outside:
+        place.unlink()
+    monkeypatch.setattr(put_back, "_lasts", lambda _: False)
+    world.reopen()
+    assert world.reason() is None
+    assert len(world.heads()) == 1, "it is kept again"
+
+
+def test_an_agent_may_not_touch_what_is_kept(tmp_path: Path) -> None:
+    where = Folders(str(tmp_path), str(tmp_path / ".local/state/lockgate"), str(tmp_path / ".config/lockgate"))
+    own = own_paths(where)
+    for folder in folders.outside_folders(where.state):
+        assert folder in own
+
+
+def test_another_machine_is_no_alarm(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.taint()
+    for place in world.outside:
+        place.unlink()
+    monkeypatch.setattr(put_back, "_here", lambda _: "another machine")
+    world.reopen()
+    assert world.reason() is None
+    assert world.labels() == {"untrusted"}
+
+
+def test_one_who_begins_anew_in_the_same_folder_is_no_alarm(world: Kept) -> None:
+    world.taint()
+    world.store.close()
+    world.state.rename(world.folder / "aside")
+    world.reopen()
+    assert world.reason() is None
+
+
+def test_a_told_restore_labels_and_is_no_alarm(world: Kept) -> None:
+    copy = world.copy()
+    world.taint()
+    world.store.close()
+    labelled = restore(str(world.state), str(copy / DATABASE), _note)
+    assert labelled[1] == 1
+    world.reopen()
+    assert world.reason() is None
+    assert world.labels() == set(BOTH)
+    world.start(session_id="after")
+    world.taint(session_id="after")
+    world.reopen()
+    assert world.reason() is None
+
+
+def test_a_disk_that_is_full_stops_nobody_and_is_told(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = world.heads()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rollback, "replace", full)
+        world.taint()
+        assert world.labels() == {"untrusted"}
+    assert "No space left" in (world.state / "hook.log").read_text()
+    assert world.heads() == kept, "it lags"
+    world.reopen()
+    assert world.reason() is None
+
+
+def test_a_place_that_cannot_be_made_is_no_alarm(tmp_path: Path) -> None:
+    (tmp_path / ".lockgate").write_text("in the way")
+    for _ in range(2):
+        store = SqliteStore.open(str(tmp_path / "state"))
+        with store.reading() as tx:
+            assert tx.setting(PUT_BACK) is None
+        store.close()
+
+
+KILLED = """
+import os, signal, sys
+from lockgate.core.model import Label, Subject, Taint
+from lockgate.store.rows import SessionRow
+from lockgate.store.sqlite.rollback import OutsideHead
+from lockgate.store.sqlite.store import SqliteStore
+store = SqliteStore.open(sys.argv[1])
+die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "kill":
+    OutsideHead.advance = die
+if sys.argv[2] == "kill before":
+    tell = OutsideHead.announce
+    OutsideHead.announce = lambda *given: (tell(*given), die())
+for number in range(int(sys.argv[3])):
+    name = f"s{os.getpid()}-{number}"
+    with store.transaction() as tx:
+        tx.put_session(SessionRow(name))
+        tx.add_taints(Subject(name), [Taint(Label.UNTRUSTED, "a page", "", "", 1.0)])
+        tx.append_audit(1.0, {"event": "test"})
+"""
+
+
+def _process(state: Path, how: str, times: int = 1) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", KILLED, str(state), how, str(times)])
+
+
+def test_a_kill_between_the_two_writes_is_no_forgery(world: Kept) -> None:
+    world.taint()
+    kept = world.heads()
+    assert _process(world.state, "kill").wait(60) == -signal.SIGKILL
+    assert world.heads() == kept
+    world.reopen()
+    assert world.reason() is None
+    assert world.inside() > kept[0][0], "it was committed"
+    world.start(session_id="next")
+    world.taint(session_id="next")
+    assert world.heads() == [[world.inside()]], "the next one brings it up"
+
+
+def test_a_kill_before_the_commit_loses_no_label_and_is_no_alarm(world: Kept) -> None:
+    others = world.labels()
+    child = _process(world.state, "kill before")
+    assert child.wait(60) == -signal.SIGKILL
+    name = f"s{child.pid}-0"
+    assert world.labels(session_id=name) == set()
+    world.reopen()
+    assert world.reason() is None
+    assert world.labels(session_id=name) == {"untrusted"}
+    assert [body["reason"] for body in world.records("put-back")] == [put_back._KILLED]
+    assert world.labels() == others, "and nobody else gets one"
+    before = world.inside()
+    world.reopen()
+    assert world.inside() == before, "it is done once"
+    world.start(session_id=name)
+    assert world.labels(session_id=name) == {"untrusted"}
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_kill_at_the_right_moment_hides_no_label(world: Kept, rounds: int) -> None:
+    """Who can kill hooks leaves a head that lags, and puts back a state that it still fits."""
+    names = []
+    copy = world.copy()
+    for _ in range(rounds):
+        child = _process(world.state, "kill")
+        assert child.wait(60) == -signal.SIGKILL
+        names.append(f"s{child.pid}-0")
+    world.put_back(copy)
+    assert [world.labels(session_id=name) for name in names] == [{"untrusted"}] * rounds
+    assert bool(world.reason()) is (rounds > 1), "a later process keeps the head of the one before it"
+
+
+def test_a_yes_that_was_used_is_not_put_back_by_a_kill_either(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    with world.store.transaction() as tx:
+        tx.put_approval(ApprovalRow("yes", "s1", "", "claude-code", "c", "d", "b", state="approved"))
+        tx.append_audit(1.0, {"event": "x"})
+    copy = world.copy()
+    with monkeypatch.context() as patch:
+        patch.setattr(OutsideHead, "advance", lambda *_: True)
+        with world.store.transaction() as tx:
+            row = tx.approval("yes")
+            assert row is not None
+            tx.put_approval(row._replace(state="used"))
+            tx.append_audit(2.0, {"event": "answered"})
+    world.put_back(copy)
+    with world.store.reading() as tx:
+        row = tx.approval("yes")
+        assert row is not None
+        assert row.state == "expired"
+
+
+def test_commits_that_a_power_failure_took_are_no_alarm(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.taint("a")
+    others = world.labels()
+    copy = world.copy()  # what was on the disk
+    world.taint("b")
+    world.taint("c")
+    monkeypatch.setattr(put_back, "instant", lambda: instant()._replace(boot="the next start"))
+    world.put_back(copy)
+    assert world.reason() is None
+    assert [world.labels(session_id=name) for name in ("s1", "a", "b", "c")] == [others, *[{"untrusted"}] * 3]
+
+
+def test_a_start_of_the_machine_makes_no_older_state_fit(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = world.copy()
+    for number in range(10):
+        world.taint(f"n{number}")
+    monkeypatch.setattr(put_back, "instant", lambda: instant()._replace(boot="the next start"))
+    world.put_back(copy)
+    assert world.reason()
+    assert world.labels() == set(BOTH)
+
+
+def test_very_many_gains_at_once_are_all_believed(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = world.copy()
+    with monkeypatch.context() as patch:
+        patch.setattr(OutsideHead, "advance", lambda *_: True)
+        with world.store.transaction() as tx:
+            for number in range(150):
+                tx.add_taints(Subject(f"many{number}"), [Taint(Label.UNTRUSTED, "a page", "", "", 1.0)])
+            tx.append_audit(1.0, {"event": "x"})
+    world.put_back(copy)
+    assert world.reason()
+    assert world.labels() == set(BOTH)
+
+
+def test_two_gates_on_one_folder_find_what_was_put_back_beneath_them(world: Kept) -> None:
+    world.store.close()
+    copy = world.copy()
+    first, second = (GroupingStore.open(str(world.state)) for _ in range(2))
+    for number, store in enumerate((first, second)):
+        with store.transaction() as tx:
+            tx.put_session(SessionRow(f"g{number}"))
+            tx.add_taints(Subject(f"g{number}"), [Taint(Label.UNTRUSTED, "a page", "", "", 1.0)])
+            tx.append_audit(1.0, {"event": "x"})
+    # In place, through SQLite, as its own backup tools do it: both gates go on with the older content.
+    with sqlite3.connect(copy / DATABASE) as older, sqlite3.connect(world.state / DATABASE) as there:
+        older.backup(there)
+    older.close()
+    there.close()
+    for store in (first, second):
+        with store.transaction() as tx:
+            assert tx.labels(Subject("s1")) == BOTH
+            assert tx.setting(PUT_BACK)
+        store.close()
+
+
+def test_retention_removes_what_the_head_names_and_is_no_alarm(world: Kept) -> None:
+    world.taint()
+    for number in range(5):
+        world.run("Bash", {"command": "ls"}, f"{number}")
+    with world.store.transaction() as tx:
+        last = tx.audit()[-2]
+        tx.cut_audit(checkpoint(world.store.key, last.seq, last.digest, last.seq, 3e6), {"event": "x"})
+    world.reopen()
+    assert world.reason() is None
+
+
+def test_a_head_that_lags_far_is_brought_up(world: Kept) -> None:
+    world.taint()
+    before = world.heads()
+    with world.store.transaction() as tx:
+        for _ in range(200):
+            tx.append_audit(1.0, {"event": "x"})
+    assert world.heads() == before
+    world.reopen()
+    assert world.heads() == [[world.inside()]]
+
+
+def test_many_processes_at_once_agree(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    crowd = [_process(state, "live", 15) for _ in range(4)] + [_process(state, "kill") for _ in range(3)]
+    codes = [each.wait(120) for each in crowd]
+    assert codes == [0] * 4 + [-signal.SIGKILL] * 3
+    store = SqliteStore.open(str(state))
+    with store.reading() as tx:
+        assert tx.setting(PUT_BACK) is None
+        assert len(tx.sessions()) == 63
+        assert OutsideHead(str(state), store.key).kept()[0].heads[0][0] <= tx.audit_head().seq
+    store.close()
+
+
+ACTS = ("session", "read", "secret", "call", "reopen", "killed", "restore", "accept", "two", "endorse")
+
+
+@settings(max_examples=30, deadline=None)
+@given(acts=st.lists(st.sampled_from(ACTS), max_size=12))
+def test_an_honest_life_raises_no_alarm(tmp_path_factory: pytest.TempPathFactory, acts: list[str]) -> None:
+    world = Kept(tmp_path_factory.mktemp("life"))
+    world.start()
+    for number, act in enumerate(acts):
+        before = world.labels()
+        if act == "session":
+            world.start(session_id=f"n{number}")
+        elif act == "read":
+            world.taint()
+        elif act == "secret":
+            world.run("Read", {"file_path": "/home/u/.ssh/id_rsa"}, "key")
+        elif act == "call":
+            world.bash("git push")
+        elif act == "reopen":
+            world.reopen()
+        elif act == "killed":
+            kept = OutsideHead.advance
+            try:
+                OutsideHead.advance = lambda *_, **__: True  # type: ignore[method-assign]
+                world.taint(session_id=f"k{number}")
+            finally:
+                OutsideHead.advance = kept  # type: ignore[method-assign]
+            world.reopen()
+        elif act == "restore":
+            copy = world.copy(f"copy{number}")
+            world.taint()
+            world.store.close()
+            replaced, _ = restore(str(world.state), str(copy / DATABASE), _note)
+            Path(replaced).unlink()  # the next one may come within the second that names it
+            world.reopen()
+        elif act == "accept":
+            with world.store.transaction() as tx:
+                accept(tx, contradictions(tx), by="ann", now=world._now())
+        else:
+            other = SqliteStore.open(str(world.state))
+            with other.transaction() as tx:
+                tx.append_audit(1.0, {"event": "test"})
+            other.close()
+        assert world.labels() >= before
+        assert world.reason() is None
+    world.store.close()
+
+
+def test_the_key_is_no_part_of_what_is_kept(world: Kept) -> None:
+    world.taint()
+    key = (world.state / KEY).read_bytes()
+    for place in world.outside:
+        assert key not in place.read_bytes()
+        assert key.hex().encode() not in place.read_bytes()
