@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.claude.attendance import client_version, unattended
+from lockgate.clients.claude.attendance import client_version, shows_reason, unattended
 from lockgate.clients.common import hook_command as claude_command
 from lockgate.clients.install import claude as claude_install
 from lockgate.core.events import Context
@@ -209,3 +209,15 @@ def test_a_version_is_the_last_that_wrote(tmp_path: Path) -> None:
     file.write_text('{"version": "1.0.0"}\n{"version": "2.1.329"}\n{"message": "\\"version\\": \\"9.0.0\\""}\n')
     assert client_version(str(file)) == (2, 1, 329)
     assert client_version(str(tmp_path / "none")) == ()
+
+
+@pytest.mark.parametrize(
+    "tool", ["Bash", "WebFetch", "WebSearch", "Agent", "ScheduleWakeup", "mcp__tracker__send_mail"]
+)
+def test_a_dialog_that_shows_why_it_is_asked(tool: str) -> None:
+    assert shows_reason(tool)
+
+
+@pytest.mark.parametrize("tool", ["Write", "Edit", "NotebookEdit", "Read", "Glob", "bash", "Bash2", "", "mcp_x"])
+def test_a_dialog_about_a_file_shows_no_reason(tool: str) -> None:
+    assert not shows_reason(tool)

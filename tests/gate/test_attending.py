@@ -136,7 +136,7 @@ def test_the_question_has_ten_lines_and_all_that_matters(front: World) -> None:
     said, _ = push(front)
     lines = said.to_person.split("\n")
     (row,) = questions(front)
-    assert len(lines) <= messages_dialog.LINES
+    assert len(lines) <= 10
     assert lines[1] == f"  | Bash: {PUSH['command']}"
     assert any("mcp__github__get_issue: number=7" in line for line in lines)
     assert lines[-1] == f"more: lockgate question {row.approval}"
@@ -205,7 +205,7 @@ def test_no_line_of_a_call_passes_for_one_of_the_gate(front: World, command: str
         f"more: lockgate question {questions(front)[-1].approval}"
     ]
     assert not [line for line in rest if line.startswith(("To: https://mine", "Why: harmless"))]
-    assert all(columns(line) <= messages_dialog.COLUMNS for line in shown)
+    assert all(columns(line) <= 72 for line in shown)
 
 
 def test_a_hidden_character_is_shown(front: World) -> None:

@@ -95,6 +95,8 @@ class Consultants(Record):
     """Why a question in the client's own dialog may be answered by somebody else than the person before it, in words;
     empty where it cannot. Asked only where a table takes such a person."""
 
+    window: Callable[[Context], tuple[int, int] | None] = lambda _: None
+    """Rows and columns of the terminal that the client's dialog is drawn on, where that is known."""
     is_waited: Callable[[str], bool] = lambda _: True
     """Whether a process waits for the answer to a question, by its id."""
 

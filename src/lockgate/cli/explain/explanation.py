@@ -37,6 +37,7 @@ STATES: Mapping[LabelState, frozenset[Label]] = {
     LabelState.BOTH: frozenset({Label.UNTRUSTED, Label.SECRET}),
 }
 _CONTAINS, _JUDGES = frozenset({Verdict.CONTAIN}), frozenset({Verdict.JUDGE})
+_NONE: frozenset[Verdict] = frozenset()
 _ONLY_COMMANDS = "only a shell command can be contained"
 
 
@@ -68,13 +69,13 @@ class Explanation(NamedTuple):
         command = self.call.tool_input.get("command")
         return command if self.call.tool == "Bash" and isinstance(command, str) else None
 
-    def of(self, effect: Effect) -> Verdicts:
-        """What one effect alone would get."""
-        return _verdicts([(policy, (effect,)) for policy in self.policies], _able(self.call))
+    def of(self, effect: Effect, more: frozenset[Verdict] = _NONE) -> Verdicts:
+        """What one effect alone would get, on a host that can do some more."""
+        return _verdicts([(policy, (effect,)) for policy in self.policies], _able(self.call) | more)
 
-    def here(self, lacking: Lacking) -> Verdicts:
-        """The verdicts on a host that lacks something."""
-        return self._objected(_verdicts(self.found, _able(self.call) - lacking.keys()))
+    def here(self, lacking: Lacking, more: frozenset[Verdict] = _NONE) -> Verdicts:
+        """The verdicts on a host that lacks something, and can do some more."""
+        return self._objected(_verdicts(self.found, (_able(self.call) | more) - lacking.keys()))
 
     def steps(self, state: LabelState, lacking: Lacking) -> tuple[Step, ...]:
         """The steps of the decision on such a host, in one state, under the policy that is strictest then."""

@@ -64,7 +64,7 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
         tree.add(Text(f"hint: {visible(hint)}"))
     tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
-    tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts))
+    tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts, explanation.here({}, _ASKED)))
     named = set(explanation.tables.values())
     for objection in explanation.objections:
         said = Text.assemble((objection.verdict.word, _COLOURS[objection.verdict]), " in every state: ")
@@ -74,7 +74,7 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
     for verdict, why in lacks.items():
         tree.add(Text(f"this host cannot {verdict.word}: {visible(why, 300)}"))
     if lacks:
-        tree.add(_coloured("here it is", explanation.here(lacking)))
+        tree.add(_coloured("here it is", explanation.here(lacking), explanation.here(lacking, _ASKED)))
     _add_tiers(tree, {one: explanation.steps(one, lacking) for one in LabelState}, state)
     return tree
 
@@ -174,9 +174,11 @@ def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: S
     if effect.gives is not None:
         branch.add(Text(f"its result makes the session {effect.gives.value}"))
     if len(explanation.analysis.effects) > 1:
-        branch.add(_coloured("alone", explanation.of(effect)))
+        branch.add(_coloured("alone", explanation.of(effect), explanation.of(effect, _ASKED)))
 
 
+_ASKED = frozenset({Verdict.ASK})
+"""What a host can do in front of which a person is."""
 _TEACHING = "to teach it: an entry (docs/contributing-programs.md), or a pattern under bash_patterns: safe of your own"
 
 
@@ -194,11 +196,14 @@ def _commands_with(effect: Effect, outline: Step) -> list[str]:
     return list(dict.fromkeys(found)) if len(simple) > 1 else []
 
 
-def _coloured(title: str, verdicts: Verdicts) -> Any:
+def _coloured(title: str, verdicts: Verdicts, asked: Verdicts) -> Any:
+    """The verdicts, and those where a person is proven to be there, as far as these are others."""
     from rich.text import Text
 
     text = Text(f"{title}:")
     for number, (state, verdict) in enumerate(verdicts.items()):
         text.append(f"{',' if number else ''} {state.value} ")
+        if asked[state] is not verdict:
+            text.append(asked[state].word, style=_COLOURS[asked[state]]).append(", else ")
         text.append(verdict.word, style=_COLOURS[verdict])
     return text

@@ -27,6 +27,8 @@ _MODES = frozenset({"default", "acceptEdits", "dontAsk", "bypassPermissions", "a
 """Permission modes in which the dialog was seen. Which calls keep their question in the last two: ``claude_asking``."""
 _OLDEST, _NEXT = (2, 1, 197), (3,)
 """The oldest version that was observed, and the first of those of which nobody knows anything."""
+_SHOWN = frozenset({"Bash", "WebFetch", "WebSearch", "Agent", "ScheduleWakeup"})
+"""Tools in whose dialog the reason of a hook was seen, beside those of MCP servers. Those for files show none."""
 _TAIL = 256 * 1024
 _SETTINGS_MAX = 4 * 1024 * 1024
 _ELSEWHERE = frozenset(
@@ -60,6 +62,11 @@ def unattended(context: Context, folders: Folders, environ: Mapping[str, str]) -
     if option:
         return f"the client was started with {option}"
     return _foreign(context, folders, environ, started)
+
+
+def shows_reason(tool: str) -> bool:
+    """Whether the client's dialog about a tool shows why a hook asks."""
+    return tool in _SHOWN or tool.startswith("mcp__")
 
 
 def client_version(transcript: str) -> tuple[int, ...]:

@@ -325,6 +325,8 @@ class Claude(ClientAdapter):
         from lockgate.clients.claude import attendance as claude_attendance
         from lockgate.system import caller
 
+        if not claude_attendance.shows_reason(call.tool):
+            return "in the client's window about such a call the person would not read why they are asked"
         return claude_attendance.unattended(context, folders, caller.environ())
 
     def has_history(self, context: Context) -> bool:

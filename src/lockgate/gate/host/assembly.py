@@ -78,8 +78,16 @@ def open_gate(
     consultants = parts.consultants._replace(
         turn=lambda context: together(context, where.home),
         unattended=lambda context, call: unattended(context, call, where),
+        window=window_of,
     )
     return Monitor(parts._replace(parents=parents, history=history, consultants=consultants))
+
+
+def window_of(context: Context) -> tuple[int, int] | None:
+    """Rows and columns of the terminal that the client draws on, where the system tells it."""
+    from lockgate.system.terminal_size import terminal_size
+
+    return terminal_size(context.process)
 
 
 def open_parts(

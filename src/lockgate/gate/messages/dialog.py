@@ -1,14 +1,17 @@
 """What a person reads in a client's own dialog, and what is said of an answer there. Pure text.
 
-A client may cut a long question: Claude Code 2.1.329 does after ten lines of the screen. What a person cannot see they
-cannot answer, so what does not fit is not asked there.
+A client may cut a long question. Claude Code 2.1.329 shows its own heading and the question in 7 to 12 lines: the rows
+of the terminal less 13. It says how many lines are missing where there are more. Above, its box shows a command or a
+page's address and prompt whole, as far as the terminal has the rows. What a person cannot see they cannot answer, so
+what does not fit is not asked there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from lockgate.core.display_text import barred, indented, visible
+from lockgate.core.display_text import barred, indented, visible, wrapped
+from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Decision, Label, Reason, Taint, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.messages.calls import call_text, provenance_text
@@ -16,10 +19,10 @@ from lockgate.gate.messages.calls import call_text, provenance_text
 if TYPE_CHECKING:
     from lockgate.store.rows import ApprovalRow
 
-LINES = 10
-"""Most lines of a question, as a terminal of 80 columns shows them."""
-COLUMNS = 72
-"""Columns that the client leaves for a line of text there."""
+USUAL = (24, 80)
+"""Rows and columns of a terminal of which nothing is known."""
+_SMALLEST = (16, 40)
+"""A terminal below which a part of the question may be out of sight."""
 _REASONS = 2
 _PASSED_OVER = {"description": str, "timeout": int, "run_in_background": bool}
 """Fields of Bash that change nothing about what it does, with their types. Another tool's field may be what it sends.
@@ -31,10 +34,34 @@ _MORE = "    "
 """Before what the screen has no room for in a line of ours."""
 _WHOLE = 4000
 """Characters of a field above which nothing fits anyhow."""
+_MARGIN = 8
+"""Columns that the client leaves free beside a line of text, at most."""
+_AROUND = 15
+"""Rows of the client's box beside the call, its description and the question: rules, titles, keys, and two to spare."""
+_ABOVE = {"Bash": ("command",), "WebFetch": ("url", "prompt")}
+"""Tools of which the client's box shows these fields whole, as they are, above the question.
+
+Of an MCP tool it shows the server's own description between the two, of which nobody here knows how long it is.
+"""
+_HEADINGS = lazy_re(
+    r"(?i)(?:^|\s|\|)(?:lockgate|why:|to:|more:|locked by|it holds private|the call:|url:|prompt:|bash command"
+    r"|hook pretooluse|do you want|claude wants|settings\.json to)"
+)
+"""What lines of the dialog begin with: a text that holds one could pass for such a line."""
+_DRAWN = lazy_re("[\u2500-\u259f\u2758-\u276f]")
+"""What the client draws the dialog with."""
+_WIDE = lazy_re(r"[^\x00-\x7f]")
 
 
 def asked(
-    call: ToolCall, decision: Decision, taints: Sequence[Taint], approval: str, reached: Sequence[str] = ()
+    call: ToolCall,
+    decision: Decision,
+    taints: Sequence[Taint],
+    approval: str,
+    reached: Sequence[str] = (),
+    window: tuple[int, int] | None = None,
+    *,
+    exact: bool = True,
 ) -> str:
     """Build the question: the whole call, where it goes, what locked the session, and where more stands.
 
@@ -44,29 +71,81 @@ def asked(
         taints: What the session has read.
         approval: The question's id.
         reached: Addresses that stand behind names in the call.
+        window: Rows and columns of the client's terminal, where they are known.
+        exact: Whether the call is as the client shows it, with nothing taken out.
 
     Returns:
-        At most :data:`LINES` lines; empty where all that must stand there takes more.
+        As many lines as the client shows; empty where all that must stand there takes more.
     """
-    lines = _because(decision.reasons)
+    rows, columns = window or USUAL
+    if rows < _SMALLEST[0] or columns < _SMALLEST[1]:
+        return ""
+    width = columns - _MARGIN
+    heading = len(wrapped(f"Hook PreToolUse:{call.tool} requires confirmation for this command:", width))
+    room = min(max(rows - 13, 7), 12) - heading
     where = _where(decision.reasons, call, reached)
-    lines += [f"To: {where}"] if where else []
+    # Cut here and not by the client: a piece of a long line would begin as one of ours does.
+    whole = barred("\n".join(_call(call)), width)
+    for short in (0, width):
+        lines = [*_because(decision.reasons, short), *([f"To: {where}"] if where else []), *_sources(taints, short)]
+        lines.append(f"more: lockgate question {approval}")
+        ours = [piece for line in lines for piece in indented(line, width, "", _MORE)]
+        if len(whole) + len(ours) < room:
+            return "\n".join([_TITLE, *whole, *ours])
+    above = _shown_above(call, width) if window and exact else 0
+    if not above or len(ours) + 2 > room or _AROUND + above + heading + len(ours) + 2 > rows:
+        return ""
+    return "\n".join([_TITLE, "The call: all that stands in the box above, and nothing else", *ours])
+
+
+def _shown_above(call: ToolCall, width: int) -> int:
+    """Rows that the client's own box takes to show the call, where it shows it whole and as it is; else none."""
+    fields = {name: value for name, value in call.tool_input.items() if not _passed_over(call.tool, name, value)}
+    if tuple(sorted(fields)) != tuple(sorted(_ABOVE.get(call.tool, ("",)))):
+        return 0
+    described = call.tool_input.get("description", "") if call.tool == "Bash" else _fetched(fields)
+    texts = [*fields.values(), described]
+    if not all(isinstance(text, str) and _plain(text) for text in texts):
+        return 0
+    shown = [f"{name}: {text}" if len(fields) > 1 else text for name, text in fields.items()]
+    lines = [_WIDE.sub("xx", line) for text in (*shown, described) for line in text.split("\n")]
+    return sum(len(wrapped(line, width)) for line in lines)
+
+
+def _fetched(fields: Mapping[str, object]) -> str:
+    """What the client says of a page: no more than its address."""
+    return f"to fetch content from {fields.get('url', '')}"
+
+
+def _plain(text: str) -> bool:
+    """Whether the client shows a text as it is, and no part of it passes for a part of the dialog."""
+    if len(text) > _WHOLE or _HEADINGS.search(text) or _DRAWN.search(text):
+        return False
+    return all(visible(line, 10 * _WHOLE) == line for line in text.split("\n"))
+
+
+def _sources(taints: Sequence[Taint], short: int) -> list[str]:
+    """What gave the session its labels, each in one line of ``short`` columns at most where that is not 0."""
+    lines = []
     for label, said in ((Label.UNTRUSTED, "Locked by"), (Label.SECRET, "It holds private data")):
         source = provenance_text(taints, label, 1)
-        lines += [f"{said}: {source}"] if source else []
-    lines.append(f"more: lockgate question {approval}")
-    # Cut here and not by the client: a piece of a long line would begin as one of ours does.
-    shown = barred("\n".join(_call(call)), COLUMNS)
-    shown += [piece for line in lines for piece in indented(line, COLUMNS, "", _MORE)]
-    return "\n".join([_TITLE, *shown]) if len(shown) < LINES else ""
+        lines += [f"{said}: {_cut(source, short and short - len(said) - 2)}"] if source else []
+    return lines
 
 
-def _because(reasons: Sequence[Reason]) -> list[str]:
+def _cut(text: str, short: int) -> str:
+    return visible(text, short) if short else text
+
+
+def _because(reasons: Sequence[Reason], short: int) -> list[str]:
     found = list(
         dict.fromkeys(f"{visible(each.effect.because, 120)} [{visible(each.effect.rule, 80)}]" for each in reasons)
     )
-    more = [f"and {len(found) - _REASONS} more reasons"] if len(found) > _REASONS else []
-    return [f"Why: {line}" for line in found[:_REASONS]] + more
+    if short:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        return [f"Why: {visible(line, short - 5 - len(more))}{more}" for line in found[:1]]
+    more = f"and {len(found) - _REASONS} more reasons" if len(found) > _REASONS else ""
+    return [f"Why: {line}" for line in found[:_REASONS]] + ([more] if more else [])
 
 
 def _call(call: ToolCall) -> list[str]:
@@ -83,7 +162,7 @@ def _passed_over(tool: str, name: str, value: object) -> bool:
 
 def _lines(text: str) -> list[str]:
     # Much longer than what fits: it need not be made safe to show first.
-    return [visible(line, 10 * _WHOLE) for line in text[:_WHOLE].split("\n")] if len(text) < _WHOLE else ["x"] * LINES
+    return [visible(line, 10 * _WHOLE) for line in text[:_WHOLE].split("\n")] if len(text) < _WHOLE else ["x"] * 12
 
 
 def _where(reasons: Sequence[Reason], call: ToolCall, reached: Sequence[str]) -> str:

@@ -110,7 +110,8 @@ def question_text(question: Question, ruling: Ruling) -> str:
     from lockgate.gate.messages import dialog as messages_dialog
 
     call, decision = question.mask.call(question.call), question.mask.decision(ruling.decision)
-    return messages_dialog.asked(call, decision, question.taints, ruling.approval, ruling.reached)
+    told = call, decision, question.taints, ruling.approval, ruling.reached
+    return messages_dialog.asked(*told, ruling.window, exact=call.tool_input == question.call.tool_input)
 
 
 def result_answer(call: ToolCall, screening: Screening) -> Answer:

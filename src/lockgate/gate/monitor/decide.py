@@ -117,6 +117,8 @@ class Ruling(Record):
     """Where a person is, where the verdict rests on that."""
     reached: tuple[str, ...] = ()
     """Addresses behind names in the call, for the person."""
+    window: tuple[int, int] | None = None
+    """Rows and columns of the client's terminal, where they are known."""
 
 
 def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askable: bool) -> Ruling:

@@ -52,7 +52,8 @@ def prepared(parts: Parts, question: Question, ruling: Ruling) -> tuple[Ruling, 
         return _unasked(ruling, because), False
     if ruling.place is None or ruling.place.where is Where.ELSEWHERE:
         return ruling, True
-    ruling = ruling._replace(reached=_reached(parts, question, ruling))
+    window = parts.consultants.window(context)
+    ruling = ruling._replace(reached=_reached(parts, question, ruling), window=window)
     if question_text(question, ruling._replace(approval=_UNKNOWN_ID)):
         return ruling, False
     because = "the whole call does not fit into the client's window"

@@ -280,6 +280,7 @@ class Decider:
 
     def _made(self, client: ClientAdapter) -> Monitor:
         from lockgate.gate import Monitor
+        from lockgate.gate.host.assembly import window_of
         from lockgate.gate.host.host_view import containing, containing_host
 
         able = self._sight.remembering(lambda *_: containing_host(self._where), lambda _: "")
@@ -292,6 +293,7 @@ class Decider:
             consultants=self._parts.consultants._replace(
                 turn=lambda context: client.together(context, self._where.home),
                 unattended=lambda context, call: client.unattended(context, call, self._where),
+                window=window_of,
             ),
         )
         monitor = Monitor(parts)
