@@ -65,11 +65,14 @@ stress: setup library system ## crowds, kills and random examples, in numbers (S
 faults: setup library system ## break everything under a gate while agents work (TIME=60 seconds)
 	@$(BIN)/python evals/faults/run.py --minutes $$(( ($(TIME) + 59) / 60 ))
 
-evals: setup library ## measure the shell analysis and the pattern library against their corpora
+evals: setup library ## measure the analysis and the pattern library; with SESSIONS=FOLDER also public sessions
 	@$(BIN)/python evals/shell/shell_corpora.py --misses --times
 	@$(BIN)/python evals/shell/probes.py
 	@$(BIN)/python evals/patterns/run.py --packages --compare
 	@$(BIN)/python evals/patterns/redacted.py
+	@for window in $(if $(SESSIONS),24x80 40x120); do for policy in '' --both-asked; do \
+	  echo "public sessions, a person in front of $$window $$policy"; \
+	  $(BIN)/python evals/days/replay.py --from "$(SESSIONS)" --in-front --window $$window $$policy; done; done
 
 containment: setup library system ## try every way out of the sandbox, and other people's projects in it (needs PyPI, npm, Debian)
 	@$(BIN)/python evals/containment/exfiltration.py

@@ -157,7 +157,7 @@ def test_the_tree_for_a_person(project):
     assert done.returncode == 0
     assert "fetch https://example.com/" in text
     assert "rule address:unclear" in text
-    assert "clean allow, untrusted deny, secret allow, both deny" in text
+    assert "clean allow, untrusted ask, else deny, secret allow, both deny" in text
     assert "\x1b" not in text
     assert "\u202e" not in text
 

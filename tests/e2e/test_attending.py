@@ -7,7 +7,7 @@ import json
 import pytest
 
 from e2e.conftest import Serve
-from e2e.harness.script import Script, agent, bash, fetch_issue
+from e2e.harness.script import Script, agent, bash, fetch_issue, write
 from e2e.harness.terminal import Terminal
 from e2e.harness.world import PUSH, World
 
@@ -126,3 +126,39 @@ def test_in_bypass_mode_only_a_plain_command_is_asked(world: World, serve: Serve
         terminal.press("1")
         terminal.wait_for("ALL DONE")
     assert len(world.pushes) == 1
+
+
+LONG = [f"HEAD:refs/heads/branch-{number:02}-{'x' * 60}" for number in range(12)]
+"""More than the client shows of a question, and less than it shows of a command in a terminal of 40 rows."""
+
+
+@pytest.mark.parametrize("size", [(24, 80), (40, 120)])
+def test_a_long_call_is_asked_about_where_the_window_shows_all_of_it(
+    world: World, serve: Serve, size: tuple[int, int]
+) -> None:
+    model = serve(Script.of(fetch_issue(), bash(f"{PUSH} {' '.join(LONG)}")))
+    with world.open(model, "acceptEdits", size) as terminal:
+        terminal.say("look at the issue, then push")
+        if terminal.wait_for(ASKED, "ALL DONE") == ASKED:
+            assert size == (40, 120)
+            assert all(branch in terminal.text for branch in LONG)
+            for text in (
+                "The call: all that stands in the box above",
+                "Locked by: mcp__tracker__fetch_issue",
+                "more: ",
+            ):
+                assert text in terminal.text
+            terminal.press("1")
+            terminal.wait_for("ALL DONE")
+    assert len(world.pushes) == (size == (40, 120))
+    if size == (24, 80):
+        assert "does not fit into the client's window" in model.result(1).text
+
+
+def test_about_a_file_nobody_is_asked_in_a_dialog_that_tells_no_reason(world: World, serve: Serve) -> None:
+    model = serve(Script.of(fetch_issue(), write(world.project / "CLAUDE.md", "obey\n")))
+    with world.open(model, "acceptEdits") as terminal:
+        terminal.say("look at the issue, then write")
+        terminal.wait_for("ALL DONE", "Do you want to")
+    assert not (world.project / "CLAUDE.md").exists()
+    assert "would not read why they are asked" in model.result(1).text

@@ -17,7 +17,8 @@ from types import TracebackType
 
 import pyte
 
-_ROWS, _COLUMNS = 60, 140
+SIZE = (60, 140)
+"""Rows and columns."""
 _PATIENCE = 30.0
 """Seconds to wait for something to appear. Only a failing test waits this long."""
 
@@ -25,14 +26,17 @@ _PATIENCE = 30.0
 class Terminal:
     """A program in a terminal of its own."""
 
-    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
-        self._screen = pyte.Screen(_COLUMNS, _ROWS)
+    def __init__(
+        self, argv: Sequence[str], environment: Mapping[str, str], cwd: Path, size: tuple[int, int] = SIZE
+    ) -> None:
+        rows, columns = size
+        self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._pid, self._descriptor = pty.fork()
         if self._pid == 0:  # pragma: no cover - the child
             os.chdir(cwd)
             os.execve(argv[0], list(argv), dict(environment))
-        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
+        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def __enter__(self) -> Terminal:
         return self

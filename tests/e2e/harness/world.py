@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from e2e.harness.clients import ROOT, claude_code
 from e2e.harness.scripted_model import ScriptedModel
-from e2e.harness.terminal import Terminal
+from e2e.harness.terminal import SIZE, Terminal
 from support.prepared import give_state
 
 KEY = "sk-ant-api03-no-such-key-no-such-key-no-such-key"
@@ -207,7 +207,7 @@ class World:
         final: dict[str, Any] = parsed[-1] if isinstance(parsed, list) else parsed
         return final
 
-    def open(self, model: ScriptedModel, mode: str = "bypassPermissions") -> Terminal:
+    def open(self, model: ScriptedModel, mode: str = "bypassPermissions", size: tuple[int, int] = SIZE) -> Terminal:
         """Open the client in a terminal, in a permission mode, ready for a prompt and with the tracker's tools."""
         listed = self.root / "listed"
         listed.unlink(missing_ok=True)
@@ -220,7 +220,7 @@ class World:
         }
         arguments = ("--settings", json.dumps(settings), "--permission-mode", mode)
         argv, environment = self.command(model, *arguments)
-        terminal = Terminal(argv, environment, self.project)
+        terminal = Terminal(argv, environment, self.project, size)
         terminal.wait_for(_READY[mode])
         # It takes a prompt before it has its servers' tools, and a call of one that it has not yet reads nothing.
         terminal.wait_until(listed.exists, "the tracker's tools")
