@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.system.terminal_size import terminal_size
+from lockgate.system.process_arguments import terminal_size
 
 _WAITS = "import sys; print(flush=True); sys.stdin.read()"
 

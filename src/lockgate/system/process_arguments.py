@@ -1,14 +1,17 @@
-"""The words that an agent's client was started with, as far as the system tells of another process."""
+"""What the system tells of another process: the words it was started with, and the size of its terminal."""
 
 from __future__ import annotations
 
 import os
+import stat
 from itertools import pairwise
 
 from lockgate.core.record import Record
 from lockgate.system import caller
 
 _SECONDS = 1.0
+_MOST = (100, 240)
+"""Rows and columns above which nobody is believed to see more: a program can set the size that a terminal tells."""
 
 
 class CommandLine(Record):
@@ -38,16 +41,16 @@ def command_line(process: str) -> CommandLine:
     pid = pid if pid.isascii() and pid.isdigit() else ""
     if os.path.isdir("/proc/self"):
         return CommandLine(tuple(caller.words(int(pid))) if pid else (), exact=True)
-    return CommandLine(tuple(_from_ps(pid).split()) if pid else (), exact=False)
+    return CommandLine(tuple(_from_ps(pid, "args").split()) if pid else (), exact=False)
 
 
-def _from_ps(pid: str) -> str:
-    """All words in a row, with blanks between them: ``args`` of ps(1), which POSIX has."""
+def _from_ps(pid: str, column: str) -> str:
+    """A column of ps(1), which POSIX has: of ``args`` all words in a row, with blanks between them."""
     import subprocess
 
     try:
-        done = subprocess.run(  # noqa: S603 - the system's own program, and a number
-            ["/bin/ps", "-ww", "-o", "args=", "-p", pid],
+        done = subprocess.run(  # noqa: S603 - the system's own program, a column and a number
+            ["/bin/ps", "-ww", "-o", f"{column}=", "-p", pid],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
@@ -56,3 +59,36 @@ def _from_ps(pid: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return os.fsdecode(done.stdout)
+
+
+def terminal_size(process: str) -> tuple[int, int] | None:
+    """Rows and columns of the terminal of a process; ``None`` where it has none, or nobody can tell.
+
+    Args:
+        process: ``pid:start-time``, as :attr:`lockgate.core.events.Context.process` has it; it may be empty.
+    """
+    pid = process.partition(":")[0]
+    if not (pid.isascii() and pid.isdigit()):
+        return None
+    device = f"/proc/{pid}/fd/1" if os.path.isdir("/proc/self") else _device_from_ps(pid)
+    try:
+        # Opening anything else could wait, or do something.
+        if not device or not stat.S_ISCHR(os.stat(device).st_mode):
+            return None
+        descriptor = os.open(device, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        size = os.get_terminal_size(descriptor)
+    except OSError:  # no terminal
+        return None
+    finally:
+        os.close(descriptor)
+    # A terminal that was never told its size says zero.
+    return (min(size.lines, _MOST[0]), min(size.columns, _MOST[1])) if size.lines and size.columns else None
+
+
+def _device_from_ps(pid: str) -> str:
+    """The controlling terminal."""
+    name = _from_ps(pid, "tty").strip()
+    return f"/dev/{name}" if name.isascii() and name.isalnum() else ""

@@ -85,7 +85,7 @@ def open_gate(
 
 def window_of(context: Context) -> tuple[int, int] | None:
     """Rows and columns of the terminal that the client draws on, where the system tells it."""
-    from lockgate.system.terminal_size import terminal_size
+    from lockgate.system.process_arguments import terminal_size
 
     return terminal_size(context.process)
 
