@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 from lockgate.containment.host_facts import Host
 from lockgate.containment.linux.bubblewrap import ISOLATION
 from lockgate.core.version import PACKAGE_FOLDER
+from lockgate.system.programs import run
 
 _SECONDS = 1.2
 """For one try. Two have to fit into the time that a hook has for its decision."""
@@ -64,32 +64,17 @@ def _try_namespaces() -> str:
 
 def _runs(launcher: str) -> bool:
     """Whether the launcher is of this version and runs here."""
-    try:
-        done = subprocess.run(  # noqa: S603 - the installation's own file
-            [launcher, "--about"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return (done.returncode, done.stdout) == (0, _ABOUT.encode())
+    ran = run([launcher, "--about"], _SECONDS)
+    return (ran.code, ran.out) == (0, _ABOUT)
 
 
 def _try(sandbox: list[str]) -> str:
     """Why a sandbox does not work; empty where it does."""
-    try:
-        done = subprocess.run(  # noqa: S603 - the system's own program, and this interpreter
-            sandbox,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-            env={"PATH": os.defpath},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return type(error).__name__
-    if done.returncode:
-        return done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else f"exit code {done.returncode}"
-    if "net:[" not in done.stdout or os.readlink(_OUTSIDE) in done.stdout:
+    ran = run(sandbox, _SECONDS, environ={"PATH": os.defpath})
+    if ran.problem:
+        return ran.problem
+    if ran.code:
+        return ran.err.strip().splitlines()[-1][:200] if ran.err.strip() else f"exit code {ran.code}"
+    if "net:[" not in ran.out or os.readlink(_OUTSIDE) in ran.out:
         return "it does not keep the network away"
     return ""

@@ -7,7 +7,6 @@ import os
 import secrets
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 
@@ -19,6 +18,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.sessions import TRIAL, announce_trial, take_trial
 from lockgate.store.opening import open_store
+from lockgate.system.programs import run
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,21 +34,9 @@ def claude_version() -> str:
     program = shutil.which("claude")
     if program is None:
         return ""
-    try:
-        done = subprocess.run(  # noqa: S603 - the person's own client
-            [program, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            cwd="/",  # not the project: managers of versions take from files there which program is started
-            env={**os.environ, "DISABLE_AUTOUPDATER": "1"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout[:200]
+    # Not in the project: managers of versions take from files there which program is started.
+    ran = run([program, "--version"], _SECONDS, cwd="/", environ={**os.environ, "DISABLE_AUTOUPDATER": "1"})
+    return ran.out[:200]
 
 
 def _has_claude(seen: Look) -> bool:
@@ -128,24 +116,14 @@ def _self_test(seen: Look) -> Check:
 
 
 def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend: str) -> Check:
-    try:
-        done = subprocess.run(  # noqa: S603 - the very command that the client runs
-            ["/bin/sh", "-c", command],
-            input=json.dumps(payload),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-            cwd=seen.project,
-            env=dict(seen.environ),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check(name, "fail", f"the hook does not answer ({type(error).__name__})", mend)
-    if done.returncode == 0 and _denied(done.stdout):
+    words = ["/bin/sh", "-c", command]
+    ran = run(words, _SECONDS, given=json.dumps(payload), cwd=seen.project, environ=dict(seen.environ))
+    if ran.problem:
+        return Check(name, "fail", f"the hook does not answer ({ran.problem})", mend)
+    if ran.code == 0 and _denied(ran.out):
         return Check(name, "ok", "a call that tampers with the gate was refused, for that reason")
-    if done.returncode == 2:
-        says = f"the gate cannot decide and blocks everything: {visible(done.stderr.strip(), 200)}"
+    if ran.code == 2:
+        says = f"the gate cannot decide and blocks everything: {visible(ran.err.strip(), 200)}"
         return Check(name, "fail", says, "mend what failed above, or install it again")
     return Check(name, "fail", "the hook let a call through that it must refuse", mend)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from lockgate.core.display_text import visible
 from lockgate.service.resident.process import AGAIN
 from lockgate.system.files import read_regular
 from lockgate.system.folders import Folders
+from lockgate.system.programs import run
 
 _SECONDS = 20
 _PAUSE = 0.5
@@ -163,21 +163,10 @@ def _answer(command: tuple[str, ...]) -> tuple[str, str]:
     program = shutil.which(command[0])
     if program is None:
         return f"there is no {command[0]} here", ""
-    try:
-        done = subprocess.run(  # noqa: S603 - the system's own program, with words of ours
-            [program, *command[1:]],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return type(error).__name__, ""
-    if done.returncode == 0:
-        return "", done.stdout
-    return (done.stderr or done.stdout).strip() or f"exit status {done.returncode}", done.stdout
+    ran = run([program, *command[1:]], _SECONDS)
+    if ran.problem or ran.code == 0:
+        return ran.problem, ran.out
+    return (ran.err or ran.out).strip() or f"exit status {ran.code}", ran.out
 
 
 def _needs_privileges() -> bool:

@@ -6,9 +6,9 @@ An installer takes it where it runs; Python starts the hooks where it does not.
 from __future__ import annotations
 
 import os
-import subprocess
 
 from lockgate.clients.common.hook_command import native_file
+from lockgate.system.programs import run
 
 ABOUT = "lockgate-hook LOCKGATE2\n"
 """What a client says of itself that speaks the protocol of this version's gate."""
@@ -24,19 +24,10 @@ def problem(hook: str) -> str:
     file = native_file(hook)
     if not os.path.exists(file):
         return "it was not built: there was no C compiler, or this is no Linux and no macOS"
-    try:
-        done = subprocess.run(  # noqa: S603 - the installation's own file
-            [file, "--about"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"it does not run: {getattr(error, 'strerror', None) or type(error).__name__}"
-    if (done.returncode, done.stdout) != (0, ABOUT):
+    ran = run([file, "--about"], _SECONDS)
+    if ran.problem:
+        return f"it does not run: {ran.problem}"
+    if (ran.code, ran.out) != (0, ABOUT):
         return "it is not of this version, or broken"
     return ""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import sys
 import tempfile
 
@@ -17,6 +16,7 @@ from lockgate.containment.macos.sandbox_exec import command_line
 from lockgate.containment.plan import DEVICES, EMPTY, READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.core.errors import LockgateError
 from lockgate.system.ownership import make_folders
+from lockgate.system.programs import run
 
 _SECONDS = 2.0
 _TRY = """
@@ -87,15 +87,13 @@ def try_profile(program: str) -> str:
 
 
 def _judged(argv: list[str], environment: dict[str, str]) -> str:
+    ran = run(argv, _SECONDS, environ=environment)
+    if ran.problem:
+        return ran.problem
     try:
-        done = subprocess.run(  # noqa: S603 - the system's own program
-            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False, env=environment
-        )
-        found = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        return "it takes too long"
+        found = json.loads(ran.out)
     except ValueError:
-        return f"exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()[-200:]}"
+        return f"exit code {ran.code}: {ran.err.strip()[-200:]}"
     if not isinstance(found, dict) or set(found) != set(_names()):
         return "it answers otherwise than was asked"
     wrong = [name for name, could in found.items() if could is not name.isupper()]
