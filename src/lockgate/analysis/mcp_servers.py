@@ -16,6 +16,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import resource_table
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects, write_effects
+from lockgate.system.digests import json_object
 
 if TYPE_CHECKING:
     from typing import Any
@@ -153,10 +154,9 @@ def _parsed(text: str, path: str) -> Mapping[str, Any] | None:
             import tomllib
 
             return tomllib.loads(text)
-        held = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return held if isinstance(held, Mapping) else None
+    return json_object(text)
 
 
 def _starts(entry: Any, known_by: Sequence[str]) -> bool:

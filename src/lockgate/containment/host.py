@@ -10,6 +10,7 @@ import time
 from lockgate.containment.host_facts import Host
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER, __version__
+from lockgate.system.digests import json_object
 
 if TYPE_CHECKING:
     from typing import Any
@@ -140,10 +141,9 @@ def _first_line(path: str) -> str:
 def _read(state: str) -> dict[str, Any] | None:
     try:
         with open(os.path.join(state, _FILE), encoding="utf-8") as file:
-            known = json.loads(file.read(1 << 16))
+            return json_object(file.read(1 << 16))
     except (OSError, ValueError):
         return None
-    return known if isinstance(known, dict) else None
 
 
 def _write(state: str, known: dict[str, Any]) -> None:

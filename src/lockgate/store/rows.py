@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.system.digests import json_object
 
 if TYPE_CHECKING:
     from typing import Any
@@ -174,11 +177,7 @@ def about_in(text: str) -> Mapping[str, Any]:
     Another gate of a shared store may have written anything. What is no JSON object shows nothing, so that nobody can
     approve it; an error would hide every other question.
     """
-    try:
-        about = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return about if isinstance(about, dict) else {}
+    return json_object(text) or {}
 
 
 class GateRow(Record):
@@ -212,3 +211,61 @@ class AnchorRow(Record):
     previous: str
     """Digest of the anchor before this one, whichever gate's that is."""
     digest: str
+
+
+# ---------------------------------------------------------------- between a row and what is kept of it
+TAINT_COLUMNS = "at, id, label, source, tool, call_id, state, origin"
+
+
+def parsed_column(text: str, damaged: str) -> Any:
+    """The value of a column that holds JSON.
+
+    Args:
+        text: What stands in the column.
+        damaged: What is said where that is no JSON.
+
+    Raises:
+        StoreError: It is none.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(damaged) from error
+
+
+def call_of(row: Sequence[Any], parsed: Callable[[str], Any]) -> CallRow:
+    """A call, of its columns; ``parsed`` reads those that hold JSON."""
+    *known, quiet, facts, at = row
+    return CallRow._make((*known, tuple(parsed(quiet)), parsed(facts), at))
+
+
+def approval_of(row: Sequence[Any]) -> ApprovalRow:
+    """A question to a person, of its columns."""
+    found = ApprovalRow._make(row)
+    return found._replace(about=about_in(str(found.about)))
+
+
+def agent_of(row: Sequence[Any], parsed: Callable[[str], Any]) -> AgentRow:
+    """A sub-agent, of its columns; ``parsed`` reads those that hold JSON."""
+    *known, parents = row
+    return AgentRow._make((*known, tuple(parsed(parents))))
+
+
+def taint_of(row: Sequence[Any]) -> Taint:
+    """A taint, of :data:`TAINT_COLUMNS`."""
+    at, _, label, source, tool, call_id, state, origin = row
+    return Taint(Label(label), source, tool, call_id, at, TaintState(state), origin)
+
+
+def taint_values(taint: Taint) -> tuple[str | float, ...]:
+    """What is kept of a taint: label, source, tool, call, time, state and origin."""
+    label, state = taint.label.value, taint.state.value
+    return (label, taint.source, taint.tool, taint.call_id, taint.at, state, taint.origin)
+
+
+def like_pattern(text: str) -> str:
+    """A pattern of ``LIKE`` and ``ILIKE`` for a text as it stands within JSON."""
+    written = json.dumps(text)[1:-1]
+    for special in ("\\", "%", "_"):
+        written = written.replace(special, f"\\{special}")
+    return f"%{written}%"

@@ -1,4 +1,4 @@
-"""What digests are made with: SHA-256 and BLAKE2b, SHA-1 for git's names, and the one text that a value has in JSON.
+"""Hashes (SHA-256 and BLAKE2b, SHA-1 for git's names), and JSON: the one text that a value has, and reading others'.
 
 The hashes are those of the interpreter's own modules. ``hashlib`` gives the same functions, and prefers OpenSSL's:
 importing that costs a hook more than all the hashing that it does. Where an interpreter was built without its own (a
@@ -17,7 +17,7 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
     from hashlib import blake2b, sha1, sha256
-    from typing import Any
+    from typing import Any, NoReturn
 else:
     try:
         from _blake2 import blake2b
@@ -45,6 +45,34 @@ def canonical_json(*, default: Callable[[Any], Any] | None = None, allow_nan: bo
     return _writer(",", ":", sort_keys=True, default=default, allow_nan=allow_nan)
 
 
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """A JSON object of anybody's making; ``None`` for all else, however deep it is nested."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def strict_decoder(refuse: Callable[[str], NoReturn]) -> json.JSONDecoder:
+    """What reads JSON that every reader takes for the same: no key twice in an object, no NaN, no infinities.
+
+    Args:
+        refuse: Raises what the reading ends with, made of the end of a sentence: "holds NaN, which is not JSON".
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            # Two readers may take different ones of them, and what serialises an object never writes any.
+            refuse("has an object with the same key twice")
+        return found
+
+    return json.JSONDecoder(
+        object_pairs_hook=unique, parse_constant=lambda name: refuse(f"holds {name}, which is not JSON")
+    )
+
+
 def usual_json() -> Callable[[Any], str]:
     """What writes a value as ``json.dumps`` does, but for one that holds itself, which is nested too deep here."""
     return _writer(", ", ": ", sort_keys=False, default=None, allow_nan=True)
@@ -66,4 +94,4 @@ def _writer(
     return lambda value: "".join(write(value, 0))
 
 
-__all__ = ["blake2b", "canonical_json", "sha1", "sha256", "usual_json"]
+__all__ = ["blake2b", "canonical_json", "json_object", "sha1", "sha256", "strict_decoder", "usual_json"]

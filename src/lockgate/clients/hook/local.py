@@ -154,13 +154,9 @@ def _payload() -> Mapping[str, Any]:
     """What the client said, also where time was up before it was read."""
     if _ASKED and _ASKED[0].payload:
         return _ASKED[0].payload
-    import json
+    from lockgate.system.digests import json_object
 
-    try:
-        said = json.loads(_INPUT[0]) if len(_INPUT[0]) <= _READ_LATE else {}
-    except (ValueError, RecursionError):
-        said = {}
-    return said if isinstance(said, dict) else {}
+    return (json_object(_INPUT[0]) if len(_INPUT[0]) <= _READ_LATE else None) or {}
 
 
 def _log(state: str, error: BaseException) -> None:

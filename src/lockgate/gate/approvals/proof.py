@@ -6,12 +6,12 @@ hash of all that it is bound to. The question names that record, and a call runs
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PURPOSE_YES, canonical, link_digest
 from lockgate.store.rows import AuditQuery
+from lockgate.system.digests import json_object
 
 if TYPE_CHECKING:
     from typing import Any
@@ -98,8 +98,4 @@ def _bound(row: ApprovalRow) -> str:
 
 def parsed_body(text: str) -> Mapping[str, Any]:
     """What a record says. One that is no JSON object says nothing."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return json_object(text) or {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from lockgate.core.errors import JudgeError
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.system.digests import strict_decoder
 
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -43,18 +42,12 @@ def parse(data: bytes | str, what: str) -> Any:
             too deep.
     """
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise JudgeError(f"{what} names a key twice")
-        return found
-
-    def constant(name: str) -> NoReturn:
-        raise JudgeError(f"{what} holds {name}, which is not JSON")
+    def refuse(why: str) -> NoReturn:
+        raise JudgeError(f"{what} {why}")
 
     try:
         text = data if isinstance(data, str) else data.decode("utf-8")
-        return json.loads(text, object_pairs_hook=unique, parse_constant=constant)
+        return strict_decoder(refuse).decode(text)
     except UnicodeDecodeError:
         raise JudgeError(f"{what} is not UTF-8") from None
     except (ValueError, RecursionError):

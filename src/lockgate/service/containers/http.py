@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 from functools import partial
@@ -19,6 +18,7 @@ from lockgate.core.record import Record
 from lockgate.service.containers.groups import Group, Groups
 from lockgate.service.containers.handler import Desk, waiting_note
 from lockgate.service.listening.timeout_protocol import PatientProtocol
+from lockgate.system.digests import json_object
 from lockgate.system.peer_credentials import peer_of
 
 _PEER = "peer-uid"
@@ -153,9 +153,5 @@ async def _body(request: Request) -> bytes | None:
 
 def _id_of(message: bytes) -> str:
     """The id that a request names itself by, for a note that its own side checks."""
-    try:
-        said = json.loads(message.partition(b"\n")[2])
-        name = said.get("id") if isinstance(said, dict) else None
-    except (ValueError, RecursionError):
-        return ""
+    name = (json_object(message.partition(b"\n")[2]) or {}).get("id")
     return name if isinstance(name, str) else ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, cast
+
+from lockgate.system.digests import json_object
 
 _MOST = 1e15
 """Larger numbers are none that a gate writes: sums of them are no numbers any more."""
@@ -12,11 +13,8 @@ _MOST = 1e15
 
 def body_of(text: str) -> dict[str, Any]:
     """A record's body; where it is no JSON object, one of an event ``unreadable``."""
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        body = None
-    return body if isinstance(body, dict) else {"event": "unreadable"}
+    body = json_object(text)
+    return {"event": "unreadable"} if body is None else body
 
 
 def part(value: object) -> Mapping[str, Any]:

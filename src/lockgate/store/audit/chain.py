@@ -13,13 +13,13 @@ there is none.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.chain_links import PRUNED, ROOT, checkpoint_from, is_cut, link_digest, seal
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
+from lockgate.system.digests import json_object
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -190,11 +190,8 @@ def _head_broken(head: AuditHead, last: int, digest: str, key: bytes | None) -> 
 
 def _cut_in(body: str) -> AuditCheckpoint | None:
     """The checkpoint that a record tells of; ``None`` where it tells of none."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or found.get("event") != PRUNED:
+    found = json_object(body)
+    if found is None or found.get("event") != PRUNED:
         return None
     return checkpoint_from(found.get("checkpoint")) or AuditCheckpoint(-1)  # which cannot have been
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.statements import Statements, replacing
 from lockgate.store.postgres.text_encoding import parsed
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, about_in
+from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -42,7 +42,7 @@ class QuestionQueries(Statements):
             f"SELECT {_CALL} FROM lockgate.calls WHERE session = %s AND call_id = %s",  # noqa: S608
             (session, call_id),
         )
-        found = _call(row) if row else None
+        found = call_of(row, parsed) if row else None
         if self._writable:
             self._calls[session, call_id] = found
         return found
@@ -61,7 +61,7 @@ class QuestionQueries(Statements):
             f"SELECT {_CALL} FROM lockgate.calls WHERE session = %s{chosen} ORDER BY at, id",  # noqa: S608
             (session, state) if state else (session,),
         )
-        return [_call(row) for row in rows]
+        return [call_of(row, parsed) for row in rows]
 
     def brief(self, brief: str) -> BriefRow | None:
         """The brief, or ``None``."""
@@ -87,7 +87,7 @@ class QuestionQueries(Statements):
         """The question to a person, or ``None``."""
         query = f"SELECT {_APPROVAL} FROM lockgate.approvals WHERE approval = %s"  # noqa: S608
         row = self._of_a_session(query, approval)
-        return _approval(row) if row else None
+        return approval_of(row) if row else None
 
     def put_approval(self, row: ApprovalRow) -> None:
         """Add or replace a question to a person."""
@@ -104,7 +104,7 @@ class QuestionQueries(Statements):
             f"SELECT {_APPROVAL} FROM lockgate.approvals{where} ORDER BY asked_at, id",  # noqa: S608
             tuple(given.values()),
         )
-        return [_approval(row) for row in rows]
+        return [approval_of(row) for row in rows]
 
     def overdue_approvals(self, now: float) -> list[ApprovalRow]:
         """Questions whose time is over by now, and that nobody answered, or whose answer nobody used; oldest first.
@@ -115,9 +115,9 @@ class QuestionQueries(Statements):
         query = f"SELECT {_APPROVAL} FROM lockgate.approvals WHERE {_OVERDUE} ORDER BY asked_at, id"  # noqa: S608
         rows = self._all(query, (now,))
         if rows and self._writable:
-            own = set(self._own_if_free([_approval(row).session for row in rows]))
-            rows = [row for row in self._all(query, (now,)) if _approval(row).session in own]
-        return [_approval(row) for row in rows]
+            own = set(self._own_if_free([approval_of(row).session for row in rows]))
+            rows = [row for row in self._all(query, (now,)) if approval_of(row).session in own]
+        return [approval_of(row) for row in rows]
 
     def _of_a_session(self, query: str, name: str) -> Sequence[Any] | None:
         """A row by its own name; once its session is known and locked, as it is then."""
@@ -126,13 +126,3 @@ class QuestionQueries(Statements):
             return row
         self._own(row[1])
         return self._one(query, (name,))
-
-
-def _call(row: Sequence[Any]) -> CallRow:
-    *known, quiet, facts, at = row
-    return CallRow._make((*known, tuple(parsed(quiet)), parsed(facts), at))
-
-
-def _approval(row: Sequence[Any]) -> ApprovalRow:
-    found = ApprovalRow._make(row)
-    return found._replace(about=about_in(str(found.about)))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import AuditQuery
+from lockgate.store.rows import AuditQuery, like_pattern
+from lockgate.system.digests import json_object
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,7 +36,7 @@ def narrowed(query: AuditQuery) -> tuple[str, list[str | float]]:
         values.append(pair)
     if query.text:
         parts.append(r" AND body ILIKE %s ESCAPE '\'")
-        values.append(_like(query.text))
+        values.append(like_pattern(query.text))
     return "".join(parts), values
 
 
@@ -43,11 +44,8 @@ def meets(query: AuditQuery, body: str) -> bool:
     """Whether a record that meets the conditions has each text in its place."""
     if not any((query.tier, query.rule, query.matched, *(getattr(query, name) for name in _FIELDS))):
         return True
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(found, dict):
+    found = json_object(body)
+    if found is None:
         return False
     matches = _within(found, "guardrail", "matches")
     rules = [each.get("rule") for each in (*_list(found.get("reasons")), *_list(matches)) if isinstance(each, dict)]
@@ -66,11 +64,3 @@ def _within(found: dict[str, Any], name: str, inner: str) -> Any:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _like(text: str) -> str:
-    """A pattern of ``ILIKE`` for a text as it stands within JSON."""
-    written = json.dumps(text)[1:-1]
-    for special in ("\\", "%", "_"):
-        written = written.replace(special, f"\\{special}")
-    return f"%{written}%"

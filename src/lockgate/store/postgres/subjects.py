@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
-from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.schema_rows import OWN, TRUSTED
 from lockgate.store.postgres.statements import Statements, given_row, replacing
 from lockgate.store.postgres.text_encoding import kept, parsed
-from lockgate.store.rows import AgentRow, SessionRow
+from lockgate.store.rows import TAINT_COLUMNS, AgentRow, SessionRow, agent_of, taint_of, taint_values
 from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from lockgate.store.postgres.connections import Connection
 
 _SESSION = ", ".join(SessionRow._fields)
 _AGENT = ", ".join(AgentRow._fields)
-_TAINT = "at, id, label, source, tool, call_id, state, origin"
 _SAME = b"lockgate taint"  # at most 16 bytes
 _OLDEST = 16
 """For how many of each label a session's labels come with it: as many as a decision asks for."""
@@ -33,7 +30,7 @@ def _oldest(limit: int, session: str, agent: str) -> str:
 
     A long session has thousands: each part is read from an index that is in this order, and no further.
     """
-    query = f"SELECT {_TAINT} FROM lockgate.taints WHERE session = {session} AND agent = {agent}"  # noqa: S608
+    query = f"SELECT {TAINT_COLUMNS} FROM lockgate.taints WHERE session = {session} AND agent = {agent}"  # noqa: S608
     confirmed = f"{query} AND state = 'confirmed' AND label = '{{}}' ORDER BY id LIMIT {limit:d}"
     parts = [f"{query} AND state = 'pending'", *(confirmed.format(label.value) for label in Label)]
     return " UNION ALL ".join(f"({part})" for part in parts)
@@ -43,7 +40,7 @@ _MAIN = _oldest(_OLDEST, "s.session", "''")
 
 
 _SESSION_AND_MORE = (
-    f"SELECT {_SESSION}, (SELECT json_agg(json_build_array({_TAINT}))::text"  # noqa: S608
+    f"SELECT {_SESSION}, (SELECT json_agg(json_build_array({TAINT_COLUMNS}))::text"  # noqa: S608
     f" FROM ({_MAIN}) oldest),"
     " EXISTS (SELECT FROM lockgate.agents a WHERE a.session = s.session),"
     " EXISTS (SELECT FROM lockgate.approvals q WHERE q.session = s.session AND q.state = 'denied')"
@@ -115,7 +112,7 @@ class SubjectQueries(Statements):
         if subject.session in self._without_agents:
             return None
         row = self._one(f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s AND agent = %s", subject)  # noqa: S608
-        return _agent(row) if row else None
+        return agent_of(row, parsed) if row else None
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
@@ -132,30 +129,30 @@ class SubjectQueries(Statements):
             f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s ORDER BY started_at, id",  # noqa: S608
             (session,),
         )
-        return [_agent(row) for row in rows]
+        return [agent_of(row, parsed) for row in rows]
 
     def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
         self._own(subject.session)
-        query = f"SELECT {_TAINT} FROM lockgate.taints WHERE session = %s AND agent = %s"  # noqa: S608
+        query = f"SELECT {TAINT_COLUMNS} FROM lockgate.taints WHERE session = %s AND agent = %s"  # noqa: S608
         if not limit:
-            return [_taint(row) for row in self._all(f"{query} ORDER BY at, id", subject)]
+            return [taint_of(row) for row in self._all(f"{query} ORDER BY at, id", subject)]
         if limit == _OLDEST and not subject.agent and subject.session in self._with_session:
             # In JSON a time of whole seconds is another type, and one that is no number is a text.
             rows = [given_row((float(at), *row)) for at, *row in parsed(self._with_session[subject.session])]
         else:
             rows = self._all(_oldest(limit, "%s", "%s"), (*subject, *subject, *subject))
-        return [_taint(row) for row in sorted(rows)]
+        return [taint_of(row) for row in sorted(rows)]
 
     def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
         """So many taints of a session, newest first, each with the agent that has it."""
         self._own(session)
         rows = self._all(
-            f"SELECT agent, {_TAINT} FROM lockgate.taints WHERE session = %s"  # noqa: S608
+            f"SELECT agent, {TAINT_COLUMNS} FROM lockgate.taints WHERE session = %s"  # noqa: S608
             " ORDER BY at DESC, id DESC LIMIT %s::bigint",
             (session, limit),
         )
-        return [(agent, _taint(row)) for agent, *row in rows]
+        return [(agent, taint_of(row)) for agent, *row in rows]
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
@@ -190,13 +187,7 @@ class SubjectQueries(Statements):
                 " WHERE excluded.state = 'confirmed'",
                 (
                     *subject,
-                    taint.label.value,
-                    taint.source,
-                    taint.tool,
-                    taint.call_id,
-                    taint.at,
-                    taint.state.value,
-                    taint.origin,
+                    *taint_values(taint),
                     same_taint(taint.label.value, taint.source, taint.call_id, taint.origin),
                 ),
             )
@@ -289,13 +280,3 @@ def same_taint(label: str, source: str, call_id: str, origin: str) -> bytes:
     """What two taints of a subject have in common that are the same one: a hash, as an index takes no long texts."""
     text = json.dumps((label, source, call_id, origin)).encode()
     return blake2b(text, person=_SAME, digest_size=16).digest()
-
-
-def _agent(row: Sequence[Any]) -> AgentRow:
-    *known, parents = row
-    return AgentRow._make((*known, tuple(parsed(parents))))
-
-
-def _taint(row: Sequence[Any]) -> Taint:
-    at, _, label, source, tool, call_id, state, origin = row
-    return Taint(Label(label), source, tool, call_id, at, TaintState(state), origin)

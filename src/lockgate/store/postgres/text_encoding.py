@@ -6,10 +6,8 @@ surrogate pair is no character; it is kept as its escape, as in SQLite.
 
 from __future__ import annotations
 
-import json
-
-from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.rows import parsed_column
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,7 +33,4 @@ def parsed(text: str) -> Any:
     Raises:
         StoreError: It holds none.
     """
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StoreError("the shared store is damaged: see `lockgate store status`") from error
+    return parsed_column(text, "the shared store is damaged: see `lockgate store status`")

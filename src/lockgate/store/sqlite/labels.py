@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LABELS, PURPOSE_SUBJECT, canonical, keyed
+from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
 from lockgate.store.sqlite.statements import Statements
 
 if TYPE_CHECKING:
@@ -58,16 +59,16 @@ class LabelQueries(Statements):
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
         if limit:
             values = (*subject, *(value for _ in Label for value in (*subject, limit)))
-            found = [_taint(row) for row in sorted(self._all(_OLDEST_TAINTS, values))]
+            found = [taint_of(row) for row in sorted(self._all(_OLDEST_TAINTS, values))]
         else:
-            found = [_taint(row) for row in self._all(f"{_TAINTS} ORDER BY at, id", subject)]
+            found = [taint_of(row) for row in self._all(f"{_TAINTS} ORDER BY at, id", subject)]
         gone = self._sealed_labels(subject) - {taint.label for taint in found}
         return [Taint(label, CHANGED, "", "", 0.0) for label in Label if label in gone] + found if gone else found
 
     def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
         """So many taints of a session, newest first, each with the agent that has it."""
-        query = f"SELECT agent, {_TAINT} FROM taints WHERE session = ? ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
-        return [(agent, _taint(row)) for agent, *row in self._all(query, (session, limit))]
+        query = f"SELECT agent, {TAINT_COLUMNS} FROM taints WHERE session = ? ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
+        return [(agent, taint_of(row)) for agent, *row in self._all(query, (session, limit))]
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
@@ -109,16 +110,7 @@ class LabelQueries(Statements):
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (session, agent, label, source, call_id, origin) DO UPDATE SET state = 'confirmed'"
                 " WHERE excluded.state = 'confirmed'",
-                (
-                    *subject,
-                    taint.label.value,
-                    taint.source,
-                    taint.tool,
-                    taint.call_id,
-                    taint.at,
-                    taint.state.value,
-                    taint.origin,
-                ),
+                (*subject, *taint_values(taint)),
             )
             changed[taint.label.value, taint.state.value] += 1
             if before is not None:
@@ -214,7 +206,7 @@ class LabelQueries(Statements):
         if self._is_there(subject) or self._one(_SEAL, subject) or self._one(f"{_TAINTS} LIMIT 1", subject):
             labels = self.labels(subject)
             self._write("DELETE FROM label_seals WHERE session = ? AND agent = ?", subject)
-            there = {taint.label for taint in map(_taint, self._all(_TAINTS, subject))}
+            there = {taint.label for taint in map(taint_of, self._all(_TAINTS, subject))}
             counted = self._all(f"{_COUNT} WHERE session = ? AND agent = ? {_GROUPED}", subject)
             counts: Counts = Counter({(label, state): count for _, _, label, state, count in counted})
             self._put_seal(subject, [counts[kind] for kind in _KINDS], self._beginnings().get(subject, 0.0))
@@ -374,8 +366,7 @@ class LabelQueries(Statements):
         return keyed(self._key, PURPOSE_LABELS, canonical({"labels": [*_kept_names(subject), *sealed]}))
 
 
-_TAINT = "at, id, label, source, tool, call_id, state, origin"
-_TAINTS = f"SELECT {_TAINT} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
+_TAINTS = f"SELECT {TAINT_COLUMNS} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
 _SAME = "session = ? AND agent = ? AND label = ? AND source = ? AND call_id = ? AND origin = ?"
 _COUNTS = "untrusted, untrusted_pending, secret, secret_pending"
 _SEAL_COLUMNS = (*_COUNTS.split(", "), "began", "seal")
@@ -448,8 +439,3 @@ def _labels_of(sealed: Sequence[int] | None, *, is_known: bool) -> frozenset[Lab
 def _ranks(counts: Sequence[float]) -> list[int]:
     """How much a subject has of each label: confirmed, only pending, or none. More of the same changes nothing."""
     return [2 if counts[place] else int(counts[place + 1] > 0) for place in range(0, len(counts), 2)]
-
-
-def _taint(row: Sequence[Any]) -> Taint:
-    at, _, label, source, tool, call_id, state, origin = row
-    return Taint(Label(label), source, tool, call_id, at, TaintState(state), origin)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, about_in
+from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of
 from lockgate.store.sqlite.statements import Statements, parsed
 from lockgate.system.digests import usual_json
 
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 _OUT = ("running", "asked")
 """States of calls that have an index."""
@@ -37,7 +36,7 @@ class QuestionQueries(Statements):
                 " WHERE session = ? AND call_id = ?",
                 name,
             )
-            self._last_call = (name, _call(row) if row else None)
+            self._last_call = (name, call_of(row, parsed) if row else None)
         return self._last_call[1]
 
     def put_call(self, row: CallRow) -> None:
@@ -60,7 +59,7 @@ class QuestionQueries(Statements):
             f" WHERE session = ?{written} ORDER BY at, id",
             (session, state) if "?" in written else (session,),
         )
-        return [_call(row) for row in rows]
+        return [call_of(row, parsed) for row in rows]
 
     # briefs
 
@@ -97,7 +96,7 @@ class QuestionQueries(Statements):
     def approval(self, approval: str) -> ApprovalRow | None:
         """The question to a person, or ``None``."""
         row = self._one(f"SELECT {_APPROVAL} FROM approvals WHERE approval = ?", (approval,))  # noqa: S608
-        return _approval(row) if row else None
+        return approval_of(row) if row else None
 
     def put_approval(self, row: ApprovalRow) -> None:
         """Add or replace a question to a person."""
@@ -117,7 +116,7 @@ class QuestionQueries(Statements):
             f"SELECT {_APPROVAL} FROM approvals{where} ORDER BY asked_at, id",  # noqa: S608
             tuple(given.values()),
         )
-        return [_approval(row) for row in rows]
+        return [approval_of(row) for row in rows]
 
     def end_answers(self) -> None:
         """Let no yes count that was not used: in a state that was put back it may have been."""
@@ -130,14 +129,4 @@ class QuestionQueries(Statements):
             " ORDER BY asked_at, id",
             (now,),
         )
-        return [_approval(row) for row in rows]
-
-
-def _call(row: Sequence[Any]) -> CallRow:
-    *known, quiet, facts, at = row
-    return CallRow._make((*known, tuple(parsed(quiet)), parsed(facts), at))
-
-
-def _approval(row: Sequence[Any]) -> ApprovalRow:
-    found = ApprovalRow._make(row)
-    return found._replace(about=about_in(str(found.about)))
+        return [approval_of(row) for row in rows]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from lockgate.store.rows import AuditQuery
+from lockgate.store.rows import AuditQuery, like_pattern
 
 _Value = str | float
 
@@ -39,7 +39,7 @@ def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
         values.append('"matches":[{')
     if query.text:
         parts.append(r"body LIKE ? ESCAPE '\'")
-        values.append(_like(query.text))
+        values.append(like_pattern(query.text))
     _add_field("event", query.event, parts, values)
     return " AND ".join(parts), values
 
@@ -62,11 +62,3 @@ def _has_rule(path: str) -> str:
 def _pair(name: str, value: str) -> str:
     """A field as it stands in canonical JSON."""
     return f'"{name}":{json.dumps(value)}'
-
-
-def _like(text: str) -> str:
-    """A pattern of ``LIKE`` for a text as it stands within JSON."""
-    written = json.dumps(text)[1:-1]
-    for special in ("\\", "%", "_"):
-        written = written.replace(special, f"\\{special}")
-    return f"%{written}%"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.rows import parsed_column
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
@@ -87,7 +87,4 @@ def parsed(text: str) -> Any:
     Raises:
         StoreError: It is none.
     """
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StoreError("the state is damaged: move the state folder aside to begin anew") from error
+    return parsed_column(text, "the state is damaged: move the state folder aside to begin anew")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import AgentRow, SessionRow
+from lockgate.store.rows import AgentRow, SessionRow, agent_of
 from lockgate.store.sqlite.audit import AuditQueries
 from lockgate.store.sqlite.labels import LabelQueries
 from lockgate.store.sqlite.questions import QuestionQueries
@@ -15,7 +15,7 @@ from lockgate.store.sqlite.statements import parsed
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 PRUNED_AT_ONCE = 200
 """Sessions that one step forgets at most: all others wait for it, and a step that takes too long is undone."""
@@ -72,7 +72,7 @@ class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
             " FROM agents WHERE session = ? AND agent = ?",
             subject,
         )
-        return _agent(row) if row else None
+        return agent_of(row, parsed) if row else None
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
@@ -95,7 +95,7 @@ class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
             " FROM agents WHERE session = ? ORDER BY started_at, id",
             (session,),
         )
-        return [_agent(row) for row in rows]
+        return [agent_of(row, parsed) for row in rows]
 
     # what was blocked, and the addresses seen
 
@@ -193,8 +193,3 @@ class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
         for table in _OF_A_SESSION:
             self._write(f"DELETE FROM {table} WHERE session IN ({', '.join('?' * len(gone))})", gone)  # noqa: S608
         return len(gone)
-
-
-def _agent(row: Sequence[Any]) -> AgentRow:
-    *known, parents = row
-    return AgentRow._make((*known, tuple(parsed(parents))))

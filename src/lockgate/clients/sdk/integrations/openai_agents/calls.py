@@ -16,6 +16,7 @@ from lockgate.clients.sdk.gate import Gate
 from lockgate.clients.sdk.model import Ask, Decision, Result
 from lockgate.clients.sdk.session import Session
 from lockgate.core.model import Label
+from lockgate.system.digests import json_object
 
 OpenAIAsk = Ask | Literal["interrupt"]
 SessionOf = Callable[[RunContextWrapper[Any]], "Session | str"]
@@ -145,11 +146,7 @@ def refusal_of(decision: Decision) -> str:
 
 def arguments_of(text: str) -> Mapping[str, Any] | None:
     """The arguments of a call; ``None`` where they are no object."""
-    try:
-        found = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+    return json_object(text) if text.strip() else {}
 
 
 def plain(output: Any) -> Any:
