@@ -52,13 +52,12 @@ def line(state: str, session: str) -> str:
 
 
 def _paused(state: str) -> str:
-    import time
-
     from lockgate.configuration.pause import paused_until
+    from lockgate.system.timestamps import local_time
     from lockgate.system.uptime import instant
 
     until = paused_until(state, instant())
-    return f"PAUSED until {time.strftime('%H:%M', time.localtime(until))} | " if until else ""
+    return f"PAUSED until {local_time(until, seconds=False)} | " if until else ""
 
 
 def _label(taints: Sequence[Taint], label: str) -> str:

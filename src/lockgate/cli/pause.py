@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 
 import click
 
@@ -16,6 +15,7 @@ from lockgate.configuration.load import load_for_cli
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.system.folders import state_dir
+from lockgate.system.timestamps import local_time
 from lockgate.system.uptime import instant
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -52,7 +52,7 @@ def pause(duration: float) -> None:
         with store.transaction() as tx:
             until = _begun(duration)
             record_act(tx, store.clock(), "pause", {"seconds": duration, "until": until})
-    at = time.strftime("%H:%M:%S", time.localtime(until))
+    at = local_time(until)
     click.echo(f"paused until {at}: agents may do everything; `lockgate resume` ends it")
 
 

@@ -111,6 +111,24 @@ def replace(
         raise
 
 
+def is_locked(path: str) -> bool:
+    """Whether a process holds a file's lock (flock(2)); one that ends leaves it.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    import fcntl
+
+    descriptor = os.open(path, _READ | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def to_disk(descriptor: int) -> None:
     """Have what was written to a file outlast a power failure.
 

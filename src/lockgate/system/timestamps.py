@@ -1,4 +1,4 @@
-"""How a moment is written where programs and people of several countries read it."""
+"""How a moment is written: for programs and people of several countries, or for the person at this machine."""
 
 from __future__ import annotations
 
@@ -12,3 +12,13 @@ def utc(at: float) -> str:
         at: Seconds since the epoch.
     """
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def local_time(at: float, *, seconds: bool = True) -> str:
+    """The time of day where this machine is: ``14:05:13``, or ``14:05``.
+
+    Args:
+        at: Seconds since the epoch.
+        seconds: Whether they are said.
+    """
+    return time.strftime("%H:%M:%S" if seconds else "%H:%M", time.localtime(at))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +15,7 @@ from lockgate.core.display_text import BAR, condensed, visible, visible_block
 from lockgate.core.errors import EndorsementError, StoreError
 from lockgate.gate.approvals.endorsing import endorse as endorse_it
 from lockgate.gate.session import endorsements
+from lockgate.system.timestamps import local_time
 
 if TYPE_CHECKING:
     from lockgate.gate.session.endorsements import Source
@@ -72,7 +72,7 @@ def _list(store: Store, session: str) -> None:
     if not sources:
         click.echo("no result makes this session untrusted")
     for source in sources:
-        at = time.strftime("%H:%M:%S", time.localtime(source.at))
+        at = local_time(source.at)
         agent = f" (agent {visible(source.subject.agent, 40)})" if source.subject.agent else ""
         click.echo(f"{source.id or '-':16}  {at}  {visible(source.sources[0], 160)}{agent}")
         if source.problem:
@@ -93,7 +93,7 @@ def _lines(source: Source) -> list[str]:
     lines = [
         f"Result {source.id}",
         f"  session  {visible(of.session, 80)}" + (f", agent {visible(of.agent, 80)}" if of.agent else ""),
-        f"  tool     {visible(source.tool, 80)}, {time.strftime('%H:%M:%S', time.localtime(source.at))}",
+        f"  tool     {visible(source.tool, 80)}, {local_time(source.at)}",
         *(f"  source   {visible(each, 300)}" for each in source.sources),
     ]
     if source.text:

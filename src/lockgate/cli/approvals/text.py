@@ -7,7 +7,6 @@ one odd question hides no other.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from lockgate.gate.approvals.notification_text import reaches
 from lockgate.gate.approvals.questions import IN_DIALOG, WHOLE
 from lockgate.store.audit.bodies import items, number, part
 from lockgate.store.rows import ApprovalRow
+from lockgate.system.timestamps import local_time
 
 _ID = 40
 _NAME = 200
@@ -140,7 +140,7 @@ def _others(about: Mapping[str, Any]) -> Iterator[str]:
 def _read(provenance: Sequence[Mapping[str, Any]], now: float) -> Iterator[str]:
     for taint in provenance:
         began = max(number(taint.get("at")) or 0.0, 0.0)
-        at = time.strftime("%H:%M:%S", time.localtime(began if began < _LATEST else 0.0))
+        at = local_time(began if began < _LATEST else 0.0)
         passed = max(int(now - began), 0)
         inherited = f", from {visible(str(taint['origin']), 80)}" if taint.get("origin") else ""
         yield (

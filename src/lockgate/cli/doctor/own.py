@@ -6,7 +6,6 @@ import os
 import shlex
 import stat
 import sys
-import time
 from collections.abc import Iterator
 
 from lockgate.clients.hook import native as native_client
@@ -16,6 +15,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.system.folders import Folders
 from lockgate.system.ownership import named
+from lockgate.system.timestamps import local_time
 
 _LIBRARIES = (
     "re2",
@@ -263,7 +263,7 @@ def _pause(state: str) -> Iterator[Check]:
     from lockgate.system.uptime import instant
 
     if until := paused_until(state, instant()):
-        says = f"agents may do everything until {time.strftime('%H:%M:%S', time.localtime(until))}"
+        says = f"agents may do everything until {local_time(until)}"
         yield Check("pause", "warn", says, "run: lockgate resume")
 
 

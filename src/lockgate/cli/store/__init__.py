@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -50,11 +50,7 @@ def status(as_json: bool) -> None:
     Exit status: 0 it can be used (also where nothing was recorded yet), 2 usage, 3 it cannot.
     """
     told = status_of(folders().state)
-    if as_json:
-        click.echo(json.dumps(told, indent=2))
-    else:
-        for line in status_lines(told):
-            click.echo(line)
+    _say(told, status_lines, as_json)
     if not told["usable"]:
         raise click.exceptions.Exit(UNREADABLE)
 
@@ -370,10 +366,11 @@ def verify(as_json: bool) -> None:
     Exit status: 0 all hold, 1 something does not, 2 usage, 3 the store cannot be read.
     """
     told = verified(folders().state)
-    if as_json:
-        click.echo(json.dumps(told, indent=2))
-    else:
-        for line in verified_lines(told):
-            click.echo(line)
+    _say(told, verified_lines, as_json)
     if not told["ok"]:
         raise click.exceptions.Exit(WRONG)
+
+
+def _say(told: dict[str, Any], lines: Callable[[dict[str, Any]], Iterable[str]], as_json: bool) -> None:
+    for line in [json.dumps(told, indent=2)] if as_json else lines(told):
+        click.echo(line)

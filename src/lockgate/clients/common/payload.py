@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 
 from lockgate.core.errors import BadInputError
-from lockgate.core.events import Context, Event, SessionEnded
+from lockgate.core.events import Context, Event, PromptSubmitted, SessionEnded, SessionStarted
 from lockgate.core.model import OBJECT
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.system.digests import strict_decoder
 
 if TYPE_CHECKING:
     from typing import Any, NoReturn, TypeVar
@@ -18,21 +18,13 @@ if TYPE_CHECKING:
 _MAX_ID = 256
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        # Two readers may take different ones of them, and a client that serialises an object never writes any.
-        raise BadInputError("the payload has an object with the same key twice")
-    return result
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise BadInputError(f"the payload holds {name}, which is not JSON")
+def _refuse(why: str) -> NoReturn:
+    raise BadInputError(f"the payload {why}")
 
 
 _SPACE = " \t\n\r"
 """What JSON allows around a value; :meth:`json.JSONDecoder.decode` looks for it by patterns, which takes longer."""
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+_DECODER = strict_decoder(_refuse)
 
 
 def parse(data: bytes) -> Mapping[str, Any]:
@@ -75,6 +67,16 @@ def _without_surrogates(value: Any) -> Any:
 
 
 # ---------------------------------------------------------------- events that clients spell alike
+def prompt_submitted(payload: Mapping[str, Any], context: Context) -> Event:
+    """A prompt: a person's, unless a sub-agent has it."""
+    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
+
+
+def session_started(payload: Mapping[str, Any], context: Context) -> Event:
+    """The beginning of a session, of a client that does not say how it began."""
+    return SessionStarted(context, "startup")
+
+
 def session_ended(payload: Mapping[str, Any], context: Context) -> Event:
     """The end of a session, with the reason that the client gives."""
     return SessionEnded(context, optional(payload, "reason"))

@@ -13,7 +13,15 @@ from collections.abc import Callable, Mapping
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, shown, text
+from lockgate.clients.common.payload import (
+    identifier,
+    mapping,
+    optional,
+    prompt_submitted,
+    session_ended,
+    shown,
+    text,
+)
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -21,7 +29,6 @@ from lockgate.core.events import (
     Answer,
     Context,
     Event,
-    PromptSubmitted,
     SessionStarted,
     ToolFailed,
     ToolRequested,
@@ -78,10 +85,6 @@ def _failed(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolFailed(context, _call(payload, context), text(payload, "error", empty=True))
 
 
-def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
-    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
-
-
 def _started(payload: Mapping[str, Any], context: Context) -> Event:
     how = text(payload, "source")
     return SessionStarted(context, _BEGINNINGS.get(how, how))
@@ -97,7 +100,7 @@ _BY_FIELD: tuple[tuple[str, Callable[[Mapping[str, Any], Context], Event]], ...]
     ("error", _failed),
     ("toolArgs", _requested),
     ("source", _started),
-    ("prompt", _prompt),
+    ("prompt", prompt_submitted),
     ("agentName", _agent),
     ("reason", session_ended),
 )

@@ -13,7 +13,16 @@ from collections.abc import Callable, Mapping
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_ended, text
+from lockgate.clients.common.payload import (
+    identifier,
+    mapping,
+    of_agent,
+    optional,
+    prompt_submitted,
+    session_ended,
+    session_started,
+    text,
+)
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -21,8 +30,6 @@ from lockgate.core.events import (
     Answer,
     Context,
     Event,
-    PromptSubmitted,
-    SessionStarted,
     ToolFailed,
     ToolRequested,
 )
@@ -81,20 +88,12 @@ def _failed(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolFailed(context, _call(payload, context), error if isinstance(error, str) else json.dumps(error))
 
 
-def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
-    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
-
-
-def _started(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionStarted(context, "startup")
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "preToolUse": _requested,
     "postToolUse": _finished,
     "postToolUseFailure": _failed,
-    "beforeSubmitPrompt": _prompt,
-    "sessionStart": _started,
+    "beforeSubmitPrompt": prompt_submitted,
+    "sessionStart": session_started,
     "sessionEnd": session_ended,
     "subagentStart": of_agent("subagent_id", AgentStarted),
     "subagentStop": of_agent("subagent_id", AgentStopped),

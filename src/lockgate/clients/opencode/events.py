@@ -11,8 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import identifier, mapping, optional, text
-from lockgate.core.events import Answer, Context, Event, PromptSubmitted, SessionStarted, ToolRequested
+from lockgate.clients.common.payload import (
+    identifier,
+    mapping,
+    optional,
+    prompt_submitted,
+    session_started,
+    text,
+)
+from lockgate.core.events import Answer, Context, Event, ToolRequested
 from lockgate.core.model import Subject, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 
@@ -51,19 +58,11 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     return results.finished(context, _call(payload, context), output, whole=False)
 
 
-def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
-    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
-
-
-def _started(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionStarted(context, "startup")
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "tool.execute.before": _requested,
     "tool.execute.after": _finished,
-    "chat.message": _prompt,
-    "session.created": _started,
+    "chat.message": prompt_submitted,
+    "session.created": session_started,
 }
 
 

@@ -62,19 +62,12 @@ def code_told(state: str) -> str:
 
 def locked(state: str) -> bool:
     """Whether a gate listens here, or is about to."""
-    import fcntl
+    from lockgate.system.files import is_locked
 
     try:
-        handle = os.open(os.path.join(run_folder(state), LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        return is_locked(os.path.join(run_folder(state), LOCK))
     except OSError:
         return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def connect(state: str, until: float, locked_by: float = 0.0) -> tuple[Socket, bool]:

@@ -6,7 +6,6 @@ Everything that may come from an attacker (sources, commands, briefs) passes thr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from lockgate.core.display_text import condensed, visible, visible_block
@@ -76,7 +75,9 @@ def exact_call(call: ToolCall) -> str:
 
 
 def _clock(at: float) -> str:
-    return time.strftime("%H:%M", time.localtime(at))
+    from lockgate.system.timestamps import local_time
+
+    return local_time(at, seconds=False)
 
 
 def provenance_text(taints: Sequence[Taint], label: Label, most: int = _SHOWN_SOURCES) -> str:

@@ -12,14 +12,13 @@ import uvicorn
 
 from lockgate.core.errors import RemoteError
 from lockgate.core.record import Record
-from lockgate.resources.loopback import is_loopback
 from lockgate.service.containers.groups import Groups
 from lockgate.service.containers.handler import Desk
 from lockgate.service.containers.http import PeerProtocol, Web
 from lockgate.service.containers.local_calls import Locality
 from lockgate.service.containers.mailbox_server import PostOffice
 from lockgate.service.containers.workers import Workers
-from lockgate.service.listening.sockets import address, tcp_socket, unix_socket
+from lockgate.service.listening.sockets import address, check_address, tcp_socket, unix_socket
 from lockgate.service.listening.timeout_protocol import Server
 from lockgate.system.folders import Folders
 
@@ -51,12 +50,7 @@ def check(settings: Settings) -> None:
     """
     if not (settings.folder or settings.unix or settings.listen):
         raise RemoteError("there is nothing to serve: give --ipc, --unix or --listen")
-    if bool(settings.certificate) != bool(settings.key):
-        raise RemoteError("TLS needs both a certificate and its key")
-    if settings.listen:
-        host, _ = address(settings.listen)
-        if not settings.certificate and not is_loopback(host):
-            raise RemoteError(f"{host} can be reached by other machines: give --tls-cert and --tls-key")
+    check_address(settings.listen, settings.certificate, settings.key)
 
 
 async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None = None) -> None:

@@ -19,7 +19,6 @@ from lockgate.core.errors import LockgateError, RemoteError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import Record
-from lockgate.resources.loopback import is_loopback
 from lockgate.service.http.app import make_app
 from lockgate.service.http.auth.login_links import Leader
 from lockgate.service.http.auth.sessions import LINK_SECONDS, Access
@@ -27,7 +26,7 @@ from lockgate.service.http.context import Desk, Tools
 from lockgate.service.http.middleware import Names
 from lockgate.service.http.port_file import OwnPort
 from lockgate.service.http.static_files import StaticFiles
-from lockgate.service.listening.sockets import address, tcp_socket
+from lockgate.service.listening.sockets import address, check_address, tcp_socket
 from lockgate.service.listening.timeout_protocol import PatientProtocol, Server
 from lockgate.store.audit.record import happened
 from lockgate.system.folders import Folders, user_name
@@ -69,11 +68,7 @@ def check(settings: Settings) -> None:
     Raises:
         RemoteError: They cannot, or it would not be safe.
     """
-    if bool(settings.certificate) != bool(settings.key):
-        raise RemoteError("TLS needs both a certificate and its key")
-    host, _ = address(settings.listen)
-    if not settings.certificate and not is_loopback(host):
-        raise RemoteError(f"{host} can be reached by other machines: give --tls-cert and --tls-key")
+    host = check_address(settings.listen, settings.certificate, settings.key)
     if _is_any(host) and not settings.names:
         raise RemoteError(f"{host} is no name that a browser can call: give --name")
 

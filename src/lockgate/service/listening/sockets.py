@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from lockgate.core.errors import RemoteError
+from lockgate.resources.loopback import is_loopback
 
 
 def address(listen: str) -> tuple[str, int]:
@@ -18,6 +19,20 @@ def address(listen: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise RemoteError(f"{listen!r} is no HOST:PORT")
     return host, int(port)
+
+
+def check_address(listen: str, certificate: str, key: str) -> str:
+    """Make sure that nothing is served to other machines in clear; gives the host, or nothing without an address.
+
+    Raises:
+        RemoteError: It would be, or half of what TLS needs is missing.
+    """
+    if bool(certificate) != bool(key):
+        raise RemoteError("TLS needs both a certificate and its key")
+    host = address(listen)[0] if listen else ""
+    if host and not certificate and not is_loopback(host):
+        raise RemoteError(f"{host} can be reached by other machines: give --tls-cert and --tls-key")
+    return host
 
 
 @contextmanager

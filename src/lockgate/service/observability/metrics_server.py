@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 
+from lockgate.resources.loopback import is_loopback
 from lockgate.service.observability.settings import Metrics
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ _SECONDS = 5.0
 """How long one who asks may take, from the connection to the end of the answer."""
 _MOST = 8
 """Connections at once. One more takes the place of the oldest, so that slow ones keep nobody out."""
-_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""What a page of another site cannot make a browser say: it would have to name its own host."""
 
 
 class _Tcp(ThreadingMixIn, HTTPServer):
@@ -142,10 +141,11 @@ def _handler(exporter: Exporter) -> type[BaseHTTPRequestHandler]:
                 self._say(200, exporter.page, _TYPE)
 
         def _is_local(self) -> bool:
+            """Whether the request names this machine: a page of another site would have to name its own host."""
             if isinstance(self.server, _Unix):
                 return True
             host = self.headers.get("Host", "")
-            return (host if host.endswith("]") else host.rpartition(":")[0] or host) in _NAMES
+            return is_loopback((host if host.endswith("]") else host.rpartition(":")[0] or host).strip("[]"))
 
         def _say(self, status: int, body: bytes, kind: str) -> None:
             self.send_response(status)

@@ -124,26 +124,17 @@ def cascade(decision: Decision, timing: Timing, opinion: Opinion | None, approva
 
 def person_asked(context: Context, row: ApprovalRow) -> dict[str, Any]:
     """The record of a question to a person. The decision that it was about is recorded once it is answered."""
-    return {
-        **_who("asked", context),
-        "approval": row.approval,
-        "digest": row.digest,
-        "call": row.call_id,
-        "expires_at": row.expires_at,
-    }
+    return {**_about("asked", context, row), "expires_at": row.expires_at}
 
 
 def answered(context: Context, row: ApprovalRow) -> dict[str, Any]:
     """The record of what became of a question to a person."""
-    return {
-        **_who("answered", context),
-        "approval": row.approval,
-        "digest": row.digest,
-        "call": row.call_id,
-        "state": row.state,
-        "by": _text(row.decided_by),
-        "reason": _text(row.reason),
-    }
+    said = {"state": row.state, "by": _text(row.decided_by), "reason": _text(row.reason)}
+    return {**_about("answered", context, row), **said}
+
+
+def _about(kind: str, context: Context, row: ApprovalRow) -> dict[str, Any]:
+    return {**_who(kind, context), "approval": row.approval, "digest": row.digest, "call": row.call_id}
 
 
 def came_back(

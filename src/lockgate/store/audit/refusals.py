@@ -178,21 +178,14 @@ def _files(folder: str) -> list[str]:
 
 def _is_held(path: str) -> bool:
     """Whether the process that made the file lives. It may have dropped or kept its refusal just now."""
-    import fcntl
+    from lockgate.system.files import is_locked
 
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return is_locked(path)
     except FileNotFoundError:
         return True
     except OSError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(file)
-    return False
 
 
 def sweep(state: str, store: Store) -> int:
@@ -258,14 +251,10 @@ def _bodies(folder: str, names: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    import json
+    from lockgate.system.digests import json_object
+    from lockgate.system.files import read_regular
 
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            said = json.loads(os.read(handle, _MOST_BYTES))
-        finally:
-            os.close(handle)
-    except (OSError, ValueError, RecursionError):
+        return json_object(read_regular(path, _MOST_BYTES, follow=False)) or {}
+    except OSError:
         return {}
-    return said if isinstance(said, dict) else {}

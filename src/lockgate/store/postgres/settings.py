@@ -14,6 +14,7 @@ from threading import Lock
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.resources.loopback import is_loopback
 from lockgate.store.files import own_file
 
 if TYPE_CHECKING:
@@ -96,14 +97,7 @@ def address_of(url: str) -> Address:
 
 def is_local(host: str) -> bool:
     """Whether a host is this machine: a folder with a Unix socket, or an address of the loopback."""
-    if not host or host.startswith(("/", "@")) or host == "localhost":
-        return True
-    import ipaddress
-
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return not host or host.startswith(("/", "@")) or is_loopback(host)
 
 
 @contextmanager
@@ -228,10 +222,10 @@ def database_near(path: str) -> tuple[str, int] | None:
 
 def _is_here(host: str) -> bool:
     """Whether a host is this machine, also by the name that it calls itself by; how names are cased means nothing."""
-    if is_local(host):
-        return True
-    name = host.lower().removesuffix(".")
-    return name in ("localhost", os.uname().nodename.lower().removesuffix("."))
+    from lockgate.resources.hosts import is_here
+
+    own = os.uname().nodename.lower().removesuffix(".")
+    return is_local(host) or is_here(host) or host.lower().removesuffix(".") == own
 
 
 def _place(text: str) -> tuple[str, str]:
