@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -15,7 +16,8 @@ from lockgate.service.http.problems import Refused, documented, of_every_route
 from lockgate.service.http.schemas import Session, SessionPage, VerdictWord
 from lockgate.service.http.schemas.calls import Approval, ApprovalPage, Approve, Decision, DecisionPage, Deny, Gates
 from lockgate.service.http.views import approvals, calls, decisions, sessions
-from lockgate.store.rows import AuditQuery
+from lockgate.store.protocol import Store
+from lockgate.store.rows import ApprovalRow, AuditQuery
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _ID = "^[0-9a-z]{1,32}$"
@@ -171,22 +173,19 @@ def _add_approvals(api: APIRouter, desk: Desk) -> None:
             row = approvals.find(tx, approval)
         return approvals.whole(desk.where, row, now)
 
-    @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
-    def approve(approval: ApprovalId, yes: Approve, who: Annotated[Caller, Depends(approver)]) -> Approval:
-        """Let exactly the call run that was shown, once."""
+    def answered(answer: Callable[[Store], ApprovalRow]) -> Approval:
         with desk.store() as store:
             if store is None:
                 raise missing("question")
-            row = approvals.approve(store, desk.where.state, approval, yes.shown, yes.reason, who)
-            now = store.clock()
+            row, now = answer(store), store.clock()
         return approvals.whole(desk.where, row, now)
+
+    @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
+    def approve(approval: ApprovalId, yes: Approve, who: Annotated[Caller, Depends(approver)]) -> Approval:
+        """Let exactly the call run that was shown, once."""
+        return answered(lambda store: approvals.approve(store, desk.where.state, approval, yes.shown, yes.reason, who))
 
     @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=documented(404, 409))
     def deny(approval: ApprovalId, no: Deny, who: Annotated[Caller, Depends(approver)]) -> Approval:
         """Refuse a call, and tell the agent why."""
-        with desk.store() as store:
-            if store is None:
-                raise missing("question")
-            row = approvals.deny(store, desk.where.state, approval, no.reason, who)
-            now = store.clock()
-        return approvals.whole(desk.where, row, now)
+        return answered(lambda store: approvals.deny(store, desk.where.state, approval, no.reason, who))

@@ -195,22 +195,22 @@ def _belongs(agent: Agent[Any], calls: Calls) -> bool:
 
 
 def _gated_shell(calls: Calls, tool: ShellTool) -> ShellTool:
-    shell, given = Shell(calls, tool.name, tool.executor), tool.needs_approval
-    if not calls.interrupts:
-        return dataclasses.replace(tool, executor=shell)
-
-    async def needs_approval(context: RunContextWrapper[Any], action: Any, call_id: str) -> bool:
-        return await shell.needs_approval(context, action, call_id, given)
-
-    return dataclasses.replace(tool, executor=shell, needs_approval=needs_approval)
+    shell = Shell(calls, tool.name, tool.executor)
+    return dataclasses.replace(tool, executor=shell, **_asking(calls, shell, tool))
 
 
 def _gated_patches(calls: Calls, tool: ApplyPatchTool) -> ApplyPatchTool:
-    editor, given = Editor(calls, tool.name, tool.editor), tool.needs_approval
+    editor = Editor(calls, tool.name, tool.editor)
+    return dataclasses.replace(tool, editor=editor, **_asking(calls, editor, tool))
+
+
+def _asking(calls: Calls, gated: Shell | Editor, tool: ShellTool | ApplyPatchTool) -> dict[str, Any]:
+    """What makes a run stop where a person is to be asked; nothing where a run is not to be stopped."""
+    given = tool.needs_approval
     if not calls.interrupts:
-        return dataclasses.replace(tool, editor=editor)
+        return {}
 
-    async def needs_approval(context: RunContextWrapper[Any], operation: Any, call_id: str) -> bool:
-        return await editor.needs_approval(context, operation, call_id, given)
+    async def needs_approval(context: RunContextWrapper[Any], asked: Any, call_id: str) -> bool:
+        return await gated.needs_approval(context, asked, call_id, given)
 
-    return dataclasses.replace(tool, editor=editor, needs_approval=needs_approval)
+    return {"needs_approval": needs_approval}
