@@ -57,7 +57,6 @@ def test_the_unit_runs_the_gate_and_nothing_of_the_environment() -> None:
     assert 'ExecStart="/p/python" "-I" "/w/a.py"' in lines
     assert 'Environment="PATH=/bin"' in lines
     assert {"NoNewPrivileges=yes", "Restart=on-failure", "UMask=0077", "LockPersonality=yes"} <= set(lines)
-    assert service_files.command_of(text) == '"/p/python" "-I" "/w/a.py"'
 
 
 def test_the_unit_leaves_the_gate_the_files_that_hooks_see() -> None:
@@ -83,7 +82,7 @@ def test_a_sandbox_with_the_set_user_id_bit_keeps_it() -> None:
     ],
 )
 def test_words_are_taken_as_they_are(word: str, spelt: str) -> None:
-    assert service_files.command_of(service_files.unit(["/p", word], {}, 75)) == f'"/p" {spelt}'
+    assert f'ExecStart="/p" {spelt}' in service_files.unit(["/p", word], {}, 75).splitlines()
 
 
 @pytest.mark.parametrize("word", ["a\nExecStart=/x", "a\0b", "\x1b[2J"])

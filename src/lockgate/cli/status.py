@@ -189,10 +189,6 @@ def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
     }
 
 
-def _endorsable(tx: Transaction, session: str) -> bool:
-    return any(not source.problem for source in sources_of(tx, session))
-
-
 def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
     """What decides in a project, and until when it is paused; 0 where it is not."""
     from lockgate.configuration.load import load_for_cli

@@ -86,11 +86,6 @@ def property_list(command: Sequence[str], environment: Mapping[str, str]) -> byt
     return plistlib.dumps(job, sort_keys=False)
 
 
-def command_of(text: str) -> str:
-    """The command line of a unit as it is written; empty where it has none."""
-    return next((line.partition("=")[2] for line in text.splitlines() if line.startswith("ExecStart=")), "")
-
-
 def _program(path: str) -> str:
     """The first word of a command: no variable is looked for in it, and it cannot have every character."""
     if not {'"', "'", "\\"}.isdisjoint(path):
