@@ -1,15 +1,16 @@
-"""The one text of a value: what the standard library writes, by a shorter way."""
+"""JSON: the one text of a value, by a shorter way than the standard library, and reading what others write."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.system.digests import canonical_json, usual_json
+from lockgate.system.digests import canonical_json, json_object, strict_decoder, usual_json
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -63,3 +64,30 @@ def test_another_interpreter_writes_the_same(monkeypatch: pytest.MonkeyPatch) ->
     quickly = canonical_json()(value)
     monkeypatch.setattr("json.encoder.c_make_encoder", None)
     assert canonical_json()(value) == quickly == _plainly(value)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', b'{"a": 1}', ' {"a": 1}\n'])
+def test_an_object_of_anybodys_making_is_read(text: str | bytes) -> None:
+    assert json_object(text) == {"a": 1}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "null", '"a"', '{"a": 1', b"\xff", "[" * 100_000, '{"a":' * 100_000])
+def test_all_else_is_no_object_and_no_error(text: str | bytes) -> None:
+    assert json_object(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": 1, "a": 2}', "has an object with the same key twice"),
+        ('[{"b": {"a": 1, "a": 1}}]', "has an object with the same key twice"),
+        ("NaN", "holds NaN, which is not JSON"),
+        ("[-Infinity]", "holds -Infinity, which is not JSON"),
+    ],
+)
+def test_what_two_readers_may_read_differently_is_refused(text: str, why: str) -> None:
+    def refuse(said: str) -> NoReturn:
+        raise LookupError(said)
+
+    with pytest.raises(LookupError, match=re.escape(why)):
+        strict_decoder(refuse).decode(text)
