@@ -14,7 +14,7 @@ STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint site house format unit room e2e stress faults evals days containment fuzz knowledge reference library lock setup system axe screenshots picture hooks clients clean
+.PHONY: help demo test lint site house doors format unit room e2e stress faults evals days containment fuzz knowledge reference library lock setup system axe screenshots picture hooks clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +42,13 @@ site: setup ## the documents as pages, into build/site; a link that leads nowher
 
 house: setup ## circles of imports and imports against the planned rooms: their number may only fall
 	@$(BIN)/python scripts/house/check_house.py src/lockgate --rooms scripts/house/rooms.tsv --short --ceiling scripts/house/ceiling.json
+	@$(BIN)/python scripts/house/check_doors.py src/lockgate --ceiling scripts/house/ceiling.json
 	@$(BIN)/python scripts/house/check_sentences.py src/lockgate
+
+doors: setup ## write what other rooms may import into __all__ of each room
+	@$(BIN)/python scripts/house/check_doors.py src/lockgate --write
+	@$(BIN)/ruff check --fix --quiet src
+	@$(BIN)/ruff format --quiet src
 
 format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix

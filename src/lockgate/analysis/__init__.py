@@ -5,6 +5,15 @@ from __future__ import annotations
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall
 from lockgate.resources.host_view import Surroundings
 
+__all__ = [
+    "analyse",
+    "looking",
+    "mcp",
+    "mcp_servers",
+    "prompts",
+    "tools",
+]
+
 _SHELL = "Bash"
 
 

@@ -1,1 +1,5 @@
 """The command line: one module per command group."""
+
+__all__ = [
+    "main",
+]

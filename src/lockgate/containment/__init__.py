@@ -9,4 +9,17 @@ kernel's namespaces) is a *way*. Where none works on this host, the table's next
 from lockgate.containment.host import host, problem
 from lockgate.containment.host_facts import Host
 
-__all__ = ["Host", "host", "problem"]
+__all__ = [
+    "Host",
+    "backends",
+    "host",
+    "host_facts",
+    "layout",
+    "left_out",
+    "leftovers",
+    "linux",
+    "problem",
+    "request",
+    "rewriting",
+    "supervisor",
+]

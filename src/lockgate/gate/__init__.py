@@ -34,7 +34,23 @@ if TYPE_CHECKING:
     Lifetime = SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged
     Noted = CameBack | CallsAnswered | PromptSubmitted | InstructionsLoaded | Lifetime
 
-__all__ = ["Consultants", "Guard", "Monitor", "Parts"]
+__all__ = [
+    "Consultants",
+    "Guard",
+    "Monitor",
+    "Parts",
+    "approvals",
+    "contradictions",
+    "delegates",
+    "findings",
+    "host",
+    "judge",
+    "messages",
+    "monitor",
+    "objections",
+    "parts",
+    "session",
+]
 
 
 class Monitor:

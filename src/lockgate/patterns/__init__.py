@@ -3,3 +3,14 @@
 Pure, as all of the analysis: what has I/O (files, the clock, the compiled database, known secrets of this machine) is
 handed in. See ``docs/patterns.md``.
 """
+
+__all__ = [
+    "credentials",
+    "engine",
+    "fields",
+    "known_values",
+    "library",
+    "model",
+    "redaction",
+    "validators",
+]

@@ -2,4 +2,11 @@
 
 from lockgate.shell.analyse import analyse_shell
 
-__all__ = ["analyse_shell"]
+__all__ = [
+    "analyse",
+    "analyse_shell",
+    "grammar",
+    "knowledge",
+    "report",
+    "state",
+]

@@ -1,1 +1,7 @@
 """Claude Code."""
+
+__all__ = [
+    "answers",
+    "events",
+    "results",
+]

@@ -1,1 +1,7 @@
 """What the adapters of several clients share."""
+
+__all__ = [
+    "hook_command",
+    "payload",
+    "result_texts",
+]

@@ -3,3 +3,13 @@
 ``local`` does all of it in the process of the hook. A resident gate (:mod:`lockgate.service.resident`) uses the same
 parts.
 """
+
+__all__ = [
+    "answer",
+    "client_rules",
+    "deadline",
+    "local",
+    "native",
+    "options",
+    "start_resident",
+]

@@ -1,1 +1,10 @@
 """Putting hooks into the clients' settings, and checking them."""
+
+__all__ = [
+    "claude",
+    "claude_checks",
+    "claude_settings_view",
+    "codex_trust",
+    "other_checks",
+    "others",
+]

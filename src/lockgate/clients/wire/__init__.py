@@ -1,1 +1,13 @@
 """What a hook and a gate say to each other, on this machine and between machines."""
+
+__all__ = [
+    "envelope",
+    "events",
+    "keys",
+    "mailbox",
+    "messages",
+    "request_ids",
+    "resident",
+    "resident_control",
+    "resident_files",
+]

@@ -3,3 +3,16 @@
 Nothing here is imported by a process whose machine belongs to no fleet
 (``lockgate.configuration.layers.files.joined``).
 """
+
+__all__ = [
+    "acceptance",
+    "accepted",
+    "audit",
+    "enrolment",
+    "envelope",
+    "fleet",
+    "keys",
+    "manifest",
+    "pins",
+    "validation",
+]

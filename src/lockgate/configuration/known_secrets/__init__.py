@@ -1,4 +1,8 @@
 """Where the values come from that must not leave this machine, and the file that keeps an index of them."""
 
+__all__ = [
+    "canaries",
+]
+
 CANARIES = "canary:"
 """How the names of the store's settings about canaries begin."""

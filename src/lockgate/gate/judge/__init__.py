@@ -5,3 +5,9 @@
 ``openai_chat.py``. ``strict.py`` says what counts as an answer, ``slots.py`` how many are asked at once, and
 ``opinions.py`` what is not asked twice. See ``docs/judge.md``.
 """
+
+__all__ = [
+    "api_key",
+    "judge",
+    "settings",
+]

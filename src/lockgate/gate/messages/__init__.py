@@ -1,1 +1,5 @@
 """What the gate tells the agent and the person."""
+
+__all__ = [
+    "calls",
+]

@@ -123,4 +123,8 @@ def _runs(parent: View | None, data: bytes, spots: Iterable[tuple[str, int]], bu
         yield from decode(text, name, ends, budget, depth)
 
 
-__all__ = ["DEPTH", "Budget", "Decoded", "View", "decode", "views"]
+__all__ = [
+    "Budget",
+    "Decoded",
+    "View",
+]

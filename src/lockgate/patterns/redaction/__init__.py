@@ -1,1 +1,6 @@
 """Taking credentials out of texts."""
+
+__all__ = [
+    "credentials",
+    "spans",
+]

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     Validator = Callable[[Candidate, float | None], bool | None]
 
+__all__ = [
+    "VALIDATORS",
+]
+
 _PACKAGE = "lockgate.patterns.validators"
 
 _OF_VALUE: Mapping[str, tuple[str, ...]] = {

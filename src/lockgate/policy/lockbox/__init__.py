@@ -1,1 +1,5 @@
 """Reading and merging the ``lockbox.json`` of Lockbox."""
+
+__all__ = [
+    "merging",
+]

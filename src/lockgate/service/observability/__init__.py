@@ -2,3 +2,14 @@
 
 All of it is read from the audit, after a decision has been recorded. Nothing here is imported by a hook or the gate.
 """
+
+__all__ = [
+    "gauges",
+    "metrics_server",
+    "otlp",
+    "process",
+    "prometheus",
+    "settings",
+    "siem",
+    "tail",
+]

@@ -8,3 +8,8 @@ any moment.
 
 ``wire`` is what is said, ``places`` where, ``starting`` how it comes up, ``process`` its life, ``deciding`` its work.
 """
+
+__all__ = [
+    "containment",
+    "process",
+]

@@ -1,1 +1,6 @@
 """From the text of a shell command to a tree."""
+
+__all__ = [
+    "reader",
+    "tree",
+]

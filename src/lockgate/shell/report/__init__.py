@@ -1,1 +1,5 @@
 """The analysis as a tree that a person can read."""
+
+__all__ = [
+    "outline",
+]

@@ -1,1 +1,6 @@
 """What the analysis knows at a point of a command: variables, findings, texts with unknown parts."""
+
+__all__ = [
+    "abstract_text",
+    "scope",
+]

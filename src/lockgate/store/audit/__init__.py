@@ -2,3 +2,14 @@
 
 This package imports nothing by itself: ``record`` is on the hot path, ``chain`` is not.
 """
+
+__all__ = [
+    "anchors",
+    "archives",
+    "bodies",
+    "chain",
+    "exports",
+    "pruning",
+    "record",
+    "refusals",
+]

@@ -1,1 +1,6 @@
 """Copying a store into another one."""
+
+__all__ = [
+    "copying",
+    "ends",
+]

@@ -3,3 +3,12 @@
 What an atomic step excludes is another one about the same session, on whatever host, and not every other writer: see
 ``statements.py`` for the locks, and ADR 0031 for why they are enough.
 """
+
+__all__ = [
+    "anchor_notes",
+    "connections",
+    "migrations",
+    "opening",
+    "settings",
+    "store",
+]

@@ -1,1 +1,12 @@
 """The store in SQLite: the default."""
+
+__all__ = [
+    "checkpoint",
+    "copies",
+    "create",
+    "group_commit",
+    "restoring",
+    "schema",
+    "search",
+    "store",
+]

@@ -43,8 +43,6 @@ from lockgate.clients.sdk.session import Session
 from lockgate.core.errors import LockgateError
 from lockgate.core.model import Label
 
-__all__ = ["gate_agent"]
-
 _PROMPT = "prompt"
 _MARK = "_lockgate_calls"
 """The member by which a gated agent is known again."""
