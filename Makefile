@@ -14,7 +14,7 @@ STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint site house doors format unit room e2e stress faults evals days containment fuzz knowledge reference library lock setup system axe screenshots picture hooks clients clean
+.PHONY: help demo test lint site house doors format unit room e2e stress faults evals days containment fuzz knowledge reference answers library lock setup system axe screenshots picture hooks clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ knowledge: setup ## compile the YAML tables to what the hook reads
 
 reference: setup ## the pages of docs/reference, from the code
 	@$(BIN)/python scripts/reference.py
+
+answers: setup ## write the answers to recorded inputs of each client anew, after a change that is wanted
+	@$(BIN)/python tests/hook/recorded_answers.py
 
 library: setup ## compile the shipped patterns, so that no hook has to
 	@$(BIN)/python -m lockgate.configuration.pattern_library.prepare
