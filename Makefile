@@ -14,7 +14,7 @@ STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint site house doors format unit room e2e stress faults evals days containment fuzz knowledge reference answers library lock setup system axe screenshots picture hooks clients clean
+.PHONY: help demo test lint site house doors format unit room e2e stress faults evals days containment fuzz knowledge reference answers library coverage news changelog lock setup system axe screenshots picture hooks clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,22 @@ answers: setup ## write the answers to recorded inputs of each client anew, afte
 
 library: setup ## compile the shipped patterns, so that no hook has to
 	@$(BIN)/python -m lockgate.configuration.pattern_library.prepare
+
+coverage: setup library ## which lines the quick tests run (ROOM=shell for the tests of one room), into build/coverage
+	@paths=$$(awk -F '\t' -v room="$(ROOM)" 'room == "" || $$1 == room { print $$2 }' scripts/house/tests.tsv); \
+	test -n "$$paths" || { echo "coverage: ROOM is one of $$(cut -f 1 scripts/house/tests.tsv | tr '\n' ' ')" >&2; exit 2; }; \
+	$(BIN)/coverage erase; \
+	$(BIN)/coverage run -m pytest $(XDIST) -m 'not e2e and not stress' $$paths $(PYTEST_ARGS); \
+	$(BIN)/coverage combine --quiet; \
+	$(BIN)/coverage html --quiet; \
+	$(BIN)/coverage report $(if $(ROOM),--include='src/lockgate/$(ROOM)/*') | tee build/coverage/report.txt
+
+news: setup ## what the files in changes/ say of the next release
+	@$(BIN)/towncrier build --draft --version next
+
+changelog: setup ## move the files in changes/ into CHANGELOG.md: VERSION=1.2.3
+	@test -n "$(VERSION)" || { echo "changelog: give VERSION=1.2.3" >&2; exit 2; }
+	@$(BIN)/towncrier build --yes --version "$(VERSION)"
 
 lock: ## resolve pyproject.toml into the lock files (UPGRADE=1 for the newest versions)
 	@scripts/lock.sh

@@ -76,6 +76,46 @@ def test_workflows_run_targets_that_exist(name: str) -> None:
     assert {word for word in words if "=" not in word} <= TARGETS
 
 
+NEWS = re.compile(r"(\+[a-z0-9-]+|\d+)\.(security|added|changed|removed|fixed)\.md")
+"""The name of a file in ``changes/``."""
+
+
+def test_files_about_what_is_new_have_names_that_are_understood() -> None:
+    files = [file for file in (ROOT / "changes").iterdir() if file.name != "README.md"]
+    assert [file.name for file in files if not NEWS.fullmatch(file.name)] == []
+    assert [file.name for file in files if not 3 <= len(file.read_text("utf-8").split()) <= 120] == []
+    examples = re.findall(r"`changes/(\S+)`", (ROOT / "changes" / "README.md").read_text("utf-8"))
+    assert len(examples) == 3
+    assert [name for name in examples if not NEWS.fullmatch(name)] == []
+
+
+def test_the_release_finds_what_the_files_in_changes_say(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "CHANGELOG.md"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    changes = tmp_path / "changes"
+    changes.mkdir()
+    (changes / "README.md").write_text("not news\n", "utf-8")
+    (changes / "+pause.added.md").write_text("A pause.\n", "utf-8")
+    (changes / "7.security.md").write_text("A hole is closed.\n", "utf-8")
+    command = [sys.executable, "-m", "towncrier", "build", "--yes", "--version", "9.8.7", "--dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [file.name for file in changes.iterdir()] == ["README.md"]
+    steps = commands(workflow("release")["jobs"]["source"]["steps"])
+    (awk,) = re.findall(r"^ *awk -v .*?CHANGELOG\.md(?= >)", steps, re.MULTILINE | re.DOTALL)
+    notes = subprocess.run(
+        ["bash", "-euc", awk],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"GITHUB_REF_NAME": "v9.8.7"},
+        check=True,
+    )
+    assert " ".join(notes.stdout.split()) == "### Security - A hole is closed. (#7) ### Added - A pause."
+    before, after = (ROOT / "CHANGELOG.md").read_text("utf-8"), (tmp_path / "CHANGELOG.md").read_text("utf-8")
+    assert after.endswith(before.partition("Semantic Versioning](https://semver.org/).\n")[2])
+
+
 def test_hooks_run_what_lint_runs() -> None:
     text = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
     hooks = yaml.safe_load(text)["repos"][0]["hooks"]
