@@ -21,5 +21,6 @@ __all__ = [
     "problem",
     "request",
     "rewriting",
+    "rooms",
     "supervisor",
 ]

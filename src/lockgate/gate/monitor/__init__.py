@@ -9,4 +9,5 @@ __all__ = [
     "masking",
     "prompt_parts",
     "results",
+    "rooms",
 ]
