@@ -18,6 +18,9 @@ TARGETS = set(re.findall(r"^([a-z0-9]+):", MAKEFILE, re.MULTILINE))
 ELSEWHERE = {"dashboard", "e2e", "evals", "native", "support"}
 """Folders of tests that no room's quick tests have: they need a browser, clients, minutes or a compiler."""
 
+WHOLE = {"test_documents.py", "test_packaging.py"}
+"""Tests of no room: of what is written and published."""
+
 
 def workflow(name: str) -> dict[str, Any]:
     """A workflow of GitHub."""
@@ -45,6 +48,13 @@ def test_every_room_has_quick_tests_and_every_folder_of_tests_a_room() -> None:
     paths = [path for _, paths in rows for path in paths.split()]
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert len(paths) == len(set(paths))
+    about_rooms = {
+        str(file.relative_to(ROOT))
+        for folder in ("tests", "tests/analysis")
+        for file in (ROOT / folder).glob("test_*.py")
+        if re.search(r"^from lockgate\.", file.read_text("utf-8"), re.MULTILINE) and file.name not in WHOLE
+    }
+    assert about_rooms - set(paths) == set()
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")} - ELSEWHERE
     assert {name for name in folders if not any(path.split("/")[1] == name for path in paths)} == set()
 
