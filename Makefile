@@ -148,6 +148,6 @@ clients: ## the real agent clients, into .clients
 	@scripts/install_clients.sh
 
 clean: ## remove everything that is made
-	rm -rf .venv .venvs .axe .clients dist build .fuzz .evals .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venvs .axe .clients dist build .fuzz .evals .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	rm -f src/lockgate/lockgate-hook
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
