@@ -28,6 +28,8 @@ OUT = "203.0.113.7"
 """Somebody's address (RFC 5737: nobody's)."""
 RUNTIME = "/run/user/1000"
 _MEMORY = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/mnt")
+_OURS = tuple({os.path.realpath(path) for path in (Path(__file__).parents[2], sys.prefix, sys.base_prefix)})
+"""This checkout and its Python. Where they lie below a folder that becomes memory, they are put back into it."""
 _SOCKETS = {
     "/run/docker.sock": "stream",
     "/run/dbus/system_bus_socket": "stream",
@@ -71,7 +73,7 @@ def main() -> None:
         Path(STATE, name).chmod(0o600)
     told = _try(order, outsider)
     time.sleep(order.get("linger", 0.1))
-    besides = (PROJECT, f"{STATE}/contained", f"{HOME}/canary")
+    besides = (PROJECT, f"{STATE}/contained", f"{HOME}/canary", *_OURS)
     heard = outsider.heard([*_MEMORY, HOME], besides)
     guarded = [f"{PROJECT}/{name}" for name in (".git", ".vscode", ".github", ".claude", ".envrc")]
     heard |= outsider.heard_in(guarded)
@@ -90,8 +92,14 @@ def _build() -> None:
     change("/", 0x8000, 1, 0)
     change("/proc", 0, 0, 1)
     resolver = os.path.realpath("/etc/resolv.conf")
+    ours = {path: os.open(path, os.O_PATH) for path in _OURS if path.startswith(tuple(f"{each}/" for each in _MEMORY))}
     for path in _MEMORY:
         _run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", path)
+    for path, opened in sorted(ours.items()):  # what lies in another one is put back with it, and once more upon it
+        os.makedirs(path, exist_ok=True)
+        if libc.mount(f"/proc/self/fd/{opened}".encode(), path.encode(), None, 0x1000, None):  # MS_BIND
+            raise OSError(ctypes.get_errno(), path)
+        os.close(opened)
     if resolver.startswith("/etc/"):
         Path("/tmp/resolv.conf").write_text(f"nameserver {OUT}\noptions timeout:1 attempts:1\n")
         _run("mount", "--bind", "/tmp/resolv.conf", resolver)

@@ -29,14 +29,15 @@ def test_compiled_knowledge_is_fresh():
 def test_example(family, command, kinds, around):
     analysis = analyse_shell(command, "/work/project", around)
     found = sorted({effect.kind.value for effect in analysis.effects})
-    assert found == sorted(set(kinds.replace("-", "_").split()) - {"local"}), [
-        effect.because for effect in analysis.effects
-    ]
+    expected = sorted(set(kinds.replace("-", "_").split()) - {"local"})
+    reasons = [effect.because for effect in analysis.effects]
+    assert found == expected, f"{command!r} in {family}.yaml: expected {expected}, got {found}: {reasons}"
 
 
 @pytest.mark.parametrize("name", sorted({*ROLES, *WORDS, *NEEDS}))
 def test_every_word_of_the_format_is_described(name):
-    assert f"`{name}`" in DOCS.read_text(encoding="utf-8")
+    is_described = f"`{name}`" in DOCS.read_text(encoding="utf-8")
+    assert is_described, f"docs/knowledge.md has no row for `{name}`"
 
 
 @pytest.mark.parametrize(
