@@ -42,7 +42,7 @@ class _Containing(World):
         super().__init__(folder)
         self.gate = Monitor(self.gate.parts._replace(contain=self._contain))
 
-    def _contain(self, _: object, call: ToolCall) -> dict[str, Any] | None:
+    def _contain(self, _: object, call: ToolCall, __: object) -> dict[str, Any] | None:
         command = call.tool_input.get("command")
         return {**call.tool_input, "command": f"contained: {command}"} if isinstance(command, str) else None
 
