@@ -61,4 +61,5 @@ __all__ = [
     "settle_fork",
     "settle_prompt",
     "take_trial",
+    "upgrade_notes",
 ]

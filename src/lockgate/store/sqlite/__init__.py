@@ -6,7 +6,7 @@ __all__ = [
     "create",
     "group_commit",
     "restoring",
-    "schema",
+    "rollback",
     "search",
     "store",
 ]
