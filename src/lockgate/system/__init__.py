@@ -14,6 +14,7 @@ __all__ = [
     "package_digest",
     "peer_credentials",
     "process_arguments",
+    "programs",
     "timestamps",
     "ttl_cache",
     "unix_sockets",
