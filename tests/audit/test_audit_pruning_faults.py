@@ -140,7 +140,7 @@ def test_on_a_full_disk_nothing_is_removed_and_nothing_is_left_behind(tmp_path: 
     archive, cutting = done.stdout.splitlines()
     assert "a.gz: File too large" in archive
     assert "free space" in cutting
-    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lockgate", "state"]
     store = SqliteStore.open(str(tmp_path / "state"))
     with store.reading() as tx:
         assert (verify_store(tx, store.key)[:2], tx.audit_checkpoint().seq) == ((True, 400), 0)

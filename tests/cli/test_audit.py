@@ -236,6 +236,13 @@ HARM = [
 ]
 
 
+BEHIND_THE_GAP = {
+    "the last 100 records are missing": "record 1101 is missing",
+    "the last 1200 records are missing": "record 1 is missing",
+}
+"""What is found at the second look: the first one has recorded that the state is an older one."""
+
+
 @pytest.mark.parametrize(("statements", "problem"), HARM)
 def test_verify_finds_what_was_done_to_the_state_and_to_an_export_of_it(
     state: Path, tmp_path: Path, statements: str, problem: str
@@ -244,6 +251,7 @@ def test_verify_finds_what_was_done_to_the_state_and_to_an_export_of_it(
     assert problem in run("verify", code=1).output
     told = json.loads(run("verify", "--json", code=1).output)
     assert not told["ok"]
+    problem = BEHIND_THE_GAP.get(problem, problem)
     assert problem in told["problem"]
     file = tmp_path / "export.jsonl"
     run("export", "--output", str(file))

@@ -398,3 +398,12 @@ def test_a_database_of_the_first_version_keeps_its_data(tmp_path: Path, monkeypa
             tx.put_approval(APPROVAL)
             assert tx.approvals() == [APPROVAL]
         new.close()
+
+
+def test_a_session_whose_name_is_no_text_stops_no_check(tmp_path: Path) -> None:
+    """A client's input can name half of a character, and the audit keeps what was said."""
+    store = SqliteStore.open(str(tmp_path / "state"))
+    with store.transaction() as tx:
+        tx.append_audit(1.0, {"event": "decision", "session": "\ud800"})
+        assert tx.label_contradictions() == []
+    store.close()

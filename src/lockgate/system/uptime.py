@@ -47,6 +47,9 @@ def _boot() -> str:
 def _boot_session() -> str:
     import ctypes
 
+    told = getattr(ctypes.CDLL(None), "sysctlbyname", None)
+    if told is None:
+        return ""
     found, size = ctypes.create_string_buffer(_MOST_BYTES), ctypes.c_size_t(_MOST_BYTES)
-    failed = ctypes.CDLL(None).sysctlbyname(_BOOT_SESSION, found, ctypes.byref(size), None, ctypes.c_size_t(0))
+    failed = told(_BOOT_SESSION, found, ctypes.byref(size), None, ctypes.c_size_t(0))
     return "" if failed else found.value.decode("ascii", "replace")

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from lockgate.store.rows import SessionRow
 from support.api_server import Machine, Server
 
 
@@ -269,6 +270,8 @@ def test_the_chain_is_checked(machine: Machine, person: httpx.Client) -> None:
 
 
 def test_what_the_state_says_against_the_chain_is_told(machine: Machine, person: httpx.Client) -> None:
+    with machine.store.transaction() as tx:
+        tx.put_session(SessionRow("sealed", started_at=1.0, seen_at=1.0))
     machine.decided()
     verified = person.post("audit/verify").json()["verified"]
     assert (verified["against"], verified["against_count"]) == ([], 0)

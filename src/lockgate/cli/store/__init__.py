@@ -316,7 +316,8 @@ def copy(to: str, source: str, name: str, as_json: bool) -> None:
         with ExitStack() as stack:
             url = (source or _url_of(state)) if to == LOCAL else to
             shared = stack.enter_context(_postgres(state, url, name, _PATIENCE))
-            own = SqliteStore.open(state, busy_seconds=_PATIENCE)
+            opened = SqliteStore.open_to_fill if to == LOCAL else SqliteStore.open
+            own = opened(state, busy_seconds=_PATIENCE)
             stack.callback(own.close)
             told = _copied(own, shared, back=to == LOCAL)
     except StoreError as error:

@@ -104,6 +104,8 @@ class Feed:
         self._listeners: set[_Listener] = set()
         self._task: asyncio.Task[None] | None = None
         self._position = 0
+        self._head = (0, "")
+        """The number and the digest of the head at the last look: a state that is put in another's place has others."""
         self._rung = asyncio.Event()
         self._turn = asyncio.Lock()
         self._watch = Watch(desk, self._rung.set, self._tell)
@@ -173,11 +175,16 @@ class Feed:
     def _news(self, position: int | None) -> tuple[int, list[bytes]]:
         """The head's number, and the events since a position."""
         with self._desk.looking() as tx:
-            head = tx.audit_head().seq if tx is not None else 0
-            if tx is None or position is None or head == position:
+            found = tx.audit_head() if tx is not None else None
+            head, before = found.seq if found is not None else 0, self._head
+            self._head = (head, found.digest if found is not None else "")
+            if tx is None or position is None:
                 return head, []
-            if head < position or head - position > _MOST_MISSED:
+            is_other = head == before[0] and self._head != before
+            if head < position or head - position > _MOST_MISSED or is_other:
                 return head, [reset(head)]
+            if head == position:
+                return head, []
             rows = tx.audit(after=position, limit=_MOST_MISSED)
             return (rows[-1].seq if rows else head), list(map(framed, rows))
 

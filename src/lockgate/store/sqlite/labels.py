@@ -224,8 +224,7 @@ class LabelQueries(Statements):
             listed[part] = {
                 mark: how if holds and how != _HERE else _ANY for mark, how in marks.items() if len(mark) == _MARK
             }
-        known = self._all(_IN_CHAIN, ())
-        for mark in (self._subject_mark(Subject(session)) for (session,) in known):
+        for mark in map(self._subject_mark, self._in_chain()):
             listed[_part(mark)].setdefault(mark, _ANY)
         for mark in map(self._subject_mark, self._counted()):
             listed[_part(mark)][mark] = _HERE
@@ -236,7 +235,7 @@ class LabelQueries(Statements):
         """What is wrong with the list of who has begun."""
         names = {self._subject_mark(subject): subject for subject in self._counted()}
         there = set(names)
-        names |= {self._subject_mark(Subject(session)): Subject(session) for (session,) in self._all(_IN_CHAIN, ())}
+        names |= {self._subject_mark(subject): subject for subject in self._in_chain()}
         found, listed = [], set()
         for part in range(_PARTS):
             marks, holds = self._read_part(part)
@@ -248,6 +247,10 @@ class LabelQueries(Statements):
         # One without a seal is told as that.
         added = [names[mark] for mark in sorted(there - listed) if self._seal_of(names[mark]) is not None]
         return found + [(subject, "it is not in the list of who has begun") for subject in added]
+
+    def _in_chain(self) -> list[Subject]:
+        """The sessions that the audit names. What a client made up as a name need not be text."""
+        return [Subject(name.decode("utf-8", "replace")) for (name,) in self._all(_IN_CHAIN, ())]
 
     def _begin(self, subject: Subject, began: float) -> None:
         """Seal and list one that was never seen; one that was forgotten, with the labels that it had."""
@@ -385,7 +388,7 @@ _OF_SESSION = (
 _BEGINNINGS = "SELECT session, '', started_at FROM sessions UNION ALL SELECT session, agent, started_at FROM agents"
 _IN_CHAIN = (
     "SELECT DISTINCT session FROM (SELECT CASE WHEN json_valid(body)"
-    " THEN CAST(json_extract(body, '$.session') AS TEXT) END AS session FROM audit) WHERE session <> ''"
+    " THEN CAST(json_extract(body, '$.session') AS BLOB) END AS session FROM audit) WHERE session <> x''"
 )
 _COUNT = "SELECT session, agent, label, state, count(*) FROM taints"
 _GROUPED = "GROUP BY session, agent, state, label"

@@ -77,6 +77,23 @@ def settle(outside: OutsideHead, connection: Connection, key: bytes, begin: Call
             connection.execute("ROLLBACK")
 
 
+def begin_anew(outside: OutsideHead, connection: Connection, key: bytes, begin: Callable[[], None]) -> None:
+    """Take a database that a person has just had made for the one that is right, whatever was kept of another.
+
+    Args:
+        outside: What is kept outside of the state folder.
+        connection: To the database, in no transaction.
+        key: The installation's.
+        begin: Takes the lock for writing.
+    """
+    begin()
+    tx = SqliteTransaction(connection, key, writable=True)
+    if outside.put_all([rollback.head_of(connection)]):
+        tx.put_setting(KEPT_AT, _here(outside.state))
+    outside.drop_steps([step for each in outside.kept() for step in each.steps])
+    connection.execute("COMMIT")
+
+
 def _find(outside: OutsideHead, connection: Connection, told: Sequence[Kept]) -> _Found:
     heads = {head for each in told for head in each.heads}
     steps = dict.fromkeys(step for each in told for step in each.steps)

@@ -78,6 +78,25 @@ class SqliteStore:
         return cls._checked(path, folder, key, busy_seconds)
 
     @classmethod
+    def open_to_fill(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Do what ``open`` does, for a person who copies another store into it.
+
+        A database that was moved aside for that is missed by nobody.
+        """
+        own_folder(folder, create=True)
+        key, path = read_key(folder), os.path.join(folder, DATABASE)
+        if not own_file(path):
+            from lockgate.store.sqlite.put_back import begin_anew
+
+            publish(path, lambda draft: _make(draft, folder, key))
+            connection = _connect(path, folder, busy_seconds)
+            try:
+                begin_anew(OutsideHead(folder, key), connection, key, lambda: begin_writing(connection, busy_seconds))
+            finally:
+                connection.close()
+        return cls.open(folder, busy_seconds=busy_seconds)
+
+    @classmethod
     def open_existing(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self | None:
         """Open the store of a folder, or ``None`` where nothing was recorded yet; never makes anything."""
         path = os.path.join(folder, DATABASE)
