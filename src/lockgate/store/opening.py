@@ -55,3 +55,10 @@ def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | 
     from lockgate.store.sqlite.store import SqliteStore
 
     return SqliteStore.open_existing(state, busy_seconds=busy_seconds)
+
+
+def load_late_modules() -> None:
+    """Load what a store loads only when it needs it. Who waits for long may find another version's files later."""
+    from lockgate.store.sqlite import put_back, search  # noqa: F401
+    from lockgate.system.error_log import note  # noqa: F401
+    from lockgate.system.uptime import instant  # noqa: F401

@@ -301,8 +301,9 @@ def _load_what_follows_an_answer() -> None:
     """Load what is needed once a person has answered: its files may be another version's by then."""
     from lockgate.gate.messages import calls, objections  # noqa: F401
     from lockgate.gate.monitor import denied_before  # noqa: F401
-    from lockgate.store.sqlite import put_back, search  # noqa: F401
-    from lockgate.system import error_log, uptime  # noqa: F401
+    from lockgate.store.opening import load_late_modules
+
+    load_late_modules()
 
 
 class _Asked:

@@ -7,6 +7,5 @@ __all__ = [
     "group_commit",
     "restoring",
     "rollback",
-    "search",
     "store",
 ]
