@@ -108,7 +108,7 @@ def test_a_bell_that_was_rung_too_often_hangs(tmp_path: Path, monkeypatch: pytes
         def send(self, *_: object) -> int:
             raise OSError(errno.ENOBUFS, "No buffer space available")
 
-    with bells.Bell(str(tmp_path), "one"):
+    with bells.WakeupSocket(str(tmp_path), "one"):
         monkeypatch.setattr(socket, "socket", Full)
         assert bells.ring(str(tmp_path), "one") == 1
         assert bells.hangs(str(tmp_path), "one")

@@ -62,12 +62,12 @@ class Session:
         told = self._tell({"hook_event_name": "PreToolUse", **call}).get("hookSpecificOutput", {})
         if "updatedInput" in told:
             return "contain", told["updatedInput"]["command"]
-        from lockgate.containment.rewriting import Launch, contained
+        from lockgate.containment.rewriting import RunLaunch, contained
         from lockgate.system.folders import Folders
 
         where = Folders(self._home, self._state, os.path.join(self._home, ".config", "lockgate"))
         program = os.path.join(os.path.dirname(HOOK), "contain.py")
-        launch = Launch(sys.executable, program, *where, self._project)
+        launch = RunLaunch(sys.executable, program, *where, self._project)
         return told.get("permissionDecision", "allow"), contained(command, launch)
 
     def _tell(self, payload: dict) -> dict:

@@ -32,7 +32,7 @@ from machine import give_state
 from transcripts import Made, Session, sessions
 
 from lockgate.clients.claude.attendance import shows_reason
-from lockgate.clients.hook.answer import Asked, has_rule
+from lockgate.clients.hook.answer import EventRequest, has_rule
 from lockgate.clients.hook.options import parse
 from lockgate.core.events import Answer
 from lockgate.core.model import Effect, ToolCall
@@ -143,7 +143,7 @@ class Replay:
             "cwd": str(self._place),
             "permission_mode": "default",
         }
-        asked = Asked(self._options, self._where)
+        asked = EventRequest(self._options, self._where)
         event = asked.read(json.dumps({**common, **payload}).encode(), {})
         if event is None:
             return None

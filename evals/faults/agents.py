@@ -14,7 +14,7 @@ from book import Book, judged
 from world import Host
 
 from lockgate.cli.bench.run import stories
-from lockgate.cli.bench.run.stories import Question
+from lockgate.cli.bench.run.stories import BenchRequest
 from lockgate.clients.wire import resident as wire
 
 _TRIES = 40
@@ -23,7 +23,7 @@ _READS = "mcp__tracker__get_issue"
 """The tool of the story that brings what a stranger wrote."""
 
 
-def payload_of(question: Question) -> dict[str, Any]:
+def payload_of(question: BenchRequest) -> dict[str, Any]:
     """What the client tells the hook."""
     head, _ = wire.sizes(question.data[: wire.HEADER])
     found: dict[str, Any] = json.loads(question.data[wire.HEADER + head :])
@@ -89,7 +89,7 @@ class Agents:
                 payload["tool_use_id"], asked = asked, ""
             self._answer(payload, question, chance)
 
-    def _call(self, payload: dict[str, Any], question: Question, chance: random.Random) -> str:
+    def _call(self, payload: dict[str, Any], question: BenchRequest, chance: random.Random) -> str:
         """Ask for a call; its id where it runs as it should. What must run for the story to go on is tried again."""
         first = payload["tool_use_id"]
         for tried in self._tries(payload["tool_name"] == _READS):
@@ -107,7 +107,7 @@ class Agents:
                 self._over.wait(_PAUSE)
             yield number
 
-    def _answer(self, payload: dict[str, Any], question: Question, chance: random.Random) -> str:
+    def _answer(self, payload: dict[str, Any], question: BenchRequest, chance: random.Random) -> str:
         began = time.monotonic()
         code, stdout, stderr = chance.choice(self._hooks)(json.dumps(payload).encode())
         found = judged(code, stdout, question.verdicts)

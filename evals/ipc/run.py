@@ -28,12 +28,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lockgate.clients.remote.gate import Hands, RemoteGate, Where
-from lockgate.clients.wire.messages import Request, write_request
+from lockgate.clients.remote.gate import HookServices, HostAddress, RemoteGate
+from lockgate.clients.wire.messages import ContainerRequest, write_request
 from lockgate.core.errors import RemoteError
 from lockgate.core.events import Context, SessionStarted, ToolFinished, ToolRequested
 from lockgate.core.model import Subject, ToolCall, Verdict
-from lockgate.service.containers.groups import Group, Groups, new_secret
+from lockgate.service.containers.groups import ContainerGroup, Groups, new_secret
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system import caller
 from lockgate.system.folders import Folders
@@ -56,17 +56,17 @@ class Seen(NamedTuple):
 class Client:
     """One container's hook, again and again."""
 
-    def __init__(self, group: Group, number: int) -> None:
+    def __init__(self, group: ContainerGroup, number: int) -> None:
         self.number = number
         self.group = group
         self.reads_strangers = number % 2 == 1
         folders = Folders("/home/agent", "/nonexistent/state", "/nonexistent/config")
-        self.where = Where(f"ipc:{group.folder}", f"{group.folder}/secret/key", folders)
+        self.where = HostAddress(f"ipc:{group.folder}", f"{group.folder}/secret/key", folders)
         self.context = Context("claude-code", Subject(f"s{number}"), "/project", "/project")
         self.asked = 0
 
     def _handle(self, event: Any) -> Any:
-        return RemoteGate(self.where, PATIENCE, Hands()).handle(event)
+        return RemoteGate(self.where, PATIENCE, HookServices()).handle(event)
 
     def begin(self) -> None:
         """Be known to the host, and read a stranger's text where this one does."""
@@ -106,7 +106,7 @@ def _client(client: Client, start: float, plan: Sequence[float], result: Any) ->
     result.put((times, wrong, lost, client.number, client.asked))
 
 
-def _flood(group: Group, until: float, result: Any) -> None:
+def _flood(group: ContainerGroup, until: float, result: Any) -> None:
     """Put requests as fast as the disk takes them, and wait for no answer."""
     context = Context("claude-code", Subject("flood"), "/project", "/project")
     folder = Path(group.requests)
@@ -115,7 +115,7 @@ def _flood(group: Group, until: float, result: Any) -> None:
         name = os.urandom(16).hex()
         event = ToolRequested(context, ToolCall("Bash", {"command": "curl https://example.com/"}, "/project", name))
         draft = folder / f".{name}"
-        draft.write_bytes(write_request(group.secret, Request(name, event, 10.0)))
+        draft.write_bytes(write_request(group.secret, ContainerRequest(name, event, 10.0)))
         draft.chmod(0o600)
         draft.rename(folder / f"{name}.json")
         count += 1
@@ -143,8 +143,8 @@ class World:
                 raise SystemExit(Path(f"{self.root}/log").read_text())
             time.sleep(0.05)
 
-    def _add(self, groups: Groups, name: str) -> Group:
-        group = Group(name, new_secret(), f"{self.root}/ipc/{name}", os.geteuid(), local=False)
+    def _add(self, groups: Groups, name: str) -> ContainerGroup:
+        group = ContainerGroup(name, new_secret(), f"{self.root}/ipc/{name}", os.geteuid(), local=False)
         groups.add(group)
         return group
 

@@ -83,7 +83,7 @@ class Spent(NamedTuple):
     client: float
 
     @classmethod
-    def so_far(cls, running: Sequence[gates.Gate], server: int) -> Spent:
+    def so_far(cls, running: Sequence[gates.BenchGate], server: int) -> Spent:
         """As the system tells it; of the server and all of its processes, those too that have ended."""
         return cls(sum(gate.processor_seconds() for gate in running), _family_seconds(server), time.process_time())
 
@@ -119,7 +119,7 @@ def measure(where: Sequence[Folders], plan: Plan, mark: str, server: int) -> dic
     return {"gates": len(running), **found, "load": [round(load, 1) for load in os.getloadavg()]}
 
 
-def once(running: Sequence[gates.Gate], seconds: float, mark: str, server: int) -> dict[str, float]:
+def once(running: Sequence[gates.BenchGate], seconds: float, mark: str, server: int) -> dict[str, float]:
     """One round of load on gates that run."""
     each = int(_MOST * seconds / len(running) / LANES)
     # A session's id is another one in each round: on the database they would go on otherwise.

@@ -22,13 +22,13 @@ from typing import Any
 
 from lockgate.cli.bench.run import gates, stories
 from lockgate.cli.bench.run.load import Load
-from lockgate.cli.bench.run.stories import Client, Question
+from lockgate.cli.bench.run.stories import BenchRequest, Client
 
 PARTS = 20
 NAME = "long"
 
 
-def questions(client: Client) -> Iterator[Question]:
+def questions(client: Client) -> Iterator[BenchRequest]:
     """The questions of one endless session: the calls of the story again and again, each with an id of its own."""
     first, steps = stories.STORY[0], tuple(step for step in stories.STORY[1:-1] if "tool_name" in step.said)
     yield next(stories.session(client, NAME, (first,)))
@@ -36,12 +36,12 @@ def questions(client: Client) -> Iterator[Question]:
     while True:
         for step, question in zip(steps, stories.session(client, NAME, steps), strict=True):
             number += step.event == "PreToolUse"
-            yield Question(renamed(question.data, number), step.verdicts)
+            yield BenchRequest(renamed(question.data, number), step.verdicts)
         # From the second time on, the session has read what a stranger wrote before it begins.
         steps = tuple(after_reading(steps))
 
 
-def after_reading(steps: Iterable[stories.Step]) -> Iterator[stories.Step]:
+def after_reading(steps: Iterable[stories.StoryEvent]) -> Iterator[stories.StoryEvent]:
     """The steps with what must be answered in a session that has read a stranger's text."""
     for step in steps:
         asked, tool = step.event == "PreToolUse", step.said["tool_name"]

@@ -21,20 +21,20 @@ from itertools import zip_longest
 from typing import Any
 
 from lockgate.cli.bench.run import gates, stories
-from lockgate.cli.bench.run.load import Load, Seen
-from lockgate.cli.bench.run.stories import Client, Question
+from lockgate.cli.bench.run.load import Load, LoadResult
+from lockgate.cli.bench.run.stories import BenchRequest, Client
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.opening import open_store
 from lockgate.system.folders import Folders
 
 
-def one_after_another(client: Client, first: int, count: int) -> Iterator[Question]:
+def one_after_another(client: Client, first: int, count: int) -> Iterator[BenchRequest]:
     """The questions of whole sessions, one session after another."""
     for number in range(first, first + count):
         yield from stories.session(client, f"s{number:06d}")
 
 
-def side_by_side(client: Client, sessions: int, beside: int) -> Iterator[Question]:
+def side_by_side(client: Client, sessions: int, beside: int) -> Iterator[BenchRequest]:
     """The questions of many sessions, so many beside each other, each one's in order."""
     lanes = [one_after_another(client, lane * sessions, sessions // beside) for lane in range(beside)]
     for row in zip_longest(*lanes):
@@ -52,7 +52,7 @@ def audit_of(where: Folders) -> dict[str, Any]:
         store.close()
 
 
-def told(seen: Seen, gate: gates.Gate, spent: float) -> dict[str, Any]:
+def told(seen: LoadResult, gate: gates.BenchGate, spent: float) -> dict[str, Any]:
     """What is to be said of a load on one gate."""
     status = gate.status()
     return {

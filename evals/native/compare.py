@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lockgate import hook
-from lockgate.clients.common.hook_command import Launch, either_client, hook_command, native_file
+from lockgate.clients.common.hook_command import HookLaunch, either_client, hook_command, native_file
 from lockgate.clients.hook.native import problem
 from lockgate.system.folders import Folders
 
@@ -67,7 +67,7 @@ def programs(folder: Path) -> list[Program]:
         yield Program(f"Python client, {what}", [python, "-I", "-S", HOOK, *given])
         yield Program(f"native client, {what}", [native, "--python", python, "--script", HOOK, *given])
 
-    launch = Launch(python, HOOK, Folders(str(folder), str(folder / "real"), str(folder / "config")))
+    launch = HookLaunch(python, HOOK, Folders(str(folder), str(folder / "real"), str(folder / "config")))
     installed = [
         Program(f"{name} client, as an agent client starts it", ["/bin/sh", "-c", hook_command(each, "PreToolUse")])
         for name, each in zip(("Python", "native"), either_client(launch), strict=True)

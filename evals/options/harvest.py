@@ -19,7 +19,7 @@ from packages import place
 from used import most_used
 
 from lockgate.shell.knowledge import lookup as knowledge
-from lockgate.shell.knowledge.lookup import Entry
+from lockgate.shell.knowledge.lookup import ProgramEntry
 
 _LOCAL = ("fetch", "fetch-known", "fetch-own", "query", "ingest")
 _ALWAYS = frozenset({"--help", "--version"})
@@ -90,7 +90,7 @@ def _said(options: dict[str, Option]) -> frozenset[str]:
     return frozenset(name for name, option in options.items() if not {"help", "usage"}.isdisjoint(option.sources))
 
 
-def compared(where: Entry, command: tuple[str, ...], options: dict[str, Option], version: str) -> Finding:
+def compared(where: ProgramEntry, command: tuple[str, ...], options: dict[str, Option], version: str) -> Finding:
     """Hold an entry against what is documented."""
     sure = {name: option for name, option in surely(options).items() if name not in _ALWAYS}
     hints = [

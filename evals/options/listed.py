@@ -9,7 +9,7 @@ from typing import NamedTuple
 from documented import ATTACHED, NOTHING, TWO, UNSAID, VALUE, Option
 
 from lockgate.shell.knowledge import lookup as knowledge
-from lockgate.shell.knowledge.lookup import Entry
+from lockgate.shell.knowledge.lookup import ProgramEntry
 from lockgate.shell.knowledge.options import match
 from lockgate.shell.state.scope import Arg
 
@@ -32,7 +32,7 @@ class Standing(NamedTuple):
     """What the entry says that it takes."""
 
 
-def entry(command: tuple[str, ...]) -> Entry | None:
+def entry(command: tuple[str, ...]) -> ProgramEntry | None:
     """The entry of a program or of one of its subcommands."""
     found = knowledge.lookup(command[0])
     for word in command[1:]:
@@ -40,7 +40,7 @@ def entry(command: tuple[str, ...]) -> Entry | None:
     return found
 
 
-def standing(where: Entry, name: str, takes: str) -> Standing:
+def standing(where: ProgramEntry, name: str, takes: str) -> Standing:
     """Whether an entry has an option of exactly this name, and what it says of it. An abbreviation is not listed."""
     if name == "-NUM":
         return Standing(all(not match(where, [Arg(f"-{digit}0")]).unknown for digit in range(1, 10)), "local")
@@ -54,7 +54,7 @@ def standing(where: Entry, name: str, takes: str) -> Standing:
     return Standing(not matched.unknown, role, _WORDS[count])
 
 
-def anywhere(where: Entry, name: str, takes: str) -> Standing:
+def anywhere(where: ProgramEntry, name: str, takes: str) -> Standing:
     """The same, of an entry or of one of its subcommands: a page of a program describes their options too."""
     own = standing(where, name, takes)
     if own.listed or not where.commands:
@@ -78,7 +78,7 @@ def subcommands(program: str) -> Iterator[tuple[str, ...]]:
         yield from _below(top, (program,), 0)
 
 
-def _below(where: Entry, words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
+def _below(where: ProgramEntry, words: tuple[str, ...], depth: int) -> Iterator[tuple[str, ...]]:
     yield words
     if depth > 2:
         return

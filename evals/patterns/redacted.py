@@ -23,14 +23,14 @@ sys.path.insert(0, str(HERE))
 from credentials import machine_made, password  # noqa: E402
 from scanner import open_scanner  # noqa: E402
 
-from lockgate.patterns.engine.request import Request  # noqa: E402
+from lockgate.patterns.engine.request import CheckRequest  # noqa: E402
 from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
 from lockgate.patterns.fields import Field  # noqa: E402
 from lockgate.patterns.model import Side  # noqa: E402
 
 READABLE = 4
 LEAST_GONE = 0.98
-_OUTPUT = Request(Side.OUTPUT, "Bash", timeout_ms=60_000)
+_OUTPUT = CheckRequest(Side.OUTPUT, "Bash", timeout_ms=60_000)
 
 # {p} is a password, {k} a key that a machine made, {b} one in base64 with its padding.
 BEHIND_PREFIXES: Sequence[str] = (

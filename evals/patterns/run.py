@@ -21,7 +21,7 @@ import packages_of_others  # noqa: E402
 from corpus import Example, examples  # noqa: E402
 from scanner import open_scanner  # noqa: E402
 
-from lockgate.cli.scan.findings import Wanted, check, matches_in  # noqa: E402
+from lockgate.cli.scan.findings import FindingFilter, check, matches_in  # noqa: E402
 from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
 from lockgate.patterns.model import PatternMatch  # noqa: E402
 
@@ -75,7 +75,7 @@ class Score(NamedTuple):
 
 def measured(scanner: Scanner, corpus: Iterable[Example]) -> list[Outcome]:
     """All examples, scanned as ``lockgate scan`` does."""
-    wanted = Wanted()
+    wanted = FindingFilter()
     return [_outcome(example, matches_in(check(scanner, example.text), wanted)) for example in corpus]
 
 

@@ -30,7 +30,7 @@ import harmless  # noqa: E402
 from formats import BASE64, HEX, some  # noqa: E402
 from scanner import open_scanner  # noqa: E402
 
-from lockgate.patterns.engine.request import Request  # noqa: E402
+from lockgate.patterns.engine.request import CheckRequest  # noqa: E402
 from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
 from lockgate.patterns.fields import Field  # noqa: E402
 from lockgate.patterns.model import Side  # noqa: E402
@@ -169,7 +169,7 @@ def spent(scanner: Scanner, text: str, rounds: int = _ROUNDS) -> Spent:
     for _ in range(rounds):
         gc.collect()
         begun = time.process_time()
-        result = scanner.check([Field("", "", text)], Request(Side.INPUT))
+        result = scanner.check([Field("", "", text)], CheckRequest(Side.INPUT))
         best = min(best, (time.process_time() - begun) * 1000)
         unfinished |= bool(result.expired)
         if best > 500:

@@ -44,7 +44,7 @@ def commands(name: str) -> Iterator[str]:
     yield from (f"{name} {below}" for below in _below(entry, ()))
 
 
-def _below(entry: knowledge.Entry, above: tuple[str, ...]) -> Iterator[str]:
+def _below(entry: knowledge.ProgramEntry, above: tuple[str, ...]) -> Iterator[str]:
     for word, raw in entry.commands.items():
         if "*" in word or raw == knowledge.SAME or len(above) > 3:
             continue

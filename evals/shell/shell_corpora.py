@@ -37,7 +37,7 @@ from lockgate.analysis import analyse
 from lockgate.core.model import Analysis, Effect, Label, LabelState, Origin, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
-from lockgate.resources.host_view import Rules, ScriptFile, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, ScriptFile, Surroundings, TrustedDomain
 
 HERE = Path(__file__).resolve().parent
 HOME = "/home/user"
@@ -185,7 +185,7 @@ def machine(cwd: str) -> Surroundings:
         is_there=COMPOSE.__eq__,
         read_script={COMPOSE: _SERVICES}.get,
         repository=lambda folder: Branches(PROJECT if f"{folder}/".startswith(f"{PROJECT}/") else folder),
-        rules=Rules(trusted_domains=(TrustedDomain("*.declared.example"),)),
+        rules=AnalysisRules(trusted_domains=(TrustedDomain("*.declared.example"),)),
         variables={"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
     )
 

@@ -160,6 +160,18 @@ def small_alone(src, modules, every):
     return found
 
 
+def classes_twice(src, modules):
+    """Names of classes that stand for two things, each with its modules."""
+    found = collections.defaultdict(set)
+    for path in modules.values():
+        with open(os.path.join(src, path), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].add(path)
+    return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("src")
@@ -197,7 +209,9 @@ def main():
         for source, target, one in sorted(back)
     ]
     small = small_alone(given.src, modules, every)
+    twice = classes_twice(given.src, modules)
     told += small
+    told += [f"class {name} twice: {' '.join(paths)}" for name, paths in twice.items()]
     told += [*(f"runs  {run}" for run in runs), *(f"loads by a string: {path}" for path in tables)]
     told += [f"circle of {len(loop)}: {' '.join(modules[module] for module in loop)}" for loop in loops]
     print(*(() if given.short else [*told, *(f"no room: {path}" for path in unknown), ""]), sep="\n", end="")
@@ -205,7 +219,8 @@ def main():
     print(
         f"{len(modules)} modules, {loose} loose in the root, {len(unknown)} in no room; {len(back)} imports against "
         f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules; {len(small)} under {SMALL} "
-        f"lines with one importer; {len(runs)} runs through an object, {len(tables)} modules that load by strings"
+        f"lines with one importer; {len(runs)} runs through an object, {len(tables)} modules that load by strings; "
+        f"{len(twice)} names of classes for two things"
     )
     if given.ceiling:
         with open(given.ceiling, encoding="utf-8") as file:
@@ -218,6 +233,7 @@ def main():
             "small": len(small),
             "runs": len(runs),
             "strings": len(tables),
+            "classes_twice": len(twice),
         }
         worse = [name for name, number in found.items() if number > most[name]]
         for name in worse:

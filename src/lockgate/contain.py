@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from lockgate.containment.layout import Run
-    from lockgate.containment.request import Asked, Place
+    from lockgate.containment.layout import ContainedRun
+    from lockgate.containment.request import RunCommandLine, RunContext
 
 _NOT_RUN = 125
 _PLACES = "--places"
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     end(asked)
 
 
-def end(asked: Asked) -> NoReturn:
+def end(asked: RunCommandLine) -> NoReturn:
     """Run one command contained and end this process as it ended."""
     try:
         folder_to = int(asked.options.get("folder-to", "-1"))
@@ -67,7 +67,7 @@ def _refuse(error: BaseException) -> NoReturn:
     os._exit(_NOT_RUN)
 
 
-def _run(asked: Asked) -> tuple[int, str]:
+def _run(asked: RunCommandLine) -> tuple[int, str]:
     from lockgate.containment import backends as ways
     from lockgate.containment import host
     from lockgate.containment import supervisor as supervise
@@ -86,7 +86,7 @@ def _run(asked: Asked) -> tuple[int, str]:
     return status, folder
 
 
-def _asked_run(asked: Asked) -> Run:
+def _asked_run(asked: RunCommandLine) -> ContainedRun:
     """What is to run here, with what the configuration of the workspace says now."""
     from lockgate.configuration import load as configuration
     from lockgate.containment.request import paths_of, run_of
@@ -107,22 +107,22 @@ def _asked_run(asked: Asked) -> Run:
     return run_of(asked, where, _here(), around)
 
 
-def _here() -> Place:
-    from lockgate.containment.request import Place
+def _here() -> RunContext:
+    from lockgate.containment.request import RunContext
 
-    return Place(os.getcwd(), dict(os.environ), os.getppid())
+    return RunContext(os.getcwd(), dict(os.environ), os.getppid())
 
 
-def _tell_places(asked: Asked) -> NoReturn:
+def _tell_places(asked: RunCommandLine) -> NoReturn:
     """Read from standard input what is new, and write which of it is protected."""
     from lockgate.containment.layout import roots_of
     from lockgate.containment.linux.native_launcher import protected, suspects
-    from lockgate.resources.protected_paths import Guard
+    from lockgate.resources.protected_paths import PathGuard
 
     run = _asked_run(asked)
     roots = roots_of(run)
     seen = suspects(sys.stdin.buffer.read(), roots)
-    sys.stdout.buffer.write(protected(roots, seen, Guard(run.around)))
+    sys.stdout.buffer.write(protected(roots, seen, PathGuard(run.around)))
     sys.stdout.buffer.flush()
     os._exit(0)
 

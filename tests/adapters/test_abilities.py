@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lockgate.clients.adapter import CLIENTS, adapter
-from lockgate.clients.common.abilities import ABILITIES, Asking, Containing, Failing, Redacting, table
-from lockgate.clients.common.hook_command import Launch
+from lockgate.clients.common.abilities import ABILITIES, AskingParty, Containing, Failing, Redacting, table
+from lockgate.clients.common.hook_command import HookLaunch
 from lockgate.clients.install import other_checks
 from lockgate.clients.install.others import WAYS, entries_of
 from lockgate.core.events import Answer, Context, ToolFailed, ToolFinished
@@ -30,7 +30,7 @@ RESULTS = {
     "opencode": "tool.execute.after",
 }
 CHANGED = {"command": "box make"}
-LAUNCH = Launch("/opt/python", "/opt/lockgate/hook.py", Folders("/home/user", "/s", "/c"))
+LAUNCH = HookLaunch("/opt/python", "/opt/lockgate/hook.py", Folders("/home/user", "/s", "/c"))
 
 
 def _spelt(client: str, event: str, answer: Answer, happened: Any = None) -> str:
@@ -57,8 +57,8 @@ def test_what_becomes_of_a_call(client: str) -> None:
     refused = _spelt(client, event, Answer(Verdict.DENY, to_agent="no", to_person="no"))
     assert "deny" in refused
     asked = _spelt(client, event, Answer(Verdict.ASK, to_agent="no", to_person="no"))
-    assert ('"ask"' in asked) == (ABILITIES[client].asks is Asking.DIALOG)
-    assert (asked == refused) == (ABILITIES[client].asks is Asking.ELSEWHERE)
+    assert ('"ask"' in asked) == (ABILITIES[client].asks is AskingParty.DIALOG)
+    assert (asked == refused) == (ABILITIES[client].asks is AskingParty.ELSEWHERE)
     contained = _spelt(client, event, Answer(Verdict.CONTAIN, new_input=CHANGED))
     assert "box make" in contained
     assert "deny" not in contained

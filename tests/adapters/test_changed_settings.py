@@ -11,10 +11,10 @@ import pytest
 from lockgate.clients.claude import events as claude_changes
 from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.hook_command import Launch, either_client, hook_entry, valid_entries
+from lockgate.clients.common.hook_command import HookLaunch, either_client, hook_entry, valid_entries
 from lockgate.system.folders import Folders
 
-LAUNCH = Launch("/opt/py", "/opt/lockgate/hook.py", Folders("/h", "/s", "/c"), "settings")
+LAUNCH = HookLaunch("/opt/py", "/opt/lockgate/hook.py", Folders("/h", "/s", "/c"), "settings")
 ENTRIES = {event: hook_entry(LAUNCH, event) for event in EVENTS}
 VALID = valid_entries(LAUNCH, EVENTS)
 NATIVE = either_client(LAUNCH)[1]

@@ -13,7 +13,7 @@ from lockgate.clients.codex import transcript as codex_files
 from lockgate.clients.codex.open_shells import listening
 from lockgate.clients.codex.working_folder import starts, working_folder
 from lockgate.clients.common.tool_names import table
-from lockgate.containment.rewriting import Launch, contained
+from lockgate.containment.rewriting import RunLaunch, contained
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.resources.host_view import Surroundings
@@ -123,7 +123,7 @@ def test_which_programs_stay_open(command: str, program: str) -> None:
 
 def test_a_contained_command_ran_where_its_cell_says(tmp_path: Path) -> None:
     """What has run is told as it was changed, and stands in no cell so."""
-    launch = Launch("/opt/python", "/opt/contain.py", "/home/user", "/s", "/c", WORK)
+    launch = RunLaunch("/opt/python", "/opt/contain.py", "/home/user", "/s", "/c", WORK)
     for command in ("ruff check 'a b'", "cd src && make"):
         transcript = _transcript(tmp_path, _cell(f'tools.exec_command({{cmd: {json.dumps(command)}, workdir: "web"}})'))
         changed = contained(command, launch)

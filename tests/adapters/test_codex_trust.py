@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.common.hook_command import Launch
+from lockgate.clients.common.hook_command import HookLaunch
 from lockgate.clients.install import codex_trust
-from lockgate.clients.install.codex_trust import Hook
+from lockgate.clients.install.codex_trust import CodexHook
 from lockgate.clients.install.others import entries_of
 from lockgate.core.errors import InstallError
 from lockgate.system.folders import Folders
@@ -22,7 +22,7 @@ BEFORE = ["", 'model = "m"', 'model = "m"\n', 'model = "m"\n\n', f"a = 1\n\n{OTH
 def hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file with a stranger's hook and the gate's, as Codex keeps them."""
     monkeypatch.delenv("CODEX_HOME", raising=False)
-    launch = Launch("/opt/python", "/opt/lockgate/hook.py", Folders("/home/user", "/s", "/c"))
+    launch = HookLaunch("/opt/python", "/opt/lockgate/hook.py", Folders("/home/user", "/s", "/c"))
     file = tmp_path / ".codex" / "hooks.json"
     file.parent.mkdir()
     foreign = {"hooks": [{"type": "command", "command": "true"}]}
@@ -48,7 +48,7 @@ def test_trust_is_taken_out_again(hooks: Path, tmp_path: Path, monkeypatch: pyte
     if before:
         config.write_text(before)
     keys = codex_trust.own_keys(str(hooks))
-    found = [Hook(key, f"sha256:{number}", trusted=False, file=str(hooks)) for number, key in enumerate(keys)]
+    found = [CodexHook(key, f"sha256:{number}", trusted=False, file=str(hooks)) for number, key in enumerate(keys)]
     monkeypatch.setattr(codex_trust, "hooks", lambda *_: found)
     for _ in range(2):  # a second time changes nothing
         assert codex_trust.trust(str(hooks), "/", str(tmp_path)) == len(keys)

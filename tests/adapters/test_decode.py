@@ -7,7 +7,7 @@ import pytest
 
 from adapters.payloads import SESSION, WHOLE, payload, shell_result, tool
 from lockgate.clients.claude.events import ADAPTER, CLIENT, EVENTS
-from lockgate.clients.common.hook_command import Launch
+from lockgate.clients.common.hook_command import HookLaunch
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -192,7 +192,7 @@ def test_a_fork_without_its_transcript_yet() -> None:
 def test_a_changed_setting_names_the_harm(tmp_path: Any) -> None:
     file = tmp_path / "settings.json"
     file.write_text('{"disableAllHooks": true}')
-    launch = Launch("/py", "/lockgate/hook.py", Folders("/h", "/s", "/c"), str(file))
+    launch = HookLaunch("/py", "/lockgate/hook.py", Folders("/h", "/s", "/c"), str(file))
     event = ADAPTER.decode(payload("ConfigChange", source="user_settings", file_path=str(file)), {}, launch)
     assert isinstance(event, ConfigChanged)
     assert event.harm == "disableAllHooks switches the gate off"

@@ -11,7 +11,7 @@ import pytest
 from lockgate.clients.adapter import adapter
 from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common.hook_command import (
-    Launch,
+    HookLaunch,
     either_client,
     hook_command,
     is_own_command,
@@ -26,10 +26,10 @@ from lockgate.clients.install import claude as claude_install
 from lockgate.clients.install import claude_checks as claude_doctor
 from lockgate.clients.install import other_checks as other_doctor
 from lockgate.clients.install import others as installing
-from lockgate.clients.install.claude_settings_view import Check, look
+from lockgate.clients.install.claude_settings_view import DoctorCheck, look
 from lockgate.system.folders import Folders
 
-LAUNCH = Launch("/opt/py", "/opt/it's/lockgate/hook.py", Folders("/h", "/s", "/c"), "/h/settings.json")
+LAUNCH = HookLaunch("/opt/py", "/opt/it's/lockgate/hook.py", Folders("/h", "/s", "/c"), "/h/settings.json")
 PYTHON, NATIVE = either_client(LAUNCH)
 OTHERS = sorted(installing.WAYS)
 ABOUT = f"printf %s '{native_client.ABOUT}'"
@@ -91,7 +91,7 @@ def test_one_that_asks_a_gate_elsewhere_is_python() -> None:
 
 @pytest.mark.parametrize("client", ["claude-code", *OTHERS])
 @pytest.mark.parametrize("launch", [PYTHON, NATIVE], ids=["python", "native"])
-def test_either_command_is_known_as_the_gate_s_own(launch: Launch, client: str) -> None:
+def test_either_command_is_known_as_the_gate_s_own(launch: HookLaunch, client: str) -> None:
     assert all(is_own_command(hook_command(launch, event, client)) for event in adapter(client).EVENTS)
 
 
@@ -104,7 +104,7 @@ def test_the_files_that_a_command_needs() -> None:
 
 # ---------------------------------------------------------------- installed with one, looked at with the other
 @pytest.mark.parametrize("launch", [PYTHON, NATIVE], ids=["python", "native"])
-def test_claude_s_settings_may_hold_either(tmp_path: Path, launch: Launch) -> None:
+def test_claude_s_settings_may_hold_either(tmp_path: Path, launch: HookLaunch) -> None:
     file = tmp_path / "settings.json"
     change = claude_install.plan_install(str(file), launch, statusline=False)
     assert change.after is not None
@@ -113,7 +113,7 @@ def test_claude_s_settings_may_hold_either(tmp_path: Path, launch: Launch) -> No
     assert missing_entries(json.loads(change.after), valid_entries(moved, EVENTS)) == list(EVENTS)
 
 
-def _state(found: Iterable[Check], name: str) -> str:
+def _state(found: Iterable[DoctorCheck], name: str) -> str:
     return next(check.state for check in found if check.name == name)
 
 

@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.clients.claude.events import EVENTS
-from lockgate.clients.common.hook_command import Launch, hook_entry, missing_entries, statusline_entry, valid_entries
+from lockgate.clients.common.hook_command import (
+    HookLaunch,
+    hook_entry,
+    missing_entries,
+    statusline_entry,
+    valid_entries,
+)
 from lockgate.clients.install import settings_text as claude_settings
 from lockgate.core.errors import InstallError
 from lockgate.system.documents import json_edit as json_text
 from lockgate.system.folders import Folders
 
-LAUNCH = Launch(
+LAUNCH = HookLaunch(
     "/opt/my py/python", "/opt/it's/lockgate/hook.py", Folders("/h", "/s", "/c"), "/h/.claude/settings.json"
 )
 ENTRIES = {event: hook_entry(LAUNCH, event) for event in EVENTS}

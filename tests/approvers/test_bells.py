@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.gate.approvals import wakeups as bells
-from lockgate.gate.approvals.wakeups import Bell
+from lockgate.gate.approvals.wakeups import WakeupSocket
 
 LONG = 30.0
 """Seconds after which a test would fail: nothing waits that long that is woken."""
@@ -32,7 +32,7 @@ def _files(state: str) -> list[str]:
     return sorted(os.listdir(Path(state) / bells.FOLDER))
 
 
-def _silent(bell: Bell) -> bool:
+def _silent(bell: WakeupSocket) -> bool:
     assert bell.socket is not None
     bell.socket.setblocking(False)
     try:
@@ -43,7 +43,7 @@ def _silent(bell: Bell) -> bool:
 
 
 def test_all_of_a_name_are_woken_and_no_other(state: str) -> None:
-    with Bell(state, "a") as first, Bell(state, "a") as second, Bell(state, "ab") as other:
+    with WakeupSocket(state, "a") as first, WakeupSocket(state, "a") as second, WakeupSocket(state, "ab") as other:
         assert bells.ring(state, "a") == 2
         began = time.monotonic()
         first.heard(LONG)
@@ -53,7 +53,7 @@ def test_all_of_a_name_are_woken_and_no_other(state: str) -> None:
 
 
 def test_one_that_waits_is_woken_by_another_thread(state: str) -> None:
-    with Bell(state, "a") as bell:
+    with WakeupSocket(state, "a") as bell:
         threading.Timer(0.05, bells.ring, (state, "a")).start()
         began = time.monotonic()
         bell.heard(LONG)
@@ -61,7 +61,7 @@ def test_one_that_waits_is_woken_by_another_thread(state: str) -> None:
 
 
 def test_rung_often_is_heard_once(state: str) -> None:
-    with Bell(state, "a") as bell:
+    with WakeupSocket(state, "a") as bell:
         for _ in range(2000):  # more than a socket keeps
             assert bells.ring(state, "a") == 1
         bell.heard(LONG)
@@ -70,7 +70,7 @@ def test_rung_often_is_heard_once(state: str) -> None:
 
 def test_nothing_is_left_behind(state: str) -> None:
     assert not bells.hangs(state, "a")
-    with Bell(state, "a"):
+    with WakeupSocket(state, "a"):
         assert bells.hangs(state, "a")
         assert stat.S_IMODE((Path(state) / bells.FOLDER).stat().st_mode) == 0o700
     assert not bells.hangs(state, "a")
@@ -79,8 +79,8 @@ def test_nothing_is_left_behind(state: str) -> None:
 
 def test_the_bell_of_a_dead_process_is_taken_down(state: str) -> None:
     program = """import sys, time
-from lockgate.gate.approvals.wakeups import Bell
-with Bell(sys.argv[1], "a"):
+from lockgate.gate.approvals.wakeups import WakeupSocket
+with WakeupSocket(sys.argv[1], "a"):
     print(flush=True)
     time.sleep(60)
 """
@@ -97,16 +97,16 @@ with Bell(sys.argv[1], "a"):
 
 def test_bells_of_the_dead_do_not_gather(state: str) -> None:
     program = """import os, sys
-from lockgate.gate.approvals.wakeups import Bell
+from lockgate.gate.approvals.wakeups import WakeupSocket
 for number in range(50):
-    Bell(sys.argv[1], f"dead{number}").__enter__().socket.detach()
+    WakeupSocket(sys.argv[1], f"dead{number}").__enter__().socket.detach()
 os._exit(0)
 """
-    with Bell(state, "alive") as alive:
+    with WakeupSocket(state, "alive") as alive:
         subprocess.run([sys.executable, "-c", program, state], check=True)
         assert len(_files(state)) > 20
         for _ in range(8):
-            with Bell(state, "new"):
+            with WakeupSocket(state, "new"):
                 pass
         assert len(_files(state)) == 1
         assert bells.ring(state, "alive") == 1
@@ -134,7 +134,7 @@ def test_where_none_can_hang_waiting_still_ends(state: str, tmp_path: Path, harm
     else:
         folder.mkdir(mode=0o700)
         folder.chmod(0o755)
-    with Bell(state, "a") as bell:
+    with WakeupSocket(state, "a") as bell:
         assert bell.socket is None
         assert bells.ring(state, "a") == 0
         bell.heard(0.01)
@@ -144,7 +144,7 @@ def test_without_a_free_descriptor_somebody_may_wait(state: str) -> None:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Bell(state, "a"):
+    with WakeupSocket(state, "a"):
         free = os.dup(0)
         os.close(free)
         resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))

@@ -251,5 +251,5 @@ def test_who_waits_where_nobody_sits_before_the_client(
     if not watched:
         assert waiting.attended(state, options) is waits
         return
-    with bells.Bell(state, waiting.WATCHERS):
+    with bells.WakeupSocket(state, waiting.WATCHERS):
         assert waiting.attended(state, options) is waits

@@ -11,11 +11,11 @@ from lockgate.cli.approvals import text as approvals_text
 from lockgate.core.events import Context
 from lockgate.core.model import (
     Analysis,
-    Decision,
     Effect,
     EffectKind,
     Label,
     LabelState,
+    PolicyDecision,
     Reason,
     Subject,
     Taint,
@@ -24,7 +24,7 @@ from lockgate.core.model import (
     Verdict,
 )
 from lockgate.gate.approvals import notification_text as telling
-from lockgate.gate.session import Outcome
+from lockgate.gate.session import ResultOutcome
 from lockgate.service.http.views import calls
 from lockgate.store.audit.record import Timing, approved, came_back, cascade, decided, happened
 from lockgate.store.chain_links import canonical
@@ -36,7 +36,7 @@ CALL = ToolCall("Bash", {"command": f"curl -H 'Authorization: token {TOKEN}' htt
 EFFECT = Effect(
     EffectKind.EGRESS, "api.github.com", "program:curl", "curl sends to api.github.com", gives=Label.UNTRUSTED
 )
-DECISION = Decision(
+DECISION = PolicyDecision(
     Verdict.DENY, LabelState.UNTRUSTED, (Reason(EFFECT, "egress", LabelState.UNTRUSTED, Verdict.DENY),), "quarantine"
 )
 TAINT = Taint(Label.UNTRUSTED, "WebFetch: https://example.com/", "WebFetch", "c0", 5.0, origin="main agent")
@@ -86,7 +86,7 @@ def test_a_decision_is_recorded_with_all_that_explains_it() -> None:
 
 
 def test_what_would_have_been_decided_is_recorded_beside() -> None:
-    allow = Decision(Verdict.ALLOW, LabelState.UNTRUSTED, (), "observe")
+    allow = PolicyDecision(Verdict.ALLOW, LabelState.UNTRUSTED, (), "observe")
     body = decided(CONTEXT, CALL, "d" * 64, [], Analysis((EFFECT,)), allow, DECISION)
     assert (body["verdict"], body["would_have"]["verdict"]) == ("allow", "deny")
 
@@ -96,13 +96,13 @@ def test_what_would_have_been_decided_is_recorded_beside() -> None:
     [
         (None, {}),
         (
-            Outcome(frozenset({Label.UNTRUSTED, Label.SECRET}), True),
+            ResultOutcome(frozenset({Label.UNTRUSTED, Label.SECRET}), True),
             {"gave": ["secret", "untrusted"], "was_expected": True},
         ),
-        (Outcome(frozenset(), False), {"gave": [], "was_expected": False}),
+        (ResultOutcome(frozenset(), False), {"gave": [], "was_expected": False}),
     ],
 )
-def test_an_outcome(result: Outcome | None, told: dict[str, object]) -> None:
+def test_an_outcome(result: ResultOutcome | None, told: dict[str, object]) -> None:
     body = came_back(CONTEXT, CALL, "d" * 64, "finished", result)
     assert (body["event"], body["outcome"], body["call"], body["digest"]) == ("outcome", "finished", "c1", "d" * 64)
     assert {name: body[name] for name in ("gave", "was_expected") if name in body} == told
@@ -193,7 +193,7 @@ def test_which_effects_name_whom_a_call_reaches(effect: dict[str, object], expec
 def test_every_field_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
     decision = decided(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION, DECISION)
-    outcome = came_back(CONTEXT, CALL, "d" * 64, "failed", Outcome(frozenset(), True))
+    outcome = came_back(CONTEXT, CALL, "d" * 64, "failed", ResultOutcome(frozenset(), True))
     brief = approved(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "text"))
     for body in (decision, outcome, brief):
         assert f"| `{body['event']}` |" in text

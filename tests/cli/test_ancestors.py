@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lockgate.cli.common.ancestors import Process, agent_above, is_client, looked_up
+from lockgate.cli.common.ancestors import AncestorProcess, agent_above, is_client, looked_up
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_a_client_is_known_by_its_program(words: tuple[str, ...], client: bool) 
     assert is_client(words) is client
 
 
-def _family(*commands: tuple[str, ...]) -> dict[int, Process]:
+def _family(*commands: tuple[str, ...]) -> dict[int, AncestorProcess]:
     """Processes above this one, the nearest first."""
     pids = [os.getppid(), *range(900001, 900000 + len(commands)), 0]
     return {
-        pid: Process(pid, pids[place + 1], f"t{pid}", words)
+        pid: AncestorProcess(pid, pids[place + 1], f"t{pid}", words)
         for place, (pid, words) in enumerate(zip(pids, commands, strict=False))
     }
 
@@ -58,7 +58,7 @@ def test_one_that_the_gate_has_seen_is_found_whatever_it_is_called() -> None:
 
 def test_a_circle_ends() -> None:
     pid = os.getppid()
-    assert agent_above(look=lambda _: Process(pid, pid, "", ("sh",))) == ""
+    assert agent_above(look=lambda _: AncestorProcess(pid, pid, "", ("sh",))) == ""
 
 
 def test_real_processes_are_looked_up() -> None:

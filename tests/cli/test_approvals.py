@@ -193,7 +193,7 @@ def test_a_real_shell_completes_the_id_alone(desk: Desk) -> None:
 @pytest.mark.parametrize("keys", ["y", "n", ""])
 def test_a_person_reads_and_answers(desk: Desk, keys: str) -> None:
     approval = desk.asked()
-    with bells.Bell(desk.state, approval) as bell, desk.terminal("approve", approval) as terminal:
+    with bells.WakeupSocket(desk.state, approval) as bell, desk.terminal("approve", approval) as terminal:
         terminal.wait_for(PROMPT)
         assert "git push https://git.example.com/x" in terminal.text
         assert "Whom it can reach" in terminal.text

@@ -14,7 +14,7 @@ from lockgate.cli.bench import bench
 from lockgate.cli.bench.run import gates
 from lockgate.cli.bench.run.contained import NAMES
 from lockgate.cli.bench.run.costs import Cost, Series, Spread
-from lockgate.cli.bench.run.load import Seen
+from lockgate.cli.bench.run.load import LoadResult
 from lockgate.cli.bench.run.plot import Bar, Curve, bars, curves
 from lockgate.cli.bench.run.report import table
 from lockgate.cli.bench.run.stories import STORY, Client, session, verdict_of
@@ -33,7 +33,7 @@ def test_a_drawing_that_cannot_be_written_is_told_before_anything_is_measured(tm
 
 def test_the_figures_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plot = tmp_path / "plot.svg"
-    started: list[gates.Gate] = []
+    started: list[gates.BenchGate] = []
     launched = gates.launched
     monkeypatch.setattr(gates, "launched", lambda where: started.append(launched(where)) or started[-1])
     monkeypatch.setattr(gates, "prepare", lambda where: give_state(Path(where.state)))
@@ -98,12 +98,12 @@ def test_what_a_program_costs_that_is_too_short_for_the_clock_is_no_zero() -> No
 
 
 def test_a_load_tells_rates_and_waits() -> None:
-    seen = Seen(2.0, [number / 1000 for number in range(1, 101)], Counter(silent=90, deny=10), [], 0, 0)
+    seen = LoadResult(2.0, [number / 1000 for number in range(1, 101)], Counter(silent=90, deny=10), [], 0, 0)
     assert seen.answered == 100
     assert seen.rate == 50.0
     assert seen.wait(0.5) == 51.0
     assert seen.wait(0.99) == 100.0
-    assert Seen(0.0, [], Counter(), [], 0, 0).wait(0.5) == 0.0
+    assert LoadResult(0.0, [], Counter(), [], 0, 0).wait(0.5) == 0.0
 
 
 def test_a_session_is_what_a_hook_says_and_no_other_session_says_the_same() -> None:

@@ -20,7 +20,7 @@ from lockgate.cli.doctor import clients as doctor_clients
 from lockgate.cli.main import cli
 from lockgate.clients.hook import native as native_client
 from lockgate.clients.install import claude_settings_view as claude_look
-from lockgate.clients.wire.keys import Key, key_file
+from lockgate.clients.wire.keys import ContainerKey, key_file
 from lockgate.configuration.pattern_library import opening
 from lockgate.store.opening import open_store
 
@@ -428,7 +428,7 @@ def test_a_gate_elsewhere_that_a_project_names_is_not_asked(machine: Machine) ->
         listening.listen()
         listening.setblocking(False)
         key = Path("key")
-        key.write_bytes(key_file(Key("mine", bytes(32))))
+        key.write_bytes(key_file(ContainerKey("mine", bytes(32))))
         key.chmod(0o400)
         asked = ("--remote", f"unix:{machine.project}/gate", "--key-file", f"{machine.project}/key")
         machine.run("install", "claude-code", "--scope", "project", *asked)

@@ -8,7 +8,7 @@ import pytest
 
 from lockgate.cli.doctor.optional import people
 from lockgate.gate.approvals.waiting import WATCHERS
-from lockgate.gate.approvals.wakeups import Bell
+from lockgate.gate.approvals.wakeups import WakeupSocket
 from lockgate.store.sqlite.store import SqliteStore
 
 CASES = [
@@ -53,5 +53,5 @@ def test_what_it_says(project: Path, approvals: str, statuses: list[str], said: 
 def test_it_sees_who_watches(project: Path) -> None:
     _configured(project, "{}")
     SqliteStore.open(str(project / "state")).close()
-    with Bell(str(project / "state"), WATCHERS):
+    with WakeupSocket(str(project / "state"), WATCHERS):
         assert "waits" in next(people(str(project), str(project / "state")))[1]

@@ -9,7 +9,7 @@ import pytest
 
 from lockgate import __version__
 from lockgate.cli.gate import _lines
-from lockgate.clients.wire.resident_control import Found
+from lockgate.clients.wire.resident_control import ResidentState
 from lockgate.core.version import PACKAGE_FOLDER
 
 FACTS = {
@@ -19,7 +19,7 @@ FACTS = {
 }  # fmt: skip
 
 
-def said(found: Found) -> str:
+def said(found: ResidentState) -> str:
     return click.unstyle("\n".join(_lines(found)))
 
 
@@ -27,13 +27,13 @@ def said(found: Found) -> str:
     ("count", "words"), [(0, "now          0 connections,"), (1, "now          1 connection,"), (2, "2 connections,")]
 )
 def test_connections_are_counted(count: int, words: str) -> None:
-    text = said(Found(True, "", {**FACTS, "started_at": time.time() - 3 * 86400 - 60, "connections": count}))
+    text = said(ResidentState(True, "", {**FACTS, "started_at": time.time() - 3 * 86400 - 60, "connections": count}))
     assert words in text
     assert "started      3 d ago" in text
 
 
 def test_where_none_runs_nothing_is_promised_that_a_pause_would_belie() -> None:
     """After one has ended, or could not come up, hooks start no other for ten seconds."""
-    text = said(Found(runs=False))
+    text = said(ResidentState(runs=False))
     assert "hooks decide by themselves, and one of the next starts it" in text
     assert "up to ten seconds" in text

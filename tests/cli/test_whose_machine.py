@@ -188,7 +188,7 @@ def test_the_error_is_the_installers(tmp_path: Path, monkeypatch: pytest.MonkeyP
     from lockgate.clients.install import claude as installing
 
     monkeypatch.setattr(installing, "problem_of", lambda place: f"{place} belongs to user ann")
-    change = installing.Change(str(tmp_path / "settings.json"), None, "{}", None)
+    change = installing.SettingsChange(str(tmp_path / "settings.json"), None, "{}", None)
     with pytest.raises(InstallError, match="nothing was changed"):
         installing.apply(change, folders({"HOME": str(tmp_path)}))
     assert list(tmp_path.iterdir()) == []

@@ -20,7 +20,7 @@ import pytest
 import lockgate
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.approvals import wakeups as bells
-from lockgate.service.containers.groups import Group, Groups, new_secret
+from lockgate.service.containers.groups import ContainerGroup, Groups, new_secret
 from lockgate.store.rows import ApprovalRow
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
@@ -58,9 +58,9 @@ class Host:
         self.log = root / "serve.log"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def add(self, name: str, **more: Any) -> Group:
+    def add(self, name: str, **more: Any) -> ContainerGroup:
         """Add a group."""
-        group = Group(name, new_secret(), str(self.ipc / name), more.pop("uid", os.geteuid()), **more)
+        group = ContainerGroup(name, new_secret(), str(self.ipc / name), more.pop("uid", os.geteuid()), **more)
         Groups(self.where.state).add(group)
         return group
 
@@ -70,7 +70,7 @@ class Host:
         file = Path(self.where.state) / "groups" / f"{name}.json"
         file.write_text(json.dumps({**json.loads(file.read_text()), "uid": uid}))
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> ContainerGroup:
         """A group, as the host knows it."""
         return Groups(self.where.state).all()[name]
 
@@ -166,7 +166,7 @@ class Host:
 class Box:
     """One container of a group: what it may see of this machine is what is mounted."""
 
-    def __init__(self, host: Host, group: Group, root: Path) -> None:
+    def __init__(self, host: Host, group: ContainerGroup, root: Path) -> None:
         self.host, self.group, self.root = host, group, root
         self.work = root / "work"
         self.work.mkdir(parents=True)

@@ -14,19 +14,19 @@ import pytest
 
 from containers.boxes import WAITS, Box, Boxes, Host, until
 from lockgate.clients.wire.envelope import ANSWER, seal
-from lockgate.clients.wire.messages import Reply, write_reply
+from lockgate.clients.wire.messages import HostReply, write_reply
 from lockgate.core.events import Answer
 from lockgate.core.model import Verdict
-from lockgate.service.containers.groups import Group
+from lockgate.service.containers.groups import ContainerGroup
 
 ASKED = "git push; touch /project/ran"
-ALLOW = Reply(Answer(Verdict.ALLOW))
-Forger = Callable[[Group, Group, str, bytes], bytes | None]
+ALLOW = HostReply(Answer(Verdict.ALLOW))
+Forger = Callable[[ContainerGroup, ContainerGroup, str, bytes], bytes | None]
 """Makes an answer: for a group, with another group at hand, to a request with its id."""
 
 
 @contextmanager
-def impostor(group: Group, other: Group, forge: Forger):
+def impostor(group: ContainerGroup, other: ContainerGroup, forge: Forger):
     """Somebody who writes answers, where the host should."""
     gone = threading.Event()
     alive = Path(group.responses) / "alive"
@@ -53,64 +53,64 @@ def impostor(group: Group, other: Group, forge: Forger):
         thread.join()
 
 
-def right(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def right(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return write_reply(group.secret, request, name, ALLOW)
 
 
-def with_another_key(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def with_another_key(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return write_reply(other.secret, request, name, ALLOW)
 
 
-def for_another_request(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def for_another_request(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return write_reply(group.secret, request.replace(b"git push", b"git pull"), name, ALLOW)
 
 
-def with_another_id(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def with_another_id(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return write_reply(group.secret, request, "0" * 32, ALLOW)
 
 
-def cut(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def cut(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return right(group, other, name, request)[:-10]
 
 
-def with_the_verdict_changed(group: Group, other: Group, name: str, request: bytes) -> bytes:
-    denied = write_reply(group.secret, request, name, Reply(Answer(Verdict.DENY)))
+def with_the_verdict_changed(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
+    denied = write_reply(group.secret, request, name, HostReply(Answer(Verdict.DENY)))
     return denied.replace(b'"verdict":"deny"', b'"verdict":"allow"')
 
 
-def the_request_itself(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def the_request_itself(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return request
 
 
-def sealed_nonsense(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def sealed_nonsense(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return seal(group.secret, ANSWER, b'{"verdict": "allow"}')
 
 
-def plain_json(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def plain_json(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return b'{"decision": "allow"}'
 
 
-def nothing_in_it(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def nothing_in_it(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return b""
 
 
-def a_judge_that_is_due(group: Group, other: Group, name: str, request: bytes) -> bytes:
-    return write_reply(group.secret, request, name, Reply(Answer(Verdict.JUDGE)))
+def a_judge_that_is_due(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, HostReply(Answer(Verdict.JUDGE)))
 
 
-def contain_what_cannot_be(group: Group, other: Group, name: str, request: bytes) -> bytes:
-    return write_reply(group.secret, request, name, Reply(Answer(Verdict.CONTAIN)))
+def contain_what_cannot_be(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, HostReply(Answer(Verdict.CONTAIN)))
 
 
-def endless_waiting(group: Group, other: Group, name: str, request: bytes) -> bytes:
-    return write_reply(group.secret, request, name, Reply(Answer(), waiting=60.0))
+def endless_waiting(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, HostReply(Answer(), waiting=60.0))
 
 
-def a_failure(group: Group, other: Group, name: str, request: bytes) -> bytes:
-    return write_reply(group.secret, request, name, Reply(Answer(), failed="no room"))
+def a_failure(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, HostReply(Answer(), failed="no room"))
 
 
-def too_much(group: Group, other: Group, name: str, request: bytes) -> bytes:
+def too_much(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
     return right(group, other, name, request) + b" " * (9 * 1024 * 1024)
 
 
@@ -160,7 +160,7 @@ def test_an_old_answer_lets_nothing_run(host: Host, box: Boxes) -> None:
     one, two = box("one"), box("two")
     old: list[bytes] = []
 
-    def keep(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    def keep(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:
         old.append(right(group, other, name, request))
         return old[0]
 
@@ -174,7 +174,7 @@ def test_an_old_answer_lets_nothing_run(host: Host, box: Boxes) -> None:
 def test_an_answer_that_is_no_plain_file_lets_nothing_run(host: Host, box: Boxes, shape: str, tmp_path: Path) -> None:
     one, two = box("one"), box("two")
 
-    def put(group: Group, other: Group, name: str, request: bytes) -> None:
+    def put(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> None:
         place = Path(group.responses) / f"{name}.json"
         real = Path(group.responses) / "real"
         real.write_bytes(right(group, other, name, request))

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from lockgate.service.containers.groups import Group
+from lockgate.service.containers.groups import ContainerGroup
 
 DOCKER = Path(__file__).parents[2] / "docker"
 
@@ -20,7 +20,7 @@ def compose() -> dict[str, Any]:
 
 def test_the_agent_mounts_what_the_host_makes_for_a_group() -> None:
     mounts = {each["target"]: each for each in compose()["services"]["agent"]["volumes"] if each["source"] == "ipc"}
-    group = Group("web", b"", "web", 0)
+    group = ContainerGroup("web", b"", "web", 0)
     assert {target for _, target, _ in group.mounts} == set(mounts)
     for source, target, mode in group.mounts:
         assert mounts[target]["volume"] == {"subpath": source}

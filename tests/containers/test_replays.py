@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from containers.boxes import Box, Host, until
-from lockgate.clients.wire.messages import Reply, Request, read_reply, write_request
+from lockgate.clients.wire.messages import ContainerRequest, HostReply, read_reply, write_request
 from lockgate.clients.wire.request_ids import new_id, time_of
 from lockgate.core import events
 from lockgate.core.errors import RemoteError
 from lockgate.core.events import Context, Event, ToolFinished, ToolRequested
 from lockgate.core.model import Subject, ToolCall
-from lockgate.service.containers.groups import Group
+from lockgate.service.containers.groups import ContainerGroup
 from lockgate.service.containers.replays import WINDOW, Replays
 
 CONTEXT = Context("claude-code", Subject("s"), "/project", "/project")
@@ -25,8 +25,8 @@ EMPTY = ToolFinished(CONTEXT, NO_ID, None)
 WITH_ID = ToolFinished(CONTEXT, NO_ID._replace(call_id="c1"), None)
 
 
-def request(event: Event = EMPTY, name: str = "") -> Request:
-    return Request(name or new_id(), event, 1.0)
+def request(event: Event = EMPTY, name: str = "") -> ContainerRequest:
+    return ContainerRequest(name or new_id(), event, 1.0)
 
 
 def at(seconds: float) -> str:
@@ -97,7 +97,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     replays.check("web", request(name=at(now)))
 
 
-def ask(group: Group, asked: Request) -> Reply:
+def ask(group: ContainerGroup, asked: ContainerRequest) -> HostReply:
     message = write_request(group.secret, asked)
     answer = Path(group.responses) / f"{asked.id}.json"
     answer.unlink(missing_ok=True)

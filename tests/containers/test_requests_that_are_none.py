@@ -12,22 +12,22 @@ import pytest
 
 from containers.boxes import Boxes, Host, until
 from lockgate.clients.wire.envelope import MAX_MESSAGE, REQUEST, digest, seal
-from lockgate.clients.wire.messages import Request, read_reply, write_request
+from lockgate.clients.wire.messages import ContainerRequest, read_reply, write_request
 from lockgate.core.events import Context, PromptSubmitted, SessionStarted
 from lockgate.core.model import Subject
-from lockgate.service.containers.groups import Group
+from lockgate.service.containers.groups import ContainerGroup
 
 NAME = "a" * 31
 
 
-def request(group: Group, number: int = 0, text: str = "hello") -> tuple[str, bytes]:
+def request(group: ContainerGroup, number: int = 0, text: str = "hello") -> tuple[str, bytes]:
     """A request that the host would answer, and its id."""
     name = f"{NAME}{number}"
     event = PromptSubmitted(Context("claude-code", Subject("s1"), "/project", "/project"), text, True)
-    return name, write_request(group.secret, Request(name, event, 10.0))
+    return name, write_request(group.secret, ContainerRequest(name, event, 10.0))
 
 
-def put(group: Group, file: str, data: bytes) -> Path:
+def put(group: ContainerGroup, file: str, data: bytes) -> Path:
     """Put a file into the folder of requests, as a container does."""
     path = Path(group.requests) / file
     draft = path.with_name(f".{'b' * 32}")
@@ -36,11 +36,11 @@ def put(group: Group, file: str, data: bytes) -> Path:
     return path
 
 
-def answer(group: Group, name: str) -> Path:
+def answer(group: ContainerGroup, name: str) -> Path:
     return Path(group.responses) / f"{name}.json"
 
 
-def goes_on(group: Group, number: int = 9) -> None:
+def goes_on(group: ContainerGroup, number: int = 9) -> None:
     """The host answers the next honest request."""
     name, message = request(group, number)
     put(group, f"{name}.json", message)
@@ -241,6 +241,6 @@ def test_the_start_of_a_session_is_no_report(host: Host, box: Boxes) -> None:
     host.start()
     name = f"{NAME}5"
     event = SessionStarted(Context("claude-code", Subject("s1"), "/project", "/project"), "startup")
-    put(group, f"{name}.report", write_request(group.secret, Request(name, event, 10.0, report=True)))
+    put(group, f"{name}.report", write_request(group.secret, ContainerRequest(name, event, 10.0, report=True)))
     goes_on(group)
     assert not [row for row in host.audit() if row["event"] == "session"]

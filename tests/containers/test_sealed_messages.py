@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 
 from lockgate.clients.wire import events as wire
 from lockgate.clients.wire.envelope import ANSWER, REQUEST, hmac_sha256, seal, unseal
-from lockgate.clients.wire.keys import Key, is_group, key_file, parse_key
-from lockgate.clients.wire.messages import Reply, Request, is_id, read_reply, read_request, write_reply, write_request
+from lockgate.clients.wire.keys import ContainerKey, is_group, key_file, parse_key
+from lockgate.clients.wire.messages import (
+    ContainerRequest,
+    HostReply,
+    is_id,
+    read_reply,
+    read_request,
+    write_reply,
+    write_request,
+)
 from lockgate.core import events
 from lockgate.core.errors import BadInputError, RemoteError
 from lockgate.core.events import Answer, Context, ToolFinished, ToolRequested
@@ -52,7 +60,7 @@ def test_the_code_is_hmac_sha256(key: bytes, text: bytes) -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_arrives_as_it_was_sent(event: events.Event) -> None:
-    sent = Request(NAME, event, 12.5, True, ("contain",), (EFFECT,), "/home/a", ("/own",), "kept")
+    sent = ContainerRequest(NAME, event, 12.5, True, ("contain",), (EFFECT,), "/home/a", ("/own",), "kept")
     assert read_request(KEY, write_request(KEY, sent)) == sent
 
 
@@ -66,8 +74,8 @@ def test_every_event_and_every_field_can_travel() -> None:
 
 def test_a_reply_arrives_as_it_was_sent() -> None:
     answer = Answer(Verdict.ASK, "a", "p", "c", texts={"x": "y"}, withheld="w", approval="id")
-    request = write_request(KEY, Request(NAME, EVENTS[0], 1.0))
-    for reply in (Reply(answer, "kept", 3.0, "why"), Reply(Answer())):
+    request = write_request(KEY, ContainerRequest(NAME, EVENTS[0], 1.0))
+    for reply in (HostReply(answer, "kept", 3.0, "why"), HostReply(Answer())):
         assert read_reply(KEY, request, NAME, write_reply(KEY, request, NAME, reply)) == reply
 
 
@@ -79,7 +87,7 @@ def test_a_request_is_no_answer_and_an_answer_no_request() -> None:
 
 @given(st.data())
 def test_a_message_that_differs_in_any_byte_is_refused(data: st.DataObject) -> None:
-    message = write_request(KEY, Request(NAME, EVENTS[0], 1.0))
+    message = write_request(KEY, ContainerRequest(NAME, EVENTS[0], 1.0))
     at = data.draw(st.integers(0, len(message) - 1))
     other = data.draw(st.integers(0, 255).filter(lambda byte: byte != message[at]))
     with pytest.raises(RemoteError):
@@ -105,7 +113,7 @@ def _places(value: object, path: tuple = ()) -> list[tuple]:
 def test_a_sealed_request_with_anything_in_any_place_is_read_or_refused(data: st.DataObject) -> None:
     """The container has the key: what it seals can be anything."""
     event = data.draw(st.sampled_from(EVENTS))
-    body = json.loads(write_request(KEY, Request(NAME, event, 1.0, found=(EFFECT,))).partition(b"\n")[2])
+    body = json.loads(write_request(KEY, ContainerRequest(NAME, event, 1.0, found=(EFFECT,))).partition(b"\n")[2])
     place = data.draw(st.sampled_from(_places(body)))
     inner = body
     for step in place[:-1]:
@@ -132,8 +140,8 @@ def test_any_sealed_bytes_are_read_or_refused_by_both_sides(text: bytes) -> None
 
 @given(st.data())
 def test_a_sealed_answer_with_anything_in_any_place_is_read_or_refused(data: st.DataObject) -> None:
-    request = write_request(KEY, Request(NAME, EVENTS[0], 1.0))
-    message = write_reply(KEY, request, NAME, Reply(Answer(Verdict.DENY, "no", texts={"a": "b"})))
+    request = write_request(KEY, ContainerRequest(NAME, EVENTS[0], 1.0))
+    message = write_reply(KEY, request, NAME, HostReply(Answer(Verdict.DENY, "no", texts={"a": "b"})))
     body = json.loads(message.partition(b"\n")[2])
     body[data.draw(st.sampled_from(sorted(body)))] = data.draw(_JSON)
     try:
@@ -160,9 +168,9 @@ def test_what_is_no_name_of_a_group(name: object) -> None:
 
 
 def test_a_key_is_read_as_it_was_written() -> None:
-    key = Key("web", KEY, local=False)
+    key = ContainerKey("web", KEY, local=False)
     assert parse_key(key_file(key)) == key
-    assert key.token != Key("web", bytes(32)).token
+    assert key.token != ContainerKey("web", bytes(32)).token
     assert KEY.hex() not in key.token
 
 
@@ -173,7 +181,7 @@ def test_a_key_is_read_as_it_was_written() -> None:
 )
 def test_what_is_no_key(change: dict) -> None:
     with pytest.raises(ValueError):
-        parse_key(json.dumps({**json.loads(key_file(Key("web", KEY))), **change}).encode())
+        parse_key(json.dumps({**json.loads(key_file(ContainerKey("web", KEY))), **change}).encode())
 
 
 def test_the_short_form() -> None:

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from lockgate.service.listening.sockets import tcp_socket
-from lockgate.service.listening.timeout_protocol import PatientProtocol, Server, run
+from lockgate.service.listening.timeout_protocol import Server, TimeoutProtocol, run
 
 _NOW = struct.pack("ii", 1, 0)
 """``SO_LINGER`` with no time: the end is told by a reset."""
@@ -34,9 +34,9 @@ async def _asks_and_resets(port: int) -> None:
 
 def test_a_connection_that_was_reset_is_forgotten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else all that it has sent would stay as long as another request is waited for."""
-    made: list[weakref.ref[PatientProtocol]] = []
+    made: list[weakref.ref[TimeoutProtocol]] = []
 
-    class Seen(PatientProtocol):
+    class Seen(TimeoutProtocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             made.append(weakref.ref(self))

@@ -12,7 +12,7 @@ import pytest
 
 from lockgate.core.errors import RemoteError
 from lockgate.service.containers.groups import lock
-from lockgate.service.containers.serve import Settings, serve
+from lockgate.service.containers.serve import ContainerServerSettings, serve
 from lockgate.service.listening.sockets import unix_socket
 from lockgate.system.folders import Folders
 
@@ -21,7 +21,7 @@ def start(place: Path, folder: str = "") -> None:
     """Start a host that cannot serve there."""
     state = place.parent / "state"
     where = Folders(str(place.parent), str(state), str(place.parent / "config"))
-    asyncio.run(asyncio.wait_for(serve(where, Settings(folder=folder, unix=str(place))), 30))
+    asyncio.run(asyncio.wait_for(serve(where, ContainerServerSettings(folder=folder, unix=str(place))), 30))
 
 
 def test_a_file_that_is_no_socket_stays(tmp_path: Path) -> None:

@@ -20,24 +20,24 @@ import pytest
 from starlette.testclient import TestClient
 
 from containers.boxes import Boxes, Host, until
-from lockgate.clients.remote.gate import Hands, RemoteGate, Where
+from lockgate.clients.remote.gate import HookServices, HostAddress, RemoteGate
 from lockgate.clients.wire.envelope import MAX_MESSAGE
 from lockgate.core.errors import RemoteError
 from lockgate.core.events import Context, SessionStarted, ToolRequested
 from lockgate.core.model import Subject, ToolCall, Verdict
-from lockgate.service.containers.groups import Group, Groups
-from lockgate.service.containers.handler import Desk
+from lockgate.service.containers.groups import ContainerGroup, Groups
+from lockgate.service.containers.handler import ContainerDecisions
 from lockgate.service.containers.http import Web
-from lockgate.service.containers.serve import Settings, check
+from lockgate.service.containers.serve import ContainerServerSettings, check
 from lockgate.system.folders import Folders
 from support.ports import free_port
 
 
-def ask(place: str, group: Group, command: str, ca_file: str = "") -> Verdict:
+def ask(place: str, group: ContainerGroup, command: str, ca_file: str = "") -> Verdict:
     """Ask as a hook does."""
-    where = Where(place, f"{group.folder}/secret/key", Folders("/home/agent", "/none", "/none/config"), ca_file)
+    where = HostAddress(place, f"{group.folder}/secret/key", Folders("/home/agent", "/none", "/none/config"), ca_file)
     context = Context("claude-code", Subject(os.urandom(4).hex()), "/project", "/project")
-    gate = RemoteGate(where, 10.0, Hands())
+    gate = RemoteGate(where, 10.0, HookServices())
     gate.handle(SessionStarted(context, "startup"))
     return gate.handle(ToolRequested(context, ToolCall("Bash", {"command": command}, "/project", "c1"))).verdict
 
@@ -93,7 +93,7 @@ def test_a_peer_of_another_user_is_turned_away(host: Host, box: Boxes, uid: int,
     box()
     host.add_for_user("theirs", 4711)
     desk = SimpleNamespace(has_room=lambda _: True, decide=_decided)
-    web = Web(Groups(host.where.state), cast(Desk, desk))
+    web = Web(Groups(host.where.state), cast(ContainerDecisions, desk))
     headers = {"Authorization": f"Bearer {host.group('theirs').key.token}"}
     with TestClient(web.app, client=("peer-uid", uid)) as client:
         assert client.post("/v1/decide", content=b"x", headers=headers).status_code == status
@@ -115,7 +115,9 @@ def test_an_answer_that_nobody_fetches_is_let_go(host: Host, box: Boxes, monkeyp
             await asyncio.sleep(0.01)
         return b"answer"
 
-    web = Web(Groups(host.where.state), cast(Desk, SimpleNamespace(has_room=lambda _: True, decide=decide)))
+    web = Web(
+        Groups(host.where.state), cast(ContainerDecisions, SimpleNamespace(has_room=lambda _: True, decide=decide))
+    )
     with TestClient(web.app) as client:
         headers = {"Authorization": f"Bearer {group.key.token}"}
         assert client.post("/v1/decide", content=b"x", headers=headers).status_code == 202
@@ -198,21 +200,21 @@ def test_a_body_that_is_too_large(host: Host, port: int) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        Settings(),
-        Settings(listen="0.0.0.0:8443"),
-        Settings(listen="[::]:8443"),
-        Settings(listen="example.com:8443"),
-        Settings(listen="8443"),
-        Settings(listen="127.0.0.1:http"),
-        Settings(listen="127.0.0.1:8443", certificate="x"),
+        ContainerServerSettings(),
+        ContainerServerSettings(listen="0.0.0.0:8443"),
+        ContainerServerSettings(listen="[::]:8443"),
+        ContainerServerSettings(listen="example.com:8443"),
+        ContainerServerSettings(listen="8443"),
+        ContainerServerSettings(listen="127.0.0.1:http"),
+        ContainerServerSettings(listen="127.0.0.1:8443", certificate="x"),
     ],
     ids=str,
 )
-def test_what_would_not_be_safe_to_serve(settings: Settings) -> None:
+def test_what_would_not_be_safe_to_serve(settings: ContainerServerSettings) -> None:
     with pytest.raises(RemoteError):
         check(settings)
 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:1", "localhost:1", "[::1]:1"])
 def test_loopback_needs_no_tls(listen: str) -> None:
-    check(Settings(listen=listen))
+    check(ContainerServerSettings(listen=listen))

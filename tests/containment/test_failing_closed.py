@@ -59,9 +59,9 @@ def test_a_folder_with_too_many_files(machine: Machine, monkeypatch: pytest.Monk
     from lockgate.containment.protected_files import survey
     from lockgate.core.errors import ContainmentError
     from lockgate.resources.host_view import Surroundings
-    from lockgate.resources.protected_paths import Guard
+    from lockgate.resources.protected_paths import PathGuard
 
     for number in range(20):
         machine.file(f"f{number}")
     with pytest.raises(ContainmentError):
-        list(survey(str(machine.project), Guard(Surroundings()), most=10))
+        list(survey(str(machine.project), PathGuard(Surroundings()), most=10))

@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from lockgate.containment.protected_files import survey
-from lockgate.resources.host_view import Rules, Surroundings
-from lockgate.resources.protected_paths import Guard
+from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.protected_paths import PathGuard
 
 TABLE = Path(__file__).resolve().parents[2] / "src" / "lockgate" / "resources" / "data" / "places.yaml"
 PLACES: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text("utf-8"))
 KINDS = {"secret": "hidden", "transcript": "hidden", "persist": "protected", "tamper": "protected"}
-NONE = Rules()
+NONE = AnalysisRules()
 VENDORED = ("node_modules", "site-packages", ".venv")
 
 
@@ -29,13 +29,13 @@ def _examples(which: str) -> list[tuple[str, str]]:
     ]
 
 
-def _found(project: Path, path: str, rules: Rules = NONE) -> set[str]:
+def _found(project: Path, path: str, rules: AnalysisRules = NONE) -> set[str]:
     """How a path in a project is guarded: by an entry for itself or for a folder that it lies in."""
     file = project / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("x")
     around = Surroundings(home=str(project.parent), workspace=str(project), rules=rules)
-    entries = [entry for entry in survey(str(project), Guard(around)) if f"{file}/".startswith(f"{entry.path}/")]
+    entries = [entry for entry in survey(str(project), PathGuard(around)) if f"{file}/".startswith(f"{entry.path}/")]
     return {kind for entry in entries for kind in ("hidden", "protected", "pinned") if getattr(entry, kind)}
 
 
@@ -59,7 +59,7 @@ def test_what_package_managers_make_anew_is_theirs(tmp_path: Path, example: str)
 
 
 def test_a_persons_own_places(tmp_path: Path) -> None:
-    rules = Rules(secret_paths=("private/**",), protected_paths=("build.lock",), persistent_paths=("deploy",))
+    rules = AnalysisRules(secret_paths=("private/**",), protected_paths=("build.lock",), persistent_paths=("deploy",))
     assert _found(tmp_path / "a", "x/private/y", rules) == {"hidden"}
     assert _found(tmp_path / "b", "build.lock", rules) == {"protected"}
     assert _found(tmp_path / "c", "deploy/run", rules) == {"protected"}

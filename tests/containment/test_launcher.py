@@ -22,8 +22,8 @@ from lockgate.containment.host import LAUNCHER
 from lockgate.containment.linux.native_launcher import Suspect, entries, suspects
 from lockgate.containment.protected_files import survey
 from lockgate.core.errors import BadInputError
-from lockgate.resources.host_view import Rules, Surroundings
-from lockgate.resources.protected_paths import Guard
+from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.protected_paths import PathGuard
 from lockgate.system.unix_sockets import short_path
 
 HOSTILE = (
@@ -89,7 +89,9 @@ def test_what_another_has_seen_comes_to_the_same(
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / names[-1]).exists():
                 (folder / names[-1]).write_text("")
-    guard = Guard(Surroundings(home=str(root.parent), workspace=str(root), rules=Rules(protected_paths=("a/**/info",))))
+    guard = PathGuard(
+        Surroundings(home=str(root.parent), workspace=str(root), rules=AnalysisRules(protected_paths=("a/**/info",)))
+    )
     seen = [
         Suspect("d" if os.path.isdir(path) else "f", path)
         for folder, folders, files in os.walk(root)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.containment.host_facts import Host
-from lockgate.containment.rewriting import Launch, contained, contained_input, original, room_in
+from lockgate.containment.rewriting import RunLaunch, contained, contained_input, original, room_in
 
-BY_PYTHON = Launch(
+BY_PYTHON = RunLaunch(
     "/opt/my tools/python", "/opt/lockgate/contain.py", "/home/u", "/home/u/state", "/home/u/c", "/home/u/w"
 )
 LAUNCH = BY_PYTHON._replace(launcher="/opt/lockgate/lockgate-contain")
@@ -21,7 +21,7 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 
 
 @given(TEXTS, st.booleans(), EITHER)
-def test_there_and_back(command: str, background: bool, by: Launch) -> None:
+def test_there_and_back(command: str, background: bool, by: RunLaunch) -> None:
     """Also where the launcher was built, or has gone, between the call and its result; and whatever room it is in."""
     text = contained(command, by, background=background)
     assert original(text, LAUNCH) == command

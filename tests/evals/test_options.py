@@ -98,14 +98,14 @@ def test_a_line_without_a_description_is_believed_last():
 
 
 def test_an_abbreviation_is_not_listed():
-    entry = knowledge.Entry("x", options={"--color-moved": ("local", 0)})
+    entry = knowledge.ProgramEntry("x", options={"--color-moved": ("local", 0)})
     assert not listed.standing(entry, "--color", "").listed
     assert listed.standing(entry, "--color-moved", "").listed
 
 
 @pytest.mark.parametrize(("word", "unknown"), [("-20", 0), ("-5q", 0), ("-x", 1)])
 def test_a_number_can_be_an_option(word, unknown):
-    entry = knowledge.Entry("x", options=build.options("", {"local": "-NUM -q"}, keyed=False))
+    entry = knowledge.ProgramEntry("x", options=build.options("", {"local": "-NUM -q"}, keyed=False))
     assert len(match(entry, [Arg(word)]).unknown) == unknown
 
 

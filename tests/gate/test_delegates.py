@@ -10,7 +10,7 @@ import pytest
 from lockgate.core.display_text import barred, visible_block
 from lockgate.core.events import ToolRequested
 from lockgate.core.model import ToolCall, Verdict
-from lockgate.gate.delegates.briefs import Refusal
+from lockgate.gate.delegates.briefs import BriefRefusal
 from lockgate.gate.delegates.steps import read
 from lockgate.gate.parts import call_digest
 from lockgate.store.rows import ApprovalRow
@@ -149,7 +149,7 @@ def test_a_long_brief_counts_once_it_was_read(world: World) -> None:
     assert "line 1" not in answer.to_person
     name = answer.to_person.split("lockgate brief ")[1].split()[0]
     row = read(world.store, name, by="ann (terminal)")
-    assert not isinstance(row, Refusal)
+    assert not isinstance(row, BriefRefusal)
     assert row.text == LONG
     assert push(world, "d1", call) is ALLOW
     assert push(world, "d2", call) is DENY
@@ -182,7 +182,7 @@ def test_a_brief_that_was_read_and_then_refused_binds_nobody(world: World) -> No
 def test_an_id_that_names_no_brief(world: World, wanted: str) -> None:
     world.taint()
     spawn(world, LONG)
-    assert isinstance(read(world.store, wanted, by="ann (terminal)"), Refusal)
+    assert isinstance(read(world.store, wanted, by="ann (terminal)"), BriefRefusal)
 
 
 # ---------------------------------------------------------------- steps

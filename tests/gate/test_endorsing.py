@@ -8,7 +8,7 @@ from lockgate.clients.common.results import finished
 from lockgate.core.events import ToolFinished
 from lockgate.core.model import Verdict
 from lockgate.gate.approvals.endorsing import endorse
-from lockgate.gate.session.endorsements import Source, sources_of
+from lockgate.gate.session.endorsements import UntrustedResult, sources_of
 
 from .world import World
 
@@ -17,7 +17,7 @@ TOOL = "mcp__tracker__get_issue"
 PUSH = "git push https://git.example.com/x main"
 
 
-def sources(world: World) -> list[Source]:
+def sources(world: World) -> list[UntrustedResult]:
     with world.store.reading() as tx:
         return sources_of(tx, "s1")
 

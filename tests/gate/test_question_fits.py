@@ -10,11 +10,11 @@ from gate.world import World
 from lockgate.core.display_text import columns, visible
 from lockgate.core.events import Answer
 from lockgate.core.model import (
-    Decision,
     Effect,
     EffectKind,
     Label,
     LabelState,
+    PolicyDecision,
     Reason,
     Taint,
     ToolCall,
@@ -108,7 +108,7 @@ def question(tool: str, tool_input: dict[str, Any], window: Window, *, exact: bo
     effect = Effect(
         EffectKind.EGRESS, tool, "program:git/push", "`git push` can send data to another machine or act there"
     )
-    decision = Decision(
+    decision = PolicyDecision(
         Verdict.ASK, LabelState.UNTRUSTED, (Reason(effect, "egress", LabelState.UNTRUSTED, Verdict.ASK),)
     )
     taint = Taint(Label.UNTRUSTED, "mcp__github__get_issue: number=7", "mcp__github__get_issue", "c", 1.0)

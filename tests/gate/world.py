@@ -24,7 +24,7 @@ from lockgate.core.questions import PersonQuestion
 from lockgate.gate import Consultants, Guard, Monitor, Parts, session
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.monitor import kept_files
-from lockgate.resources.host_view import Repository, Rules, ScriptFile, Surroundings
+from lockgate.resources.host_view import AnalysisRules, Repository, ScriptFile, Surroundings
 from lockgate.store.sqlite.store import SqliteStore
 
 HOME = "/home/u"
@@ -103,7 +103,7 @@ class World:
             state=str(self.folder / "state"),
         )
 
-    def _around(self, context: Context, rules: Rules) -> Surroundings:
+    def _around(self, context: Context, rules: AnalysisRules) -> Surroundings:
         own = (str(self.folder / "state"),)
         around = Surroundings(
             home=HOME,

@@ -15,7 +15,7 @@ from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
 from lockgate.system import caller
 from lockgate.system.folders import Folders
-from lockgate.system.ttl_cache import Sight
+from lockgate.system.ttl_cache import TtlCache
 from support.prepared import give_state
 
 SECRET = "Zt7-wQ9x_Lm2Kp4Rv8Bn6Yd1"
@@ -64,7 +64,7 @@ def rules(guard: PatternGuard, where: Folders, text: str) -> list[str]:
 
 
 def test_a_secret_that_is_new_is_known(where: Folders, store: Store) -> None:
-    guard = PatternGuard(store, where, 30.0, sight=Sight(0.0))
+    guard = PatternGuard(store, where, 30.0, sight=TtlCache(0.0))
     assert rules(guard, where, SECRET) == []
     Path(where.home, "project", ".env").write_text(f"DATABASE_PASSWORD={SECRET}\n")
     assert rules(guard, where, SECRET)
@@ -86,7 +86,7 @@ def test_the_library_is_loaded_again_only_where_it_changed(
     loads: list[str] = []
     load = opening.load
     monkeypatch.setattr(opening, "load", lambda *given, **more: (loads.append("load"), load(*given, **more))[1])
-    guard = PatternGuard(store, where, 30.0, sight=Sight(0.0))
+    guard = PatternGuard(store, where, 30.0, sight=TtlCache(0.0))
     for _ in range(3):
         assert "acme_secrets/acme_key" not in rules(guard, where, KEY)
     assert loads == ["load"]

@@ -16,7 +16,7 @@ if __name__ == "__main__":
 
 from gate.world import HOME, World
 from lockgate.clients.hook import options
-from lockgate.clients.hook.answer import Asked
+from lockgate.clients.hook.answer import EventRequest
 from lockgate.core.errors import LockgateError
 from lockgate.core.model import ToolCall
 from lockgate.gate import Monitor
@@ -64,7 +64,7 @@ def answered(client: str, rows: list[Row], folder: Path) -> list[Row]:
 def _answered(world: World, client: str, row: Row) -> Row:
     before = len(world.records())
     where = Folders(HOME, str(world.folder / "state"), str(world.config))
-    asked = Asked(options.parse([client, "--event", row["event"]]), where)
+    asked = EventRequest(options.parse([client, "--event", row["event"]]), where)
     try:
         event = asked.read(json.dumps(row["input"]).encode(), {})
         told, status = ("", 0) if event is None else asked.spelt(world.gate.handle(event))

@@ -11,7 +11,7 @@ import pytest
 
 from hook.process import HOOK, SOURCE, Told, folders, run
 from lockgate.clients.adapter import CLIENTS, adapter
-from lockgate.clients.common.hook_command import Launch, hook_command
+from lockgate.clients.common.hook_command import HookLaunch, hook_command
 from lockgate.system.folders import Folders
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -128,7 +128,7 @@ def test_a_state_that_cannot_be_read_blocks(tmp_path: Path, client: str) -> None
 @pytest.mark.parametrize("gone", ["python", "hook"])
 def test_a_program_that_is_gone_blocks(tmp_path: Path, client: str, gone: str) -> None:
     """As it is registered: the shell around it says so. OpenCode's plugin starts it itself."""
-    launch = Launch(sys.executable, HOOK, Folders(*(str(tmp_path / name) for name in ("home", "state", "config"))))
+    launch = HookLaunch(sys.executable, HOOK, Folders(*(str(tmp_path / name) for name in ("home", "state", "config"))))
     command = hook_command(launch._replace(**{gone: str(tmp_path / "gone")}), CALLS[client][0], client)
     told = run(["/bin/sh", "-c", command], CALLS[client][1])
     assert told.code == 2

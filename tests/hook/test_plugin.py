@@ -14,7 +14,7 @@ import pytest
 from adapters.payloads import WHOLE, tool
 from hook.process import HOOK, Told, run
 from lockgate.clients.claude.events import EVENTS
-from lockgate.clients.common.hook_command import REPORTS, Launch
+from lockgate.clients.common.hook_command import REPORTS, HookLaunch
 from lockgate.clients.install.claude import write_launch_record
 from lockgate.core.version import RELEASE
 from lockgate.system.folders import Folders
@@ -38,7 +38,7 @@ class Machine:
 
     def record(self, python: str = sys.executable, hook: str = HOOK, native: str = "") -> None:
         """What ``lockgate install claude-code --plugin`` writes."""
-        write_launch_record(Launch(python, hook, self.folders, native=native))
+        write_launch_record(HookLaunch(python, hook, self.folders, native=native))
 
     def program(self, place: str) -> None:
         """A lockgate command that says how it was called."""

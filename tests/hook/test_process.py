@@ -15,7 +15,7 @@ import pytest
 from adapters.payloads import DENYING, WHOLE, payload, shell_result, tool
 from hook.process import HOOK, faulty, folders, hook, run
 from lockgate.clients.claude.events import EVENTS
-from lockgate.clients.common.hook_command import Launch, hook_command
+from lockgate.clients.common.hook_command import HookLaunch, hook_command
 from lockgate.system.folders import Folders
 
 FORBIDDEN = {
@@ -298,7 +298,7 @@ def test_the_log_follows_no_link(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- the command in the settings
 def installed(home: Path, **changes: str) -> list[str]:
-    launch = Launch(sys.executable, HOOK, Folders(str(home), str(home / "state"), str(home / "config")))
+    launch = HookLaunch(sys.executable, HOOK, Folders(str(home), str(home / "state"), str(home / "config")))
     return ["/bin/sh", "-c", hook_command(launch._replace(**changes), "PreToolUse")]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.common.hook_command import REPORTS, Launch, hook_command
+from lockgate.clients.common.hook_command import REPORTS, HookLaunch, hook_command
 from lockgate.clients.install.claude_entries import weakened_events
 from lockgate.system.folders import Folders
 from support.builds import Build
@@ -27,10 +27,10 @@ class Installed:
         self.python.symlink_to(sys.executable)
         self.settings = root / "it's a home" / ".claude" / "settings.json"
 
-    def launch(self, *, native: bool = False) -> Launch:
+    def launch(self, *, native: bool = False) -> HookLaunch:
         home = str(self.settings.parents[1])
         where = Folders(home, f"{home}/state", f"{home}/config")
-        return Launch(
+        return HookLaunch(
             str(self.python), self.build.hook, where, str(self.settings), native=self.build.native if native else ""
         )
 

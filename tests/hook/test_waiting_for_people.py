@@ -130,7 +130,7 @@ def test_else_the_client_is_left_to_ask_or_refuse(machine: Machine, approvals: s
 
 def test_it_waits_for_one_who_watches(machine: Machine) -> None:
     machine.approvals_are("{headless: auto}")
-    with bells.Bell(machine.state, WATCHERS) as bell:
+    with bells.WakeupSocket(machine.state, WATCHERS) as bell:
         process = machine.begin()
         bell.heard(PATIENCE)
         machine.say(machine.asked(), approve=True)

@@ -12,7 +12,7 @@ from agents.tool_context import ToolContext
 
 from lockgate import Session
 from lockgate.clients.sdk.integrations.openai_agents import gate_agent
-from lockgate.clients.sdk.integrations.openai_agents.calls import Calls
+from lockgate.clients.sdk.integrations.openai_agents.calls import AgentTools
 from support.cascade_cases import Case
 from support.court import CASES, CONTAINED, Court
 
@@ -51,7 +51,7 @@ def test_a_function(court: Court, case: Case) -> None:
     call = case.call
 
     def check(session: Session, name: str) -> str | None:
-        calls = Calls(court.gate, session, None, {})
+        calls = AgentTools(court.gate, session, None, {})
         context = ToolContext(None, tool_name=call.tool, tool_call_id=name, tool_arguments="{}")
         return asyncio.run(calls.refusal(context, call.tool, call.tool_input, name, call.tool))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from lockgate.core.events import Context
 from lockgate.core.model import (
-    Decision,
     Effect,
     EffectKind,
     Label,
     LabelState,
+    PolicyDecision,
     Reason,
     Subject,
     Taint,
@@ -47,7 +47,7 @@ def question(
     column = LabelState.of(labels)
     reason = Reason(effect, kind.value, column, Verdict.JUDGE)
     taints = [Taint(label, source, "WebFetch", "t0", 1.0) for label in sorted(labels)]
-    decision = Decision(Verdict.JUDGE, column, (reason,), "cascade")
+    decision = PolicyDecision(Verdict.JUDGE, column, (reason,), "cascade")
     return JudgeQuestion(Context("claude-code", Subject("s")), call, call_digest(call), labels, decision, taints)
 
 

@@ -28,7 +28,7 @@ def defaults(document: str) -> dict[str, str]:
 def test_every_key_is_described_with_its_default(document: str) -> None:
     said = defaults(document)
     assert [key for key in KEYS if key not in said] == []
-    assert set(KEYS) <= set(settings.Settings._fields)
+    assert set(KEYS) <= set(settings.JudgeSettings._fields)
     assert said["model"] == f"`{settings.ANTHROPIC_MODEL}`"
     assert said["timeout_seconds"] == f"{settings.TIMEOUT_SECONDS:g}"
     assert said["max_concurrent"] == str(settings.MAX_CONCURRENT)

@@ -14,12 +14,12 @@ from lockgate.core.questions import JudgeQuestion, Opinion
 from lockgate.gate.judge import cache as opinions
 from lockgate.gate.judge import prompts
 from lockgate.gate.judge.cache import MOST, recall, remember
-from lockgate.gate.judge.settings import Settings
+from lockgate.gate.judge.settings import JudgeSettings
 from lockgate.store.sqlite.store import SqliteStore
 from support.fake_judge import FakeJudge, fine, honest, raw, says
 
 KEPT = Opinion(flagged=False, reason="it reads files")
-SETTINGS = Settings(model="m")
+SETTINGS = JudgeSettings(model="m")
 
 
 @pytest.fixture

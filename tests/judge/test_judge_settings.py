@@ -14,9 +14,9 @@ import pytest
 from judge.questions import KEY, judge, plain, question
 from lockgate.core.errors import JudgeError, LockgateError
 from lockgate.gate.judge import api_key as keys
-from lockgate.gate.judge.api_key import Key, can_be_asked, find_key, why_not
+from lockgate.gate.judge.api_key import ApiKey, can_be_asked, find_key, why_not
 from lockgate.gate.judge.judge import Judge, ask
-from lockgate.gate.judge.settings import Settings, available, is_here, settings_of
+from lockgate.gate.judge.settings import JudgeSettings, available, is_here, settings_of
 from lockgate.store.sqlite.store import SqliteStore
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -24,7 +24,7 @@ ANTHROPIC = "https://api.anthropic.com"
 
 def test_without_a_word_it_is_a_small_claude_model() -> None:
     settings = settings_of(None)
-    assert settings == settings_of({}) == Settings()
+    assert settings == settings_of({}) == JudgeSettings()
     assert (settings.api, settings.base_url, settings.key_env) == ("anthropic", ANTHROPIC, "ANTHROPIC_API_KEY")
     assert "haiku" in settings.model
 
@@ -48,7 +48,7 @@ def test_all_that_can_be_said() -> None:
         "proxy": "http://proxy.example.com:3128",
         "enabled": True,
     }
-    assert settings_of({"_why": "a comment", **said}) == Settings(
+    assert settings_of({"_why": "a comment", **said}) == JudgeSettings(
         **{**said, "base_url": "https://models.example.com/v1", "timeout_seconds": 3.0}
     )
 
@@ -140,14 +140,14 @@ def test_a_question_about_an_impossible_judge_is_answered(tmp_path: Path) -> Non
 @pytest.mark.parametrize("text", ["", "a b", "a\nb", "k\u00e9y", "a\x00", "a" * 5000, "x\r\nx-evil: 1"])
 def test_what_cannot_be_a_key_is_not_sent(text: str, tmp_path: Path) -> None:
     with pytest.raises(JudgeError) as raised:
-        Key(text)
+        ApiKey(text)
     assert "x-evil" not in str(raised.value)
 
 
 def test_a_key_shows_itself_to_nobody() -> None:
-    key = Key(f" {KEY}\n")
+    key = ApiKey(f" {KEY}\n")
     assert key.reveal() == KEY
-    assert KEY not in f"{key} {key!r} {[key]} {vars(Key)}"
+    assert KEY not in f"{key} {key!r} {[key]} {vars(ApiKey)}"
     with pytest.raises(TypeError):
         pickle.dumps(key)
 

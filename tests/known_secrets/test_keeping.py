@@ -18,9 +18,9 @@ import pytest
 
 from lockgate.configuration.known_secrets import canaries
 from lockgate.configuration.known_secrets import index_file as keeping
-from lockgate.configuration.known_secrets.canaries import Kept, keep, listed, settings
-from lockgate.configuration.known_secrets.collect import Where
-from lockgate.configuration.known_secrets.index_file import LOOK_AGAIN, REMEMBERED, Opened, open_index
+from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, listed, settings
+from lockgate.configuration.known_secrets.collect import SearchScope
+from lockgate.configuration.known_secrets.index_file import LOOK_AGAIN, REMEMBERED, OpenedIndex, open_index
 from lockgate.core.errors import StoreError
 from lockgate.patterns.engine.known_index import MOST_ENTRIES, Index
 from lockgate.patterns.known_values.values import DamagedIndex, KnownKind, Marker, Named
@@ -42,9 +42,9 @@ class Machine:
         self.environ: dict[str, str] = {}
         self.time = 1_000_000.0
         self.canaries: dict[str, str] = {}
-        self.before: Opened | None = None
+        self.before: OpenedIndex | None = None
 
-    def open(self) -> Opened:
+    def open(self) -> OpenedIndex:
         """What is known now: the same for a process that has the index open as for one that has just begun."""
         known = self._open(self.before)
         self.before = self._open(None)
@@ -52,8 +52,8 @@ class Machine:
         assert self.before.known.entries() == known.known.entries()
         return known
 
-    def _open(self, before: Opened | None) -> Opened:
-        where = Where(str(self.root / "home"), str(self.work), self.environ)
+    def _open(self, before: OpenedIndex | None) -> OpenedIndex:
+        where = SearchScope(str(self.root / "home"), str(self.work), self.environ)
         return open_index(where, str(self.state), SALT, hyperscan, lambda: self.time, self.canaries, before)
 
     def found(self, text: str) -> list[str]:
@@ -283,12 +283,12 @@ def test_two_writers(machine: Machine) -> None:
 
 _WRITER = """
 import sys, hyperscan
-from lockgate.configuration.known_secrets.collect import Where
+from lockgate.configuration.known_secrets.collect import SearchScope
 from lockgate.configuration.known_secrets.index_file import open_index
 home, work, state = sys.argv[1:]
 print("ready", flush=True)
 for number in range(100000):
-    where = Where(home, work, {"N_SECRET": f"q7Wn2kZp40aVdLm8{number:06}"})
+    where = SearchScope(home, work, {"N_SECRET": f"q7Wn2kZp40aVdLm8{number:06}"})
     assert open_index(where, state, bytes(range(32)), hyperscan, lambda: 1e6).notes == ()
 """
 
@@ -318,10 +318,10 @@ def test_canaries(machine: Machine) -> None:
     store = SqliteStore.open(str(machine.root / "store"))
     entry = Marker(SALT).entry(Named("trap", value.encode(), KnownKind.CANARY))
     with store.transaction() as tx:
-        keep(tx, Kept("trap", "text", 12.5), entry)
+        keep(tx, StoredCanary("trap", "text", 12.5), entry)
         machine.canaries = settings(tx)
     store.close()
-    assert listed(machine.canaries) == [Kept("trap", "text", 12.5)]
+    assert listed(machine.canaries) == [StoredCanary("trap", "text", 12.5)]
     assert [(hit.name, hit.kind) for hit in machine.open().known.scan(value.encode())] == [("trap", KnownKind.CANARY)]
     machine.canaries = {}
     assert machine.found(value) == [], "a canary that was revoked is not remembered"

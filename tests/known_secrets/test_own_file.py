@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.configuration.known_secrets.collect import Where, gather, sources
+from lockgate.configuration.known_secrets.collect import SearchScope, gather, sources
 from lockgate.configuration.known_secrets.own_file import excused
 from lockgate.core.model import ToolCall
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Kind, Mode, PatternMatch, Severity
@@ -22,7 +22,7 @@ def found(rule: str, detail: str, path: str = "content", start: int = 0, kind: K
 
 
 def decided(tmp_path: Path, tool: str, given: dict[str, Any], *matches: PatternMatch) -> list[GuardrailDecision]:
-    where = Where(str(tmp_path / "home"), str(tmp_path), {})
+    where = SearchScope(str(tmp_path / "home"), str(tmp_path), {})
     call = ToolCall(tool, given, str(tmp_path))
     result = excused(GuardrailResult(BLOCK, "", matches), call, where)
     assert result.decision is max((match.decision for match in result.pattern_matches), key=lambda each: each.rank)
@@ -81,7 +81,7 @@ def test_each_place_of_a_value_is_its_own(tmp_path: Path) -> None:
     line = "API_KEY=" + "tR7kQp09" + "vLxZ0aBw\n"
     for name in (".env", ".env.local"):
         (tmp_path / name).write_text(line)
-    where = Where(str(tmp_path / "home"), str(tmp_path), {"API_KEY": "tR7kQp09" + "vLxZ0aBw"})
+    where = SearchScope(str(tmp_path / "home"), str(tmp_path), {"API_KEY": "tR7kQp09" + "vLxZ0aBw"})
     (named,) = gather(where, sources(where, []))
     known = found("known_secrets/plain", named.name)
     for file, decision in ((".env", WARN), (".env.local", WARN), ("environment", BLOCK), ("a.py", BLOCK)):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.configuration.known_secrets import build
-from lockgate.configuration.known_secrets.collect import Where, gather, look_deep, sources
+from lockgate.configuration.known_secrets.collect import SearchScope, gather, look_deep, sources
 from lockgate.configuration.known_secrets.formats import READERS
 from lockgate.configuration.known_secrets.selection import is_rare, says_secret, secrets_in
 
@@ -19,17 +19,17 @@ TABLE = build.load(build.HERE / "sources.yaml")
 A, B = "tR7kQp09" + "vLxZ0aBw", "q7Wn2kZp" + "40aVdLm8"
 
 
-def place(tmp_path: Path, path: str) -> tuple[Where, Path]:
+def place(tmp_path: Path, path: str) -> tuple[SearchScope, Path]:
     """An empty home and workspace, and where a file of the table lies in them."""
     home, workspace = tmp_path / "home", tmp_path / "work"
     workspace.mkdir()
     path = path.replace("*", "local")
     file = home / path[2:] if path.startswith("~/") else workspace / path
     file.parent.mkdir(parents=True, exist_ok=True)
-    return Where(str(home), str(workspace), {}), file
+    return SearchScope(str(home), str(workspace), {}), file
 
 
-def values(where: Where) -> dict[str, str]:
+def values(where: SearchScope) -> dict[str, str]:
     found = gather(where, sources(where, look_deep(where.workspace)))
     return {named.name: named.value.decode() for named in found}
 
@@ -256,4 +256,4 @@ def test_text_that_is_no_unicode(tmp_path: Path) -> None:
 
 
 def test_no_workspace(tmp_path: Path) -> None:
-    assert values(Where(str(tmp_path), "", {})) == {}
+    assert values(SearchScope(str(tmp_path), "", {})) == {}

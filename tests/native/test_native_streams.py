@@ -164,10 +164,10 @@ def test_ended_from_outside_it_does_not_pass(client: Path, tmp_path: Path, signa
 
 
 def test_the_shell_around_it_blocks_where_it_is_gone(tmp_path: Path) -> None:
-    from lockgate.clients.common.hook_command import Launch, hook_command
+    from lockgate.clients.common.hook_command import HookLaunch, hook_command
     from lockgate.system.folders import Folders
 
-    launch = Launch("/py", "/lockgate/hook.py", Folders("/h", str(tmp_path), "/c"), native=str(tmp_path / "gone"))
+    launch = HookLaunch("/py", "/lockgate/hook.py", Folders("/h", str(tmp_path), "/c"), native=str(tmp_path / "gone"))
     done = run(["/bin/sh", "-c", hook_command(launch, "PreToolUse")])
     assert done.code == 2
     assert b"take its hooks out of the settings of claude-code" in done.stderr

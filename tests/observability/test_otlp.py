@@ -17,7 +17,7 @@ from lockgate.gate import Monitor
 from lockgate.service.observability import process as running
 from lockgate.service.observability.otlp import Sender
 from lockgate.service.observability.process import Exporter
-from lockgate.service.observability.settings import Otlp, Settings
+from lockgate.service.observability.settings import Otlp, TelemetrySettings
 from lockgate.service.observability.spans import spans
 from lockgate.store.chain_links import canonical
 from lockgate.store.rows import AuditRow
@@ -43,7 +43,7 @@ def world(tmp_path: Path) -> World:
 
 def exporter(world: World, collector: Collector, **more: Any) -> Exporter:
     otlp = Otlp(collector.endpoint, timeout_seconds=2.0, **more)
-    made = Exporter(str(world.folder / "state"), Settings(otlp=otlp))
+    made = Exporter(str(world.folder / "state"), TelemetrySettings(otlp=otlp))
     made.look()  # what was before is not sent
     assert collector.requests == []
     return made
@@ -142,7 +142,7 @@ def test_what_could_not_be_sent_is_sent_later_also_by_another_process(world: Wor
     export.look()
     assert b'lockgate_export_failures_total{to="logs"} 1.0' in export.page
     collector.status = 200
-    again = Exporter(str(world.folder / "state"), Settings(otlp=Otlp(collector.endpoint)))
+    again = Exporter(str(world.folder / "state"), TelemetrySettings(otlp=Otlp(collector.endpoint)))
     again.look()
     again.look()
     assert [attributes(log)["lockgate.audit.seq"] for log in collector.logs()] == [1, 2]
@@ -159,7 +159,7 @@ def test_a_record_that_is_refused_for_good_stops_no_other(
 ) -> None:
     told: list[str] = []
     otlp = Otlp(collector.endpoint, timeout_seconds=2.0)
-    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp), told.append)
+    export = Exporter(str(world.folder / "state"), TelemetrySettings(otlp=otlp), told.append)
     export.look()
     collector.refused = (f"/v1/{signal}", b"mcp__odd__tool")
     world.start()
@@ -186,7 +186,7 @@ def test_a_record_that_is_refused_for_good_stops_no_other(
 @pytest.mark.parametrize("status", [400, 413, 429])
 def test_where_a_request_is_too_large_less_is_sent_at_once(world: World, collector: Collector, status: int) -> None:
     otlp = Otlp(collector.endpoint, timeout_seconds=0.2)
-    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp))
+    export = Exporter(str(world.folder / "state"), TelemetrySettings(otlp=otlp))
     export.look()
     collector.too_large = (6000, status)
     world.start()
@@ -206,7 +206,7 @@ def test_where_a_request_is_too_large_less_is_sent_at_once(world: World, collect
 
 def test_a_record_that_is_too_large_alone_stops_no_other(world: World, collector: Collector) -> None:
     otlp = Otlp(collector.endpoint, timeout_seconds=2.0, calls=True)
-    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp))
+    export = Exporter(str(world.folder / "state"), TelemetrySettings(otlp=otlp))
     export.look()
     collector.too_large = (3000, 413)
     world.start()
@@ -225,7 +225,7 @@ def test_a_record_that_is_too_large_alone_stops_no_other(world: World, collector
 def test_what_another_answer_may_take_is_not_passed_over(world: World, collector: Collector, status: int) -> None:
     """Also 400, where that is the answer to all records: it is not they that are refused."""
     otlp = Otlp(collector.endpoint, timeout_seconds=0.2)
-    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp))
+    export = Exporter(str(world.folder / "state"), TelemetrySettings(otlp=otlp))
     export.look()
     collector.status = status
     world.start()
@@ -320,13 +320,15 @@ def test_headers_are_read_as_opentelemetry_writes_them() -> None:
     found = settings_of(said, {"X": "Authorization=Bearer%20t, a = b,nonsense"})
     assert found.otlp == Otlp("http://127.0.0.1:4318", {"authorization": "Bearer t", "a": "b"})
     assert found.interval_seconds == 3.0
-    assert settings_of(None, {}) == settings_of({}, {}) == Settings()
+    assert settings_of(None, {}) == settings_of({}, {}) == TelemetrySettings()
 
 
 def test_a_collector_that_is_not_there_is_told_once(world: World, collector: Collector) -> None:
     told: list[str] = []
     export = Exporter(
-        str(world.folder / "state"), Settings(otlp=Otlp("http://127.0.0.1:1", timeout_seconds=0.5)), told.append
+        str(world.folder / "state"),
+        TelemetrySettings(otlp=Otlp("http://127.0.0.1:1", timeout_seconds=0.5)),
+        told.append,
     )
     export.look()
     world.start()

@@ -13,8 +13,8 @@ from lockgate.core.errors import StoreError
 from lockgate.service.observability import tail as tailing
 from lockgate.service.observability.counters import Counts
 from lockgate.service.observability.process import Exporter
-from lockgate.service.observability.settings import Settings
-from lockgate.service.observability.tail import Followed, Kept, Place
+from lockgate.service.observability.settings import TelemetrySettings
+from lockgate.service.observability.tail import ChainPosition, Followed, TailState
 from lockgate.store.audit import pruning
 from lockgate.store.postgres.transaction import PostgresTransaction
 from lockgate.store.protocol import Store
@@ -30,16 +30,16 @@ def store(tmp_path: Path) -> SqliteStore:
     return SqliteStore.open(str(tmp_path / "state"))
 
 
-def total(kept: Kept, name: str = "audit_records") -> float:
+def total(kept: TailState, name: str = "audit_records") -> float:
     return sum(numbers[0] for numbers in kept.counts.values[name].values())
 
 
-@pytest.mark.parametrize("sent", [None, Place(7, "b" * 64)], ids=["nothing sent", "sent"])
-def test_the_next_look_finds_what_the_last_one_left(tmp_path: Path, sent: Place | None) -> None:
+@pytest.mark.parametrize("sent", [None, ChainPosition(7, "b" * 64)], ids=["nothing sent", "sent"])
+def test_the_next_look_finds_what_the_last_one_left(tmp_path: Path, sent: ChainPosition | None) -> None:
     state, counts = str(tmp_path), Counts()
     counts.add("errors", "StoreError", by=3)
     counts.observe("judge_seconds", 12.5)
-    left = Kept(counts, Place(9, "a" * 64), sent, 4711, 88)
+    left = TailState(counts, ChainPosition(9, "a" * 64), sent, 4711, 88)
     tailing.save(state, left)
     found = tailing.load(state)
     assert found.counts.values == counts.values
@@ -61,11 +61,11 @@ def test_the_next_look_finds_what_the_last_one_left(tmp_path: Path, sent: Place 
 def test_what_is_left_by_another_version_or_damaged_is_begun_anew(tmp_path: Path, change: dict[str, object]) -> None:
     state, counts = str(tmp_path), Counts()
     counts.add("errors", "StoreError")
-    tailing.save(state, Kept(counts, Place(9, "a" * 64)))
+    tailing.save(state, TailState(counts, ChainPosition(9, "a" * 64)))
     file = tmp_path / tailing.FILE
     file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
     found = tailing.load(state)
-    assert (total(found, "errors"), found.counted) == (0, Place())
+    assert (total(found, "errors"), found.counted) == (0, ChainPosition())
 
 
 def test_counts_of_another_shape_are_left_behind() -> None:
@@ -146,8 +146,8 @@ def test_a_look_goes_on_where_the_last_one_ended_or_at_the_chains_beginning(
     with store.transaction() as tx:
         pruning.cut(tx, store.key, 4, 1.0, {"by": "test"})
         digests[10] = tx.audit_head().digest
-    place = Place(seq, (digests.get(seq, "") if same else "another") if seq else "")
-    assert tailing.settled(store, place) == (Place(goes_on_at, digests[goes_on_at]), missed)
+    place = ChainPosition(seq, (digests.get(seq, "") if same else "another") if seq else "")
+    assert tailing.settled(store, place) == (ChainPosition(goes_on_at, digests[goes_on_at]), missed)
 
 
 def test_a_look_that_fails_half_way_counts_nothing_twice(
@@ -155,9 +155,9 @@ def test_a_look_that_fails_half_way_counts_nothing_twice(
 ) -> None:
     append(store, 5)
     monkeypatch.setattr(tailing, "PAGE", 2)
-    pages, kept = tailing.pages, Kept(Counts())
+    pages, kept = tailing.pages, TailState(Counts())
 
-    def broken(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:
+    def broken(store: Store, place: ChainPosition) -> Iterator[Sequence[AuditRow]]:
         yield next(pages(store, place))
         raise StoreError("the disk is gone")
 
@@ -178,7 +178,7 @@ def test_an_exporter_follows_the_state_where_it_is(tmp_path: Path) -> None:
         store.close()
 
     recorded(3)
-    exporter = Exporter(str(state), Settings(), told.append)
+    exporter = Exporter(str(state), TelemetrySettings(), told.append)
     exporter.look()
     state.rename(tmp_path / "aside")
     recorded(5)
@@ -214,7 +214,7 @@ def test_what_cannot_be_read_is_begun_anew(store: SqliteStore, tmp_path: Path, s
 
 def test_errors_are_counted_once_also_when_their_log_is_rotated(store: SqliteStore, tmp_path: Path) -> None:
     state = str(tmp_path / "state")
-    kept = Kept(Counts())
+    kept = TailState(Counts())
     for number in range(3):
         note(state, "PreToolUse", "StoreError", "sqlite.py:1")
         kept = tailing.counted(store, state, kept)

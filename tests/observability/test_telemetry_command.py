@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from lockgate.cli.main import cli
 from lockgate.service.observability.metrics_server import answering
 from lockgate.service.observability.process import Exporter, alone, beside
-from lockgate.service.observability.settings import Metrics, Settings
+from lockgate.service.observability.settings import Metrics, TelemetrySettings
 from lockgate.store.sqlite.store import SqliteStore
 from observability.collector import collecting
 from support.ports import free_port
@@ -190,7 +190,7 @@ def asked(port: int, sent: bytes = b"") -> socket.socket:
 
 def test_who_is_slow_keeps_nobody_out_and_is_cut_off(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lockgate.service.observability.metrics_server._SECONDS", 0.5)
-    port, exporter = free_port(), Exporter(str(home / "state"), Settings())
+    port, exporter = free_port(), Exporter(str(home / "state"), TelemetrySettings())
     exporter.page = b"metrics"
     with answering(Metrics(listen=f"127.0.0.1:{port}"), exporter), ExitStack() as stack:
         slow = [stack.enter_context(asked(port, b"GET /metrics HTT")) for _ in range(40)]
@@ -309,12 +309,12 @@ def test_without_the_extra_it_is_said_what_is_missing(
 
 def test_beside_something_else_it_runs_and_ends_with_it(home: Path, store: SqliteStore) -> None:
     state, told = home / ".local" / "state" / "lockgate", list[str]()
-    with beside(Settings(), told.append):
+    with beside(TelemetrySettings(), told.append):
         pass
     assert not (state / "telemetry.json").exists()
     path = home / "x.prom"
     configure(home, metrics={"file": str(path), "interval_seconds": 1})
-    said = Settings(Metrics(str(path)))
+    said = TelemetrySettings(Metrics(str(path)))
     with beside(said, told.append):
         until(lambda: has(path.read_bytes(), "before"))
         with beside(said, told.append):
@@ -329,8 +329,8 @@ def test_it_ends_with_a_parent_that_was_killed(home: Path, store: SqliteStore) -
     script = (
         "import time\n"
         "from lockgate.service.observability.process import beside\n"
-        "from lockgate.service.observability.settings import Metrics, Settings\n"
-        f"with beside(Settings(Metrics({str(path)!r})), print):\n"
+        "from lockgate.service.observability.settings import Metrics, TelemetrySettings\n"
+        f"with beside(TelemetrySettings(Metrics({str(path)!r})), print):\n"
         "    time.sleep(60)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], env=os.environ)

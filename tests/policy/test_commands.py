@@ -12,7 +12,7 @@ import yaml
 from lockgate.core.model import Category
 from lockgate.policy.compiled import policy
 from lockgate.policy.lockbox import commands
-from lockgate.policy.lockbox.merging import Layer, merge
+from lockgate.policy.lockbox.merging import LockboxLayer, merge
 from lockgate.resources.host_view import CategoryRule
 
 GROUPS = yaml.safe_load((Path(__file__).parent / "lockbox_cases.yaml").read_text(encoding="utf-8"))
@@ -32,7 +32,7 @@ def text_of(command: str) -> str:
 
 
 def ask(layers: list[dict[str, Any]], command: str) -> CategoryRule | None:
-    compiled = merge(Layer(name, value) for layer in layers for name, value in layer.items())
+    compiled = merge(LockboxLayer(name, value) for layer in layers for name, value in layer.items())
     return policy(compiled).rules.command_category(text_of(command), words_of(command))
 
 

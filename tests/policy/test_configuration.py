@@ -15,7 +15,7 @@ import pytest
 from lockgate.configuration import load as configuration
 from lockgate.configuration.layers import files as layers
 from lockgate.configuration.layers.files import digest_of, trust_name
-from lockgate.configuration.load import Configuration, Options, find_workspace, load, places
+from lockgate.configuration.load import Configuration, GateOptions, find_workspace, load, places
 from lockgate.core.model import LabelState, Verdict
 from lockgate.policy.profiles import shipped
 from lockgate.store.sqlite.store import SqliteStore
@@ -100,7 +100,7 @@ def states(found: Configuration) -> dict[str, str]:
 def test_without_files_the_shipped_defaults_hold(world: World) -> None:
     found = world.load()
     assert [policy.profile for policy in found.policies] == [shipped()["quarantine"]]
-    assert (found.problems, found.options) == ((), Options())
+    assert (found.problems, found.options) == ((), GateOptions())
     assert set(states(found).values()) == {"absent"}
 
 
@@ -148,7 +148,7 @@ def test_our_file_is_above_lockboxs(world: World) -> None:
     world.ours.write_text("mcp_default: acting\ndeadline_seconds: 2\nretention_days: 9\n")
     found = world.load()
     assert found.compiled[0]["scalars"]["mcp_default"] == ["acting", "user lockgate.yaml"]
-    assert found.options == Options(2, 9)
+    assert found.options == GateOptions(2, 9)
 
 
 @pytest.mark.parametrize("workspace", ["", "relative/path", "/nowhere/at/all", "/a\0b", "/\udcff", "/" + "x" * 300])

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.core.model import Decision, Effect, EffectKind, Label, LabelState, Tier, Variant, Verdict
+from lockgate.core.model import Effect, EffectKind, Label, LabelState, PolicyDecision, Tier, Variant, Verdict
 from lockgate.policy import build as compiler
 from lockgate.policy.decide import decide, possible, strictest
 from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, FLOOR, Profile, chain, shipped
@@ -187,7 +187,7 @@ def test_a_profile_has_every_row_and_no_other(name: str) -> None:
 @pytest.mark.parametrize("name", TABLES)
 def test_local_work_is_never_in_the_way(name: str, column: str) -> None:
     tier = Tier.LABELS if column == "clean" else Tier.LOCAL
-    assert decide([], LABELS[column], shipped()[name]) == Decision(A, LabelState(column), (), name, tier)
+    assert decide([], LABELS[column], shipped()[name]) == PolicyDecision(A, LabelState(column), (), name, tier)
 
 
 def test_observe_shadows_quarantine() -> None:

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from lockgate.core.model import Category, LabelState, Verdict
 from lockgate.policy.compiled import policy
 from lockgate.policy.lockbox.commands import STEPS
-from lockgate.policy.lockbox.merging import Layer, compile_layers, merge
+from lockgate.policy.lockbox.merging import LockboxLayer, compile_layers, merge
 from lockgate.policy.profiles import shipped
 from lockgate.policy.report import values
 from lockgate.resources.host_view import EVERY, Service, TrustedDomain
 
 
-def layers(*contents: Mapping[str, Any]) -> list[Layer]:
-    return [Layer(f"layer{number}", content) for number, content in enumerate(contents)]
+def layers(*contents: Mapping[str, Any]) -> list[LockboxLayer]:
+    return [LockboxLayer(f"layer{number}", content) for number, content in enumerate(contents)]
 
 
 def patterns(step: str, *contents: Mapping[str, Any]) -> list[str]:
@@ -262,7 +262,9 @@ def test_a_project_vouches_for_nobody(project: bool) -> None:
         "services": {"h": {"public_source": False}},
         "trusted_domains": ["a.org"],
     }
-    rules = policy(merge([Layer("user", {"tools": {"X": "acting"}}), Layer("other", said, project=project)])).rules
+    rules = policy(
+        merge([LockboxLayer("user", {"tools": {"X": "acting"}}), LockboxLayer("other", said, project=project)])
+    ).rules
     found = [rules.tool_category("X"), rules.tool_category("Yes"), rules.service("h"), *rules.trusted_domains]
     assert [each and each.vouched for each in found] == [not project] * 4
 
@@ -310,5 +312,5 @@ def test_every_value_is_shown_with_its_layer() -> None:
 
 
 def test_a_plugin_s_file_is_protected() -> None:
-    (compiled,) = compile_layers([Layer("user", {"plugins": ["~/rules/mine.py", "company-rules"]})])
+    (compiled,) = compile_layers([LockboxLayer("user", {"plugins": ["~/rules/mine.py", "company-rules"]})])
     assert policy(compiled).rules.protected_paths == ("~/rules/mine.py",)

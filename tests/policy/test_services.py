@@ -10,7 +10,7 @@ from lockgate.analysis import analyse
 from lockgate.core.model import EffectKind, Label, ToolCall, Verdict
 from lockgate.policy.compiled import policy
 from lockgate.policy.decide import decide
-from lockgate.policy.lockbox.merging import Layer, merge
+from lockgate.policy.lockbox.merging import LockboxLayer, merge
 from lockgate.resources.host_view import Surroundings
 
 FLAGS = ("public_source", "secret_data", "public_sink", "dangerous_writes")
@@ -27,13 +27,13 @@ def kinds(services: dict[str, Any], tool: str, profile: str = "quarantine", **mo
 
 
 def effects(services: dict[str, Any], tool: str, profile: str, *, given: Any = None, **more: Any) -> Any:
-    rules = policy(merge([Layer("user", {"profile": profile, "services": services, **more})])).rules
+    rules = policy(merge([LockboxLayer("user", {"profile": profile, "services": services, **more})])).rules
     around = Surroundings(home="/home/u", workspace="/home/u/work", rules=rules)
     return analyse(ToolCall(tool, given or {}, "/home/u/work"), around).effects
 
 
 def verdicts(services: dict[str, Any], tool: str, profile: str, **more: Any) -> list[str]:
-    compiled = policy(merge([Layer("user", {"profile": profile, "services": services})]))
+    compiled = policy(merge([LockboxLayer("user", {"profile": profile, "services": services})]))
     found = effects(services, tool, profile, **more)
     able = frozenset({Verdict.JUDGE, Verdict.CONTAIN})
     return [decide(found, labels, compiled.profile, able=able).verdict.word for labels in LABELS.values()]

@@ -15,15 +15,15 @@ from lockgate.core.model import Category, Effect, EffectKind, Label, LabelState,
 from lockgate.policy.compiled import Policy, policy, service
 from lockgate.policy.decide import decide, strictest
 from lockgate.policy.lockbox.commands import STEPS
-from lockgate.policy.lockbox.merging import Layer, compile_layers, merge
+from lockgate.policy.lockbox.merging import LockboxLayer, compile_layers, merge
 from lockgate.policy.profiles import shipped
 from lockgate.policy.report import loosenings
 from lockgate.resources.categories import overrule
 from lockgate.resources.host_view import Service
 
 
-def layers(*contents: Mapping[str, Any]) -> list[Layer]:
-    return [Layer(f"layer{number}", content) for number, content in enumerate(contents)]
+def layers(*contents: Mapping[str, Any]) -> list[LockboxLayer]:
+    return [LockboxLayer(f"layer{number}", content) for number, content in enumerate(contents)]
 
 
 WORDS = ("^x", "x", "y", "--help", "!^x", "!x", "!y")
@@ -80,7 +80,7 @@ def test_an_untrusted_project_only_tightens(
     below = layers(*own)
     before = verdict([*map(policy, compile_layers(below))], *call)
     for files in ([project], [project, other]):
-        above = [Layer("project", content, trusted=False) for content in files]
+        above = [LockboxLayer("project", content, trusted=False) for content in files]
         assert verdict([*map(policy, compile_layers([*below, *above]))], *call) >= before
 
 
@@ -138,8 +138,8 @@ def test_nothing_loosens_against_itself(own: list[dict[str, Any]]) -> None:
 
 
 def test_how_many_configurations_decide() -> None:
-    own, strict = Layer("u", {}), Layer("m", {"strict": True})
-    project = Layer("p", {}, trusted=False)
+    own, strict = LockboxLayer("u", {}), LockboxLayer("m", {"strict": True})
+    project = LockboxLayer("p", {}, trusted=False)
     assert [len(compile_layers(some)) for some in ([], [own], [own, project], [strict, own], [strict, own, project])] == [
         1, 1, 2, 2, 3,
     ]  # fmt: skip
@@ -196,9 +196,12 @@ def test_what_would_loosen(before: dict[str, Any], after: dict[str, Any], said: 
 )
 def test_no_project_says_whom_the_gate_asks_or_runs(key: str, value: Any, trusted: bool) -> None:
     compiled = merge(
-        [Layer("user", {}), Layer("project", {key: value, "git": {"push": "deny"}}, trusted, project=True)]
+        [
+            LockboxLayer("user", {}),
+            LockboxLayer("project", {key: value, "git": {"push": "deny"}}, trusted, project=True),
+        ]
     )
     assert key not in compiled["scalars"]
     assert compiled["scalars"]["git"] == [{"push": "deny"}, "project"]
     assert any(where == f"project:{key}" for where, _ in compiled["notes"])
-    assert merge([Layer("user", {key: value})])["scalars"][key] == [value, "user"]
+    assert merge([LockboxLayer("user", {key: value})])["scalars"][key] == [value, "user"]

@@ -10,7 +10,7 @@ from lockgate.analysis import analyse
 from lockgate.core.model import Label, ToolCall
 from lockgate.policy.compiled import policy
 from lockgate.policy.decide import decide
-from lockgate.policy.lockbox.merging import Layer, compile_layers
+from lockgate.policy.lockbox.merging import LockboxLayer, compile_layers
 from lockgate.resources.host_view import Surroundings
 
 MINE = {
@@ -26,7 +26,7 @@ MINE = {
 }
 
 
-def answer(layers: list[Layer], tool: str, tool_input: dict[str, Any]) -> tuple[str, str]:
+def answer(layers: list[LockboxLayer], tool: str, tool_input: dict[str, Any]) -> tuple[str, str]:
     """The strictest verdict and Lockbox's category."""
     found = []
     for compiled in compile_layers(layers):
@@ -70,7 +70,7 @@ def answer(layers: list[Layer], tool: str, tool_input: dict[str, Any]) -> tuple[
     ],
 )
 def test_commands(command: str, verdict: str, category: str) -> None:
-    assert answer([Layer("user", MINE)], "Bash", {"command": command}) == (verdict, category)
+    assert answer([LockboxLayer("user", MINE)], "Bash", {"command": command}) == (verdict, category)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_commands(command: str, verdict: str, category: str) -> None:
     ],
 )
 def test_tools(tool: str, verdict: str, category: str) -> None:
-    assert answer([Layer("user", MINE)], tool, {}) == (verdict, category)
+    assert answer([LockboxLayer("user", MINE)], tool, {}) == (verdict, category)
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_tools(tool: str, verdict: str, category: str) -> None:
     ],
 )
 def test_an_untrusted_project(project: dict[str, Any], command: str, verdict: str) -> None:
-    layers = [Layer("user", MINE), Layer("project", project, trusted=False)]
+    layers = [LockboxLayer("user", MINE), LockboxLayer("project", project, trusted=False)]
     assert answer(layers, "Bash", {"command": command})[0] == verdict

@@ -75,13 +75,13 @@ def test_the_folders_of_many_commits_are_compared_once(project: Path, monkeypatc
     for number in range(6):
         commit(project, a__deep__file="x", b__changed=str(number))
     listed = Counter[str]()
-    before = repository.Repository._listed
+    before = repository.GitRepository._listed
 
-    def counted(self: repository.Repository, tree: str) -> list[tuple[int, str, str]]:
+    def counted(self: repository.GitRepository, tree: str) -> list[tuple[int, str, str]]:
         listed[tree] += 1
         return before(self, tree)
 
-    monkeypatch.setattr(repository.Repository, "_listed", counted)
+    monkeypatch.setattr(repository.GitRepository, "_listed", counted)
     assert set(sent(project) or ()) == {"a/deep/file", "b/changed"}
     assert listed[git(project, "rev-parse", "HEAD:a")] == 1
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from lockgate.gate.host.repositories.index import files_of
 from lockgate.gate.host.repositories.objects import _patched
-from lockgate.gate.host.repositories.repository import Repository, Unreadable, repository_at
+from lockgate.gate.host.repositories.repository import GitRepository, UnreadableRepository, repository_at
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -73,9 +73,9 @@ class Project:
         rows = [row.split("\t", 1) for row in self.git("ls-files", "-s", "-z").split("\0") if row]
         return {name: told.split()[1] for told, name in rows}
 
-    def read(self) -> Repository:
+    def read(self) -> GitRepository:
         found = repository_at(str(self.root))
-        assert isinstance(found, Repository)
+        assert isinstance(found, GitRepository)
         return found
 
 
@@ -450,7 +450,7 @@ def test_names_of_an_index_come_to_little_more_than_it_is_long(monkeypatch):
 @pytest.mark.parametrize("name", ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
 def test_variables_that_lead_git_elsewhere(project, name, monkeypatch):
     monkeypatch.setenv(name, "/elsewhere")
-    assert isinstance(repository_at(str(project.root)), Unreadable)
+    assert isinstance(repository_at(str(project.root)), UnreadableRepository)
 
 
 def test_files_in_conflict_are_not_told(project):

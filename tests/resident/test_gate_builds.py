@@ -137,10 +137,10 @@ def test_another_spelling_of_the_same_place_is_the_same_code(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("code", ["", "1 2 3", "x " * 10 + "/a", "1 " * 10 + "relative", "-1 " * 10 + "/a"])
 def test_what_no_hook_tells_does_not_end_a_gate(served: Machine, code: str) -> None:
-    from lockgate.clients.wire.resident import Request, spelt_request
+    from lockgate.clients.wire.resident import HookRequest, spelt_request
 
     pid = served.facts["pid"]
-    asked = Request(os.getpid(), tuple(served.words()), served.environment, b"{}", code=code)
+    asked = HookRequest(os.getpid(), tuple(served.words()), served.environment, b"{}", code=code)
     assert served.said(spelt_request(asked)) == b"N"
     assert served.facts["pid"] == pid
 
@@ -151,11 +151,11 @@ def test_an_answer_that_has_begun_is_given_to_the_end(machine: Machine, one: Bui
     text = "curl https://example.com/" + "x" * 200_000
     event = tool("PreToolUse", "Write", {"file_path": f"{machine.state}/lockgate.db", "content": text})
     with machine.connected() as slow:
-        from lockgate.clients.wire.resident import Request, spelt_request
+        from lockgate.clients.wire.resident import HookRequest, spelt_request
 
         words = tuple(machine.words())
         slow.sendall(
-            spelt_request(Request(os.getpid(), words, machine.environment, _json(event), code=code_of(one.hook)))
+            spelt_request(HookRequest(os.getpid(), words, machine.environment, _json(event), code=code_of(one.hook)))
         )
         machine.until(lambda: machine.facts["answered"] == 1, "the answer")
         assert _decided(_ask(machine, two)) == "two"
@@ -174,10 +174,10 @@ def _json(event: dict[str, Any]) -> bytes:
 
 def test_a_gate_that_began_in_the_middle_of_an_upgrade_ends(machine: Machine, one: Build) -> None:
     """It has loaded some files of before, and may not know it: those that it loads are younger than itself."""
-    from lockgate.service.resident.identity import Code
+    from lockgate.service.resident.identity import LoadedCode
 
     path = Path(one.package, "core", "version.py")
-    code = Code(time.time_ns())
+    code = LoadedCode(time.time_ns())
     assert not code.changed()
     sys.modules["a_module_of_the_test"] = module = type(sys)("a_module_of_the_test")
     try:
@@ -187,9 +187,9 @@ def test_a_gate_that_began_in_the_middle_of_an_upgrade_ends(machine: Machine, on
         before = identity._PACKAGE
         identity._PACKAGE = str(one.package)
         try:
-            assert not Code(time.time_ns()).changed()
+            assert not LoadedCode(time.time_ns()).changed()
             os.utime(path)
-            assert Code(time.time_ns() - 10**9).changed()
+            assert LoadedCode(time.time_ns() - 10**9).changed()
         finally:
             identity._PACKAGE = before
     finally:

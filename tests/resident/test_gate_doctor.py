@@ -68,7 +68,7 @@ def test_a_folder_that_others_can_use(served: Machine) -> None:
     ],
 )
 def test_one_that_is_odd(served: Machine, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], says: str) -> None:
-    found = control.Found(runs=True, facts={**served.facts, **facts})
+    found = control.ResidentState(runs=True, facts={**served.facts, **facts})
     monkeypatch.setattr(doctor_gate, "look", lambda _: found)
     state, told, _ = resident_gate(served.state, {})
     assert (state, says in told) == ("warn", True)

@@ -62,7 +62,7 @@ _WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
     payload=st.binary(max_size=50),
 )
 def test_what_is_written_is_read(arguments: list[str], environ: dict[str, str], payload: bytes) -> None:
-    asked = wire.Request(7, tuple(arguments), environ, payload)
+    asked = wire.HookRequest(7, tuple(arguments), environ, payload)
     spelt = wire.spelt_request(asked)
     head, size = wire.sizes(spelt[: wire.HEADER])
     found = wire.request(spelt[wire.HEADER :][:head], spelt[wire.HEADER + head :])
@@ -110,7 +110,7 @@ def test_of_another_folder(served: Machine, tmp_path: Path) -> None:
     for name in ("--state", "--config", "--home"):
         words = served.words()
         words[words.index(name) + 1] = str(tmp_path)
-        asked = wire.Request(os.getpid(), tuple(words), {}, json.dumps(PUSH).encode())
+        asked = wire.HookRequest(os.getpid(), tuple(words), {}, json.dumps(PUSH).encode())
         assert served.said(wire.spelt_request(asked)) == wire.NOT_HERE
 
 

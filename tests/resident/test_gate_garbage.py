@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from lockgate.service.resident import loop as garbage
-from lockgate.service.resident.loop import Garbage
+from lockgate.service.resident.loop import GarbageCollector
 
 
 class Ring:
@@ -47,7 +47,7 @@ def old_ring() -> weakref.ref[Ring]:
 
 
 def test_what_is_new_goes_after_some_decisions() -> None:
-    left, kept = ring(), Garbage()
+    left, kept = ring(), GarbageCollector()
     for _ in range(garbage._NEW - 1):
         kept.decided()
     assert left() is not None
@@ -56,7 +56,7 @@ def test_what_is_new_goes_after_some_decisions() -> None:
 
 
 def test_what_is_older_goes_in_a_second_without_decisions(generations: list[int]) -> None:
-    left, kept = old_ring(), Garbage()
+    left, kept = old_ring(), GarbageCollector()
     generations.clear()
     kept.decided()
     kept.looked()
@@ -68,7 +68,7 @@ def test_what_is_older_goes_in_a_second_without_decisions(generations: list[int]
 
 
 def test_what_is_older_goes_without_any_such_second(generations: list[int]) -> None:
-    left, kept = old_ring(), Garbage()
+    left, kept = old_ring(), GarbageCollector()
     generations.clear()
     for number in range(garbage._ALL):
         kept.decided()

@@ -43,7 +43,7 @@ class FakeDecider:
         self.left = len(said)
         self.refusals = SimpleNamespace(keep=lambda *_: self.done.append("keep"), record=lambda: None)
 
-    def begin(self, _: wire.Request, __: int) -> Any:
+    def begin(self, _: wire.HookRequest, __: int) -> Any:
         asked = SimpleNamespace(name="PreToolUse", refused=lambda _: REFUSED)
         return SimpleNamespace(asked=asked, spent=0.0, waiting=SimpleNamespace(tell=None), end=lambda: None)
 
@@ -85,7 +85,7 @@ def served(folder: Path, said: list[Any], *, keeps: bool = True) -> tuple[list[b
             hook = socket.socket(socket.AF_UNIX)
             hook.settimeout(10)
             hook.connect("s")
-            hook.sendall(wire.spelt_request(wire.Request(1, ("claude-code",), {}, b"{}")))
+            hook.sendall(wire.spelt_request(wire.HookRequest(1, ("claude-code",), {}, b"{}")))
             hooks.append(hook)
         decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
         decider.serving.run()
@@ -148,7 +148,7 @@ def test_after_a_step_that_does_not_end_nobodys_answer_is_decided_on(tmp_path: P
         decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
         decider.serving.measures.failed = failed
         connection = Connection(ours, Peer(os.geteuid(), 1))
-        decider.serving._consulted(connection, decider.begin(wire.Request(1, (), {}, b""), 1), None)
+        decider.serving._consulted(connection, decider.begin(wire.HookRequest(1, (), {}, b""), 1), None)
         assert hooks.recv(4096) == (wire.NOT_HERE if failed else wire.answer(*ANSWER))
         assert decider.done == ([] if failed else ["step"])
         decider.serving._end()

@@ -13,20 +13,20 @@ import pytest
 
 from lockgate.clients.wire import resident as wire
 from lockgate.service.resident.connection import Connection
-from lockgate.service.resident.listener import Hooks
+from lockgate.service.resident.listener import Listener
 from lockgate.service.resident.metrics import Measures
 from lockgate.system.peer_credentials import Peer
 
 
 @pytest.fixture
-def hooks() -> Iterator[Hooks]:
-    found = Hooks(socket.socket(socket.AF_UNIX), Measures())
+def hooks() -> Iterator[Listener]:
+    found = Listener(socket.socket(socket.AF_UNIX), Measures())
     yield found
     found.end()
 
 
 @pytest.fixture
-def connection(hooks: Hooks) -> Iterator[Connection]:
+def connection(hooks: Listener) -> Iterator[Connection]:
     """One that is let in."""
     ours, theirs = socket.socketpair()
     made = Connection(ours, Peer(os.geteuid(), 1))
@@ -39,7 +39,7 @@ def work(ended: list[str]) -> Any:
     return SimpleNamespace(end=lambda: ended.append("ended"))
 
 
-def test_who_says_nothing_is_let_go(hooks: Hooks, connection: Connection) -> None:
+def test_who_says_nothing_is_let_go(hooks: Listener, connection: Connection) -> None:
     hooks.drop_late(connection.until - 1)
     assert len(hooks) == 1
     hooks.drop_late(connection.until + 1)
@@ -47,13 +47,13 @@ def test_who_says_nothing_is_let_go(hooks: Hooks, connection: Connection) -> Non
     assert connection.closed
 
 
-def test_who_waits_for_a_decision_is_kept(hooks: Hooks, connection: Connection) -> None:
+def test_who_waits_for_a_decision_is_kept(hooks: Listener, connection: Connection) -> None:
     connection.work = work([])
     hooks.drop_late(connection.until + 1)
     assert len(hooks) == 1
 
 
-def test_who_does_not_listen_is_let_go_with_what_was_begun_for_them(hooks: Hooks, connection: Connection) -> None:
+def test_who_does_not_listen_is_let_go_with_what_was_begun_for_them(hooks: Listener, connection: Connection) -> None:
     ended: list[str] = []
     connection.work = work(ended)
     hooks.say(connection, b"x" * 10_000_000, last=False)
@@ -64,7 +64,7 @@ def test_who_does_not_listen_is_let_go_with_what_was_begun_for_them(hooks: Hooks
     assert (len(hooks), ended) == (0, ["ended"])
 
 
-def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Hooks) -> None:
+def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Listener) -> None:
     ours, theirs = socket.socketpair()
     answer = wire.answer("x" * 1_000_000, "", 0)
     with theirs:
@@ -83,7 +83,7 @@ def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Hooks)
         assert heard + b"".join(iter(lambda: theirs.recv(1 << 20), b"")) == answer
 
 
-def test_what_other_threads_tell_is_done_by_the_loop(hooks: Hooks) -> None:
+def test_what_other_threads_tell_is_done_by_the_loop(hooks: Listener) -> None:
     done: list[str] = []
     hooks.begin()
     hooks.bell.tell(lambda: done.append("a"))
@@ -93,10 +93,10 @@ def test_what_other_threads_tell_is_done_by_the_loop(hooks: Hooks) -> None:
     assert done == ["a", "b"]
 
 
-def test_a_request_waits_for_its_turn(hooks: Hooks) -> None:
+def test_a_request_waits_for_its_turn(hooks: Listener) -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        theirs.sendall(wire.spelt_request(wire.Request(1, ("claude-code",), {}, b"{}")))
+        theirs.sendall(wire.spelt_request(wire.HookRequest(1, ("claude-code",), {}, b"{}")))
         other = Connection(ours, Peer(os.geteuid(), 1))
         hooks._open.add(other)
         hooks._listen(other, selectors.EVENT_READ)

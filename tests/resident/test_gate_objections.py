@@ -39,7 +39,7 @@ def answer(decider: Decider, client: str, command: str, tmp_path: Path) -> str:
     }
     home, state, config = decider._where
     words = (client, "--home", home, "--state", state, "--config", config)
-    work = decider.begin(wire.Request(1, words, {"HOME": home}, json.dumps(payload).encode()), 1)
+    work = decider.begin(wire.HookRequest(1, words, {"HOME": home}, json.dumps(payload).encode()), 1)
     found = decider.step(work)
     while not (isinstance(found, tuple) and len(found) == 3 and isinstance(found[0], str)):
         found = decider.step(work, decider.consult(work, found))  # type: ignore[arg-type]

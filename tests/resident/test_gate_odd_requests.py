@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.hook.answer import Asked
+from lockgate.clients.hook.answer import EventRequest
 from lockgate.clients.wire import resident as wire
 from lockgate.service.resident.decider import Decider, NotHere
 from lockgate.system.folders import Folders
@@ -26,12 +26,12 @@ def decider(tmp_path: Path) -> Iterator[Decider]:
     made.close()
 
 
-def asked(decider: Decider, payload: bytes, *, folders: bool = True) -> wire.Request:
+def asked(decider: Decider, payload: bytes, *, folders: bool = True) -> wire.HookRequest:
     home, state, config = decider._where
     words = ("claude-code", "--state", state, "--event", "PostToolUse")
     if folders:
         words += ("--home", home, "--config", config)
-    return wire.Request(1, words, {}, payload)
+    return wire.HookRequest(1, words, {}, payload)
 
 
 def came_back(result: Any) -> bytes:
@@ -60,7 +60,7 @@ def test_a_refusal_that_cannot_be_spelt(decider: Decider, monkeypatch: pytest.Mo
     def fails(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(Asked, "refused", fails)
+    monkeypatch.setattr(EventRequest, "refused", fails)
     with pytest.raises(NotHere):
         decider.step(decider.begin(asked(decider, b"{"), 1))
 

@@ -17,17 +17,17 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.gate.host.assembly import _looking_around
 from lockgate.gate.host.host_view import in_client, surroundings_of
-from lockgate.resources.host_view import Rules
+from lockgate.resources.host_view import AnalysisRules
 from lockgate.service.resident import recent_callers as lately
 from lockgate.service.resident.decider import Decider, NotHere
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system import caller
 from lockgate.system.folders import Folders
-from lockgate.system.ttl_cache import Sight
+from lockgate.system.ttl_cache import TtlCache
 from support.prepared import give_state
 
 
-def read(head: bytes) -> wire.Request:
+def read(head: bytes) -> wire.HookRequest:
     return wire.request(head, b"")
 
 
@@ -56,14 +56,14 @@ def test_another_environment_is_another_one() -> None:
 
 def test_nobody_sees_what_is_around_another_session_client_caller_or_rules(tmp_path: Path) -> None:
     where = Folders(str(tmp_path), str(tmp_path / "state"), str(tmp_path / "config"))
-    look = _looking_around(where, Sight(60.0))
+    look = _looking_around(where, TtlCache(60.0))
     asked = [
         (Context(client, Subject("s1"), "/w", workspace, transcript=f"/t/{session}.jsonl"), environ, rules)
         for client in ("claude-code", "codex", "gemini-cli", "python")
         for workspace in ("/w", "/other")
         for session in ("a1", "b2")
         for environ in (caller.Caller({"TMPDIR": f"/tmp/{mark}"}, 1, 1, mark) for mark in (1, 2))
-        for rules in (Rules(), Rules(), Rules())
+        for rules in (AnalysisRules(), AnalysisRules(), AnalysisRules())
     ]
     fields = ("workspace", "client_paths", "session_results", "shell_stays", "skills_run", "variables")
     for context, environ, rules in (*asked, *reversed(asked), *asked[::7]):
@@ -132,7 +132,7 @@ def test_a_group_is_not_kept_where_the_store_was_replaced_meanwhile(decider: Dec
         os.unlink(os.path.join(decider._where.state, name))
     assert not decider.end_group()
     assert kept(decider) is None
-    asked = wire.Request(1, ("claude-code",), {}, b"{}")
+    asked = wire.HookRequest(1, ("claude-code",), {}, b"{}")
     decider.begin_group()
     assert not decider.end_group(), "nor is any other"
     with pytest.raises(NotHere):
@@ -161,7 +161,7 @@ def decide(decider: Decider, environ: dict[str, str] | None = None, cwd: str = "
         "tool_use_id": os.urandom(4).hex(),
     }
     found = environ or {}
-    asked = wire.Request(1, arguments(decider), found, json.dumps(payload).encode(), hash(frozenset(found.items())))
+    asked = wire.HookRequest(1, arguments(decider), found, json.dumps(payload).encode(), hash(frozenset(found.items())))
     answer = decider.step(decider.begin(asked, 1))
     assert len(answer) == 3
     return str(answer[0])
@@ -240,7 +240,7 @@ def test_the_shorter_deadline_holds(
     ready: Decider, monkeypatch: pytest.MonkeyPatch, configured: str, most: str
 ) -> None:
     """That of the hook's command line, or that of the configuration."""
-    asked = wire.Request(1, (*arguments(ready), "--deadline", "0.05" if configured != "0.06" else "8"), {}, PUSH)
+    asked = wire.HookRequest(1, (*arguments(ready), "--deadline", "0.05" if configured != "0.06" else "8"), {}, PUSH)
     if configured:
         Path(ready._where.config, "lockgate.yaml").write_text(f"deadline_seconds: {configured}\n")
     step = ready._step

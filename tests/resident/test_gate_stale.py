@@ -9,7 +9,7 @@ import pytest
 
 from adapters.payloads import WHOLE
 from hook.process import folders
-from lockgate.clients.wire.resident import Request
+from lockgate.clients.wire.resident import HookRequest
 from lockgate.service.resident.decider import Decider, NotHere
 from lockgate.system.folders import Folders
 
@@ -29,7 +29,7 @@ def test_what_fails_is_refused_or_left_to_the_hook(
     monkeypatch.setattr(Decider, "_begun", fails)
     payload = json.dumps(WHOLE["PreToolUse"]).encode()
     try:
-        work = decider.begin(Request(1, ("claude-code", *words), {"HOME": str(tmp_path)}, payload), 1)
+        work = decider.begin(HookRequest(1, ("claude-code", *words), {"HOME": str(tmp_path)}, payload), 1)
         if stale:
             with pytest.raises(NotHere):
                 decider.step(work)

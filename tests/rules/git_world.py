@@ -12,7 +12,7 @@ from lockgate.core.questions import GitRules, Objection, RuleSets, RulesQuestion
 from lockgate.policy.git.acts import CURRENT, acts_of
 from lockgate.policy.git.lines import Lines
 from lockgate.policy.git.objections import objections
-from lockgate.policy.git.repository import Repository
+from lockgate.policy.git.repository import RepositoryFacts
 from lockgate.resources.host_view import ScriptFile, Surroundings
 
 WORK = "/work/project"
@@ -29,8 +29,8 @@ def question(command: str, *rules: Mapping[str, Any], scripts: Mapping[str, str]
     return RulesQuestion(CONTEXT, call, analyse(call, around), sets)
 
 
-def _look(branch: str | None, settings: Settings) -> Callable[[str], Repository]:
-    return lambda folder: Repository(branch if folder else None, tuple(settings))
+def _look(branch: str | None, settings: Settings) -> Callable[[str], RepositoryFacts]:
+    return lambda folder: RepositoryFacts(branch if folder else None, tuple(settings))
 
 
 def against(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.core.model import Verdict
-from lockgate.policy.git.repository import Repository, repository, settings_in
+from lockgate.policy.git.repository import RepositoryFacts, repository, settings_in
 from rules.git_world import against
 
 MAIN: dict[str, Any] = {"protected_branches": ["main", "release/*"]}
@@ -176,7 +176,7 @@ def test_a_repository_is_read_from_any_folder_in_it(tmp_path: Path) -> None:
     _write(tmp_path / "home/.gitconfig", "[alias] p = push -f\n")
     (tmp_path / "p/a/b").mkdir(parents=True)
     found = repository(str(tmp_path / "p/a/b"), str(tmp_path / "home"))
-    assert found == Repository(
+    assert found == RepositoryFacts(
         "feature/x", (("alias.p", "push -f"), ("remote.Origin.push", "+a:main"), ("push.default", "matching"))
     )
 
@@ -186,7 +186,7 @@ def test_a_linked_work_tree_has_a_branch_of_its_own_and_the_settings_of_the_firs
     _write(tmp_path / "p/.git/worktrees/w/HEAD", "ref: refs/heads/topic\n")
     _write(tmp_path / "p/.git/worktrees/w/commondir", "../..\n")
     _write(tmp_path / "w/.git", f"gitdir: {tmp_path}/p/.git/worktrees/w\n")
-    assert repository(str(tmp_path / "w"), "/none") == Repository("topic", (("push.default", "current"),))
+    assert repository(str(tmp_path / "w"), "/none") == RepositoryFacts("topic", (("push.default", "current"),))
 
 
 def test_without_a_branch_and_without_a_repository(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_without_a_branch_and_without_a_repository(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p/.git/HEAD")  # nobody waits for a writer
     assert repository(str(tmp_path / "p"), "/none").branch is None
     assert repository(str(tmp_path / "empty"), "/none").branch is None
-    assert repository("", "/none") == Repository()
+    assert repository("", "/none") == RepositoryFacts()
 
 
 def test_settings_are_read_as_git_writes_them() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.scan.sources import ScanError, Skipped, Source, added_lines, files_below, read_file
+from lockgate.cli.scan.sources import ScanError, ScannedText, Skipped, added_lines, files_below, read_file
 
 
 def _make(folder: Path, files: dict[str, str]) -> None:
@@ -105,7 +105,7 @@ def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, e
     monkeypatch.chdir(tmp_path)
     Path("f").write_bytes(data)
     got = read_file("f", 100)
-    assert got == (Source("f", expected) if isinstance(expected, str) else expected)
+    assert got == (ScannedText("f", expected) if isinstance(expected, str) else expected)
 
 
 def test_what_is_no_file_is_never_waited_for(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _added(repository: Path, *words: str) -> list[Source]:
+def _added(repository: Path, *words: str) -> list[ScannedText]:
     found = added_lines(str(repository), words or ["--cached"])
-    return [source for source in found if isinstance(source, Source)]
+    return [source for source in found if isinstance(source, ScannedText)]
 
 
 def test_lines_that_are_added(repository: Path) -> None:
@@ -171,7 +171,7 @@ def test_settings_change_nothing(repository: Path, key: str, value: str) -> None
     if key == "diff.orderFile":
         (repository / "nowhere").write_text("", encoding="utf-8")
     found = added_lines(str(repository / "sub"), ["--cached"])
-    assert found == [Source("a.txt", "zero\nfive", (1, 6)), Source("sub/ü.txt", "new", (1,))]
+    assert found == [ScannedText("a.txt", "zero\nfive", (1, 6)), ScannedText("sub/ü.txt", "new", (1,))]
 
 
 def test_attributes_hide_no_text(repository: Path) -> None:
@@ -181,8 +181,8 @@ def test_attributes_hide_no_text(repository: Path) -> None:
     )
     _git(repository, "add", "-A")
     found = added_lines(str(repository), ["--cached"])
-    assert Source("a.txt", "key", (2,)) in found
-    assert Source("b.bin", "text", (1,)) in found
+    assert ScannedText("a.txt", "key", (2,)) in found
+    assert ScannedText("b.bin", "text", (1,)) in found
     assert Skipped("c", "binary", failed=False) in found
 
 

@@ -12,7 +12,7 @@ from labelled import DIGEST, MAIN, S, U, call, ctx, never, source
 from lockgate.core.errors import EndorsementError, StoreError
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, Taint, ToolCall
 from lockgate.gate.session import begin_agent, begin_session, end_agent, expect, finished, knows, labels_of, remember
-from lockgate.gate.session.endorsements import Source, endorse, find, sources_of
+from lockgate.gate.session.endorsements import UntrustedResult, endorse, find, sources_of
 from lockgate.gate.session.said import LINES
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store, Transaction
@@ -57,12 +57,12 @@ def read(
     finished(tx, subject, asked, text, at + 0.5, digest=DIGEST, fresh=never, keep=keep)
 
 
-def only(tx: Transaction, call_id: str = "c1", session: str = "s") -> Source:
+def only(tx: Transaction, call_id: str = "c1", session: str = "s") -> UntrustedResult:
     (found,) = [each for each in sources_of(tx, session) if each.call_id == call_id and not each.subject.agent]
     return found
 
 
-def refuses(tx: Transaction, shown: Source) -> str:
+def refuses(tx: Transaction, shown: UntrustedResult) -> str:
     with pytest.raises(EndorsementError) as refused:
         endorse(tx, shown, by=ANN, now=9.0)
     return str(refused.value)
@@ -353,7 +353,7 @@ def test_two_at_once(store: Store, make: Callable[[], Store]) -> None:
     said: list[str] = []
     start = threading.Barrier(2)
 
-    def person(mine: Source) -> None:
+    def person(mine: UntrustedResult) -> None:
         own = make()
         start.wait()
         try:

@@ -14,7 +14,7 @@ from contract import SESSION
 from lockgate.core.errors import StoreError
 from lockgate.store.copy.copying import copy as copy_all
 from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
-from lockgate.store.copy.tables import TABLES, Table
+from lockgate.store.copy.tables import TABLES, TableShape
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.sqlite.store import SqliteStore
@@ -75,7 +75,7 @@ def test_what_is_copied_back_does_not_change_while_it_is_read(tmp_path: Path, po
     refused: list[str] = []
 
     class Target(SqliteEnd):
-        def put(self, table: Table, rows: Sequence[Any]) -> None:
+        def put(self, table: TableShape, rows: Sequence[Any]) -> None:
             super().put(table, rows)
             with pytest.raises(StoreError) as caught, gate.transaction() as tx:
                 tx.block(SESSION.session, "", "Bash: git push", 1.0)

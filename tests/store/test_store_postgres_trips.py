@@ -11,7 +11,7 @@ import pytest
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.gate.session.labels import OLDEST
 from lockgate.store.opening import open_store
-from lockgate.store.postgres.statements import Statements
+from lockgate.store.postgres.statements import PostgresStatements
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.postgres.transaction import PostgresTransaction
 from lockgate.store.rows import AgentRow, CallRow, SessionRow
@@ -37,9 +37,9 @@ def store(tmp_path: Path, postgres_url: str) -> Iterator[PostgresStore]:
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many statements went with each trip."""
     seen: list[int] = []
-    run, begun = Statements._run, PostgresStore._begun
+    run, begun = PostgresStatements._run, PostgresStore._begun
 
-    def counted(self: Statements, *last: Any) -> Any:
+    def counted(self: PostgresStatements, *last: Any) -> Any:
         seen.append(len(self._unsent) + len(last) + len(self._along))
         return run(self, *last)
 
@@ -47,7 +47,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seen.append(1)
         begun(self, *arguments, **named)
 
-    monkeypatch.setattr(Statements, "_run", counted)
+    monkeypatch.setattr(PostgresStatements, "_run", counted)
     monkeypatch.setattr(PostgresStore, "_begun", counted_begin)
     return seen
 

@@ -115,7 +115,7 @@ def test_a_listener_that_was_cut_off_listens_again_and_has_missed_nothing(
 
 
 def test_hearers_who_come_and_go_leave_a_lost_database_its_pause() -> None:
-    listener = listening._Listener(None)  # type: ignore[arg-type] # it never connects
+    listener = listening._NotificationThread(None)  # type: ignore[arg-type] # it never connects
     try:
         os.write(listener._change, b"www")
         listener._pause(WAKE)
@@ -134,7 +134,7 @@ def test_a_listener_that_is_ended_while_it_connects_keeps_its_pipe(monkeypatch: 
 
     monkeypatch.setattr(listening, "connected", slowly)
     monkeypatch.setattr(listening, "_CONNECT_SECONDS", -1.0)  # the end does not wait
-    listener = listening._Listener(SimpleNamespace(address={}, limits=None))  # type: ignore[arg-type]
+    listener = listening._NotificationThread(SimpleNamespace(address={}, limits=None))  # type: ignore[arg-type]
     token = listener.add(lambda _: None, watching=False)
     assert connecting.wait(WAKE)
     listener.remove(token)

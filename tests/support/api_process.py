@@ -13,7 +13,7 @@ import sys
 
 from lockgate.cli.dashboard import tools
 from lockgate.cli.serve import log_to_stderr
-from lockgate.service.http.serve import Dashboard, Settings
+from lockgate.service.http.serve import Dashboard, DashboardSettings
 from lockgate.service.listening import connection_limiter as doors
 from lockgate.service.listening import timeout_protocol as patience
 from lockgate.store.opening import open_store
@@ -28,7 +28,7 @@ def main() -> None:
     sys.stdin.isatty = lambda: True  # type: ignore[method-assign]
     said = json.loads(sys.argv[1])
     doors.TLS_SECONDS = patience.HEAD_SECONDS = said.pop("patience", patience.HEAD_SECONDS)
-    settings = Settings(**said)
+    settings = DashboardSettings(**said)
     patience.run(Dashboard(where, settings, tools(), lambda line: print(line, flush=True)).run())
 
 

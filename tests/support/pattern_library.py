@@ -10,21 +10,31 @@ import re2
 
 from lockgate.patterns.engine.compiling import compile_library
 from lockgate.patterns.engine.matcher import Matcher
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import fields_of
-from lockgate.patterns.model import Group, GuardrailDecision, GuardrailResult, Kind, Library, Mode, Rule, Side, ToolRule
+from lockgate.patterns.model import (
+    GuardrailDecision,
+    GuardrailResult,
+    Kind,
+    Library,
+    Mode,
+    Rule,
+    RuleGroup,
+    Side,
+    ToolRule,
+)
 
 KEY = bytes(range(32))
 
 
-def group(name: str, rules: tuple[int, ...], **changes: Any) -> Group:
+def group(name: str, rules: tuple[int, ...], **changes: Any) -> RuleGroup:
     """A group that blocks inputs."""
-    made = Group(name, Side.INPUT, name, Mode.BLOCK, 10_000, Kind.SECRET, GuardrailDecision.BLOCK, rules)
+    made = RuleGroup(name, Side.INPUT, name, Mode.BLOCK, 10_000, Kind.SECRET, GuardrailDecision.BLOCK, rules)
     return made._replace(**changes)
 
 
-def library(*rules: Rule, groups: tuple[Group, ...] = (), tools: tuple[ToolRule, ...] = ()) -> Library:
+def library(*rules: Rule, groups: tuple[RuleGroup, ...] = (), tools: tuple[ToolRule, ...] = ()) -> Library:
     """A library; without groups, one that has all rules."""
     everything = (group("g", tuple(range(len(rules)))),)
     return Library(rules, groups or everything, tools, "")
@@ -43,4 +53,4 @@ def scanner(made: Library, clock: Callable[[], float] = lambda: 0.0, **more: Any
 def check(made: Library, value: Mapping[str, Any] | str, side: Side = Side.INPUT, tool: str = "") -> GuardrailResult:
     """Check one tool input, or one text."""
     fields = fields_of({"text": value} if isinstance(value, str) else value)
-    return scanner(made).check(fields, Request(side, tool))
+    return scanner(made).check(fields, CheckRequest(side, tool))

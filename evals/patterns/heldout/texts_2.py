@@ -31,8 +31,8 @@ from scanner import open_scanner  # noqa: E402
 from texts_1 import PIECE, expand, load  # noqa: E402
 from texts_1_values import CLASSES, VALUES, of  # noqa: E402
 
-from lockgate.cli.scan.findings import Wanted, check, matches_in  # noqa: E402
-from lockgate.patterns.engine.request import Request  # noqa: E402
+from lockgate.cli.scan.findings import FindingFilter, check, matches_in  # noqa: E402
+from lockgate.patterns.engine.request import CheckRequest  # noqa: E402
 from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
 from lockgate.patterns.fields import Field  # noqa: E402
 from lockgate.patterns.model import Side  # noqa: E402
@@ -96,8 +96,8 @@ def rows(number: int, seed: int) -> Iterator[dict[str, object]]:
 def judged(scanner: Scanner, row: Mapping[str, object]) -> tuple[bool, bool, bool]:
     """Whether a text is found, whether it is clean, and whether it is exact."""
     text, spans = str(row["text"]), [tuple(span) for span in row["values"]]  # type: ignore[attr-defined]
-    found = bool(matches_in(check(scanner, text), Wanted()))
-    result = scanner.check([Field("", "", text)], Request(Side.OUTPUT, "Bash", timeout_ms=60_000))
+    found = bool(matches_in(check(scanner, text), FindingFilter()))
+    result = scanner.check([Field("", "", text)], CheckRequest(Side.OUTPUT, "Bash", timeout_ms=60_000))
     gone = {at for match in result.pattern_matches if match.redact for at in range(match.start, match.end)}
     clean = not any(_runs(span, gone) for span in spans)
     exact = gone <= {at for span in spans for at in range(*span)}

@@ -12,10 +12,10 @@ import click
 
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import ago, iso, looking, made, opened, record_act
-from lockgate.configuration.known_secrets.canaries import Kept, keep, listed, setting_of, settings
+from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, listed, setting_of, settings
 from lockgate.core.display_text import visible
 from lockgate.patterns.known_values.canary_formats import SHAPES, make
-from lockgate.patterns.known_values.values import Entry, KnownKind, Marker, Named
+from lockgate.patterns.known_values.values import KnownKind, KnownValue, Marker, Named
 from lockgate.store.protocol import Store, Transaction
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -45,7 +45,7 @@ def new(name: str, shape: str, as_json: bool) -> None:
         raise click.UsageError("a name has up to 40 small letters, digits and hyphens")
     bait = make(shape, secrets.randbelow)
     with made() as store, store.transaction() as tx:
-        kept = Kept(_free_name(tx, name, shape), shape, time.time())
+        kept = StoredCanary(_free_name(tx, name, shape), shape, time.time())
         keep(tx, kept, _entry(kept.name, bait.values, store.key))
         record_act(tx, store.clock(), "canary", {"canary": kept.name})
     if as_json:
@@ -107,12 +107,12 @@ def _free_name(tx: Transaction, name: str, shape: str) -> str:
     return name or next(free for number in range(1, _MOST + 1) if (free := f"{shape}-{number}") not in taken)
 
 
-def _entry(name: str, values: tuple[str, ...], salt: bytes) -> Entry:
+def _entry(name: str, values: tuple[str, ...], salt: bytes) -> KnownValue:
     """What is kept of a canary: the marks of all its values under its one name."""
     marker = Marker(salt)
     entries = [marker.entry(Named(name, value.encode("ascii"), KnownKind.CANARY)) for value in values]
-    return Entry(name, KnownKind.CANARY, tuple(mark for entry in entries for mark in entry.marks))
+    return KnownValue(name, KnownKind.CANARY, tuple(mark for entry in entries for mark in entry.marks))
 
 
-def _told(kept: Kept) -> dict[str, Any]:
+def _told(kept: StoredCanary) -> dict[str, Any]:
     return {"name": kept.name, "shape": kept.shape, "made_at": iso(kept.made)}

@@ -38,10 +38,10 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
         raise SystemExit(_NO_PROGRAM)
     from lockgate.configuration.load import find_workspace
     from lockgate.contain import end
-    from lockgate.containment.request import Asked
+    from lockgate.containment.request import RunCommandLine
     from lockgate.system.folders import folders
 
     where = folders()
     project = workspace or find_workspace(os.getcwd(), where.home) or os.getcwd()
     options = {"home": where.home, "state": where.state, "config": where.config, "workspace": project}
-    end(Asked(options, tuple(command)))
+    end(RunCommandLine(options, tuple(command)))

@@ -17,7 +17,7 @@ from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
     from lockgate.service.http.context import Tools
-    from lockgate.service.http.serve import Settings
+    from lockgate.service.http.serve import DashboardSettings
 
 _MISSING = "this takes further packages: in a clone of Lockgate, pip install '.[dashboard]'"
 _APPROVE = "approve"
@@ -62,7 +62,7 @@ def dashboard(
         from lockgate.service.http import serve as serving
     except ImportError as error:
         raise click.ClickException(f"{_MISSING} ({error.name} is missing)") from None
-    settings = serving.Settings(
+    settings = serving.DashboardSettings(
         listen or f"{serving.LOOPBACK}:{port}", names, tls_cert or "", tls_key or "", tokens_only, browser
     )
     from lockgate.cli.serve import log_to_stderr
@@ -82,7 +82,7 @@ def _require(tokens_only: bool) -> None:
         require_approver("start the dashboard", clients(store) if store is not None else ())
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: DashboardSettings) -> None:
     from lockgate.service.http.serve import Dashboard
     from lockgate.service.listening.timeout_protocol import run
     from lockgate.store.opening import open_store

@@ -11,10 +11,10 @@ import click
 
 from lockgate.cli.common.person import require_person
 from lockgate.clients.adapter import CLIENTS
-from lockgate.clients.common.hook_command import Launch, remote_words
+from lockgate.clients.common.hook_command import HookLaunch, remote_words
 from lockgate.clients.install import claude as claude_install
 from lockgate.clients.install import others as installing
-from lockgate.clients.install.claude import SCOPES, Change
+from lockgate.clients.install.claude import SCOPES, SettingsChange
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError, LockgateError
 from lockgate.core.version import PACKAGE_FOLDER
@@ -170,7 +170,7 @@ def _file(client: str, scope: str, where: Folders, project: str) -> str:
     return installing.hooks_file(client, scope, where, project, os.environ)
 
 
-def _planned(client: str, launch: Launch, *, statusline: bool) -> Change:
+def _planned(client: str, launch: HookLaunch, *, statusline: bool) -> SettingsChange:
     if client == "claude-code":
         return claude_install.plan_install(launch.settings, launch, statusline=statusline)
     return installing.plan_install(client, launch.settings, launch)
@@ -276,7 +276,7 @@ def _prove_plugin(client: str, where: Folders, project: str) -> None:
     click.echo(f"No session is guarded until the plugin is there. In a checkout of Lockgate: {mend}", err=True)
 
 
-def _carry_out(change: Change, where: Folders, done: str, *, dry_run: bool, as_json: bool) -> None:
+def _carry_out(change: SettingsChange, where: Folders, done: str, *, dry_run: bool, as_json: bool) -> None:
     if not dry_run and change.changes:
         require_person("change the agent's hooks")
         claude_install.apply(change, where)

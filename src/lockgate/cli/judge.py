@@ -13,11 +13,11 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError
 from lockgate.core.events import Context
 from lockgate.core.model import (
-    Decision,
     Effect,
     EffectKind,
     Label,
     LabelState,
+    PolicyDecision,
     Reason,
     Subject,
     Taint,
@@ -105,7 +105,7 @@ def _ask(example: _Example, settings: Any) -> Opinion:
         call,
         call_digest(call),
         frozenset({Label.UNTRUSTED}),
-        Decision(Verdict.JUDGE, column, (reason,)),
+        PolicyDecision(Verdict.JUDGE, column, (reason,)),
         [Taint(Label.UNTRUSTED, "WebFetch: https://example.com/", "WebFetch", "", 0.0)],
     )
     # What is kept would tell nothing about the judge.

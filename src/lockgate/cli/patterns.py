@@ -16,8 +16,8 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError, PatternError
 from lockgate.patterns.library.linking import Linked, link
 from lockgate.patterns.library.loading import load, real_checks, schema_text
-from lockgate.patterns.library.merging import FALLBACKS, MODES, SEVERITIES, Layer, merge
-from lockgate.patterns.model import Group
+from lockgate.patterns.library.merging import FALLBACKS, MODES, SEVERITIES, PatternLayer, merge
+from lockgate.patterns.model import RuleGroup
 
 _COLOURS = {"block": "red", "ask": "yellow", "warn": "cyan", "off": None}
 _WIDEST = 44
@@ -90,7 +90,7 @@ def _rows(linked: Linked) -> Iterator[dict[str, Any]]:
             }
 
 
-def _group_json(group: Group) -> dict[str, Any]:
+def _group_json(group: RuleGroup) -> dict[str, Any]:
     return {
         "id": group.id,
         "side": group.side.value,
@@ -175,7 +175,7 @@ def _of_files(files: Sequence[str]) -> tuple[Linked, list[ConfigError]]:
         loaded = load(data, file, real_checks())
         problems += loaded.problems
         if loaded.document is not None:
-            layers.append(Layer(file, file, loaded.document))
+            layers.append(PatternLayer(file, file, loaded.document))
     state = merge(layers)
     return link(state), [*problems, *state.problems]
 

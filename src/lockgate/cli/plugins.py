@@ -61,7 +61,7 @@ def list_plugins(as_json: bool) -> None:
     sys.exit(WRONG if any(seen.problem for seen in found) else 0)
 
 
-class Seen(NamedTuple):
+class PluginStatus(NamedTuple):
     """A plugin of the configuration, and what came of loading it."""
 
     entry: PluginEntry
@@ -94,7 +94,7 @@ def _told(entry: PluginEntry, plugin: Plugin) -> str:
     return f"{name_of(entry)}: {', '.join(_hooks(plugin))}; {visible(plugin.source, 300)}; {kept}"
 
 
-def look(folder: str) -> list[Seen]:
+def look(folder: str) -> list[PluginStatus]:
     """The plugins that hold in a folder, each loaded. Raises ``StoreError``."""
     loader = Plugins(folders().home)
     entries = rule_sets(load_for_cli(folder)).plugins
@@ -102,11 +102,11 @@ def look(folder: str) -> list[Seen]:
         return [_seen(loader, entry) for entry in entries]
 
 
-def _seen(loader: Plugins, entry: PluginEntry) -> Seen:
+def _seen(loader: Plugins, entry: PluginEntry) -> PluginStatus:
     try:
-        return Seen(entry, loader.loaded(entry), "")
+        return PluginStatus(entry, loader.loaded(entry), "")
     except PluginError as error:
-        return Seen(entry, None, str(error))
+        return PluginStatus(entry, None, str(error))
 
 
 def _hooks(plugin: Plugin | None) -> list[str]:

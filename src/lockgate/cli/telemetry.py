@@ -15,7 +15,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.service.observability import gauges
 from lockgate.service.observability import tail as tailing
-from lockgate.service.observability.settings import Settings, settings_of
+from lockgate.service.observability.settings import TelemetrySettings, settings_of
 from lockgate.store.opening import open_existing
 from lockgate.system.folders import state_dir
 
@@ -58,7 +58,7 @@ def metrics(output: str | None, as_json: bool) -> None:
     _put(_page(kept, gauges.look(store, state), gauges.verified(store) if store is not None else None), output)
 
 
-def _page(kept: tailing.Kept, now: gauges.Gauges, chain: gauges.Chain | None) -> bytes:
+def _page(kept: tailing.TailState, now: gauges.Gauges, chain: gauges.Chain | None) -> bytes:
     from lockgate.service.observability.prometheus import exposition
 
     try:
@@ -93,7 +93,7 @@ def run(parent: int) -> None:
 
     variables = dict(os.environ)  # whoever sends takes those away that its libraries would listen to
     settings = configured(variables)
-    if settings == Settings():
+    if settings == TelemetrySettings():
         raise click.ClickException("nothing is configured: see `observability` in docs/configuration.md")
     stop = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -114,7 +114,7 @@ def run(parent: int) -> None:
         raise unreadable(error) from error
 
 
-def _export(settings: Settings, variables: Mapping[str, str], stop: threading.Event, parent: int) -> bool:
+def _export(settings: TelemetrySettings, variables: Mapping[str, str], stop: threading.Event, parent: int) -> bool:
     """Follow the audit until the end, or until other settings are configured; gives whether it was that."""
     from lockgate.service.observability.metrics_server import answering
     from lockgate.service.observability.process import Exporter
@@ -131,7 +131,7 @@ def _export(settings: Settings, variables: Mapping[str, str], stop: threading.Ev
         return exporter.run(stop, parent, changed)
 
 
-def _goes_to(settings: Settings) -> str:
+def _goes_to(settings: TelemetrySettings) -> str:
     """One line: where everything is told, until the end."""
     where = []
     if metrics := settings.metrics:
@@ -180,7 +180,7 @@ def check() -> None:
         raise click.exceptions.Exit(WRONG)
 
 
-def configured(variables: Mapping[str, str] = os.environ) -> Settings:
+def configured(variables: Mapping[str, str] = os.environ) -> TelemetrySettings:
     """What the trusted layers of the configuration say; exits with 3 where the state cannot be read."""
     try:
         return _configured(variables)
@@ -188,7 +188,7 @@ def configured(variables: Mapping[str, str] = os.environ) -> Settings:
         raise unreadable(error) from error
 
 
-def _configured(variables: Mapping[str, str]) -> Settings:
+def _configured(variables: Mapping[str, str]) -> TelemetrySettings:
     from lockgate.configuration.load import load_for_cli
 
     return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, variables)

@@ -10,7 +10,7 @@ import click
 
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import made, record_act
-from lockgate.configuration.layers.files import Place, digest_of, joined, read_file, trust_name
+from lockgate.configuration.layers.files import LayerPlace, digest_of, joined, read_file, trust_name
 from lockgate.configuration.load import find_workspace, places
 from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, shipped_layer
 from lockgate.configuration.pattern_library.layers import places as pattern_places
@@ -19,7 +19,7 @@ from lockgate.core.errors import ConfigError
 from lockgate.core.record import Record
 from lockgate.patterns.library import merging as pattern_merging
 from lockgate.patterns.library.loading import load, real_checks
-from lockgate.policy.lockbox.merging import Layer, merge
+from lockgate.policy.lockbox.merging import LockboxLayer, merge
 from lockgate.policy.report import loosenings
 from lockgate.policy.validation import Parsed, parse
 from lockgate.system.folders import folders
@@ -65,7 +65,7 @@ def _refuse_invalid(problems: Sequence[ConfigError]) -> None:
         raise click.ClickException("nothing was trusted: the configuration is not valid")
 
 
-def _content(place: Place) -> bytes | None:
+def _content(place: LayerPlace) -> bytes | None:
     try:
         return read_file(place.path)
     except (OSError, ValueError) as error:
@@ -73,7 +73,7 @@ def _content(place: Place) -> bytes | None:
         raise click.ClickException(f"{visible(place.path, 300)} cannot be read: {reason}") from error
 
 
-def _project_places(where: str) -> list[Place]:
+def _project_places(where: str) -> list[LayerPlace]:
     """The places of a project's files: of the folder, or the one that is named."""
     home = folders().home
     if not where:
@@ -93,15 +93,15 @@ def _project_places(where: str) -> list[Place]:
     )
 
 
-def _places_below(root: str) -> list[Place]:
+def _places_below(root: str) -> list[LayerPlace]:
     where = folders()
     found = (*places(where.home, where.config, root), *pattern_places(where, root))
     return [place for place in found if place.project]
 
 
 def _what_it_means(
-    found: Sequence[tuple[Place, bytes]],
-    files: Sequence[tuple[Place, bytes]],
+    found: Sequence[tuple[LayerPlace, bytes]],
+    files: Sequence[tuple[LayerPlace, bytes]],
     parsed: Sequence[Parsed],
     ours: PatternLayers,
 ) -> Iterator[str]:
@@ -109,14 +109,16 @@ def _what_it_means(
     for place, data in found:
         yield f"{visible(place.path, 300)}  (SHA-256 {digest_of(data)})"
     below = _own_layers()
-    layers = [Layer(place.name, one.value or {}, project=True) for (place, _), one in zip(files, parsed, strict=True)]
+    layers = [
+        LockboxLayer(place.name, one.value or {}, project=True) for (place, _), one in zip(files, parsed, strict=True)
+    ]
     before, after = merge(below), merge([*below, *layers])
     lines = [visible(line, 300) for line in (*loosenings(before, after), *ours.loosenings)]
     yield "it would loosen:" if lines else "it loosens nothing: it holds already, and needs no trust"
     yield from (f"  {line}" for line in lines)
 
 
-def _own_layers() -> list[Layer]:
+def _own_layers() -> list[LockboxLayer]:
     """The layers below a project's, as they stand; what is not valid is left out."""
     where = folders()
     layers = []
@@ -127,7 +129,7 @@ def _own_layers() -> list[Layer]:
             continue
         value = parse(data, place.path).value if data is not None else None
         if value is not None:
-            layers.append(Layer(place.name, value))
+            layers.append(LockboxLayer(place.name, value))
     return layers
 
 
@@ -161,7 +163,7 @@ class PatternLayers(Record):
     """What they say that holds only if they are trusted."""
 
 
-def patterns_layers(found: Sequence[tuple[Place, bytes]]) -> PatternLayers:
+def patterns_layers(found: Sequence[tuple[LayerPlace, bytes]]) -> PatternLayers:
     """Check a project's pattern files against the person's own layers.
 
     Args:
@@ -176,5 +178,5 @@ def patterns_layers(found: Sequence[tuple[Place, bytes]]) -> PatternLayers:
         loaded = load(data, place.path, checks)
         problems += loaded.problems
         if loaded.document is not None:
-            layers.append(pattern_merging.Layer(place.name, place.path, loaded.document, may_loosen=False))
+            layers.append(pattern_merging.PatternLayer(place.name, place.path, loaded.document, may_loosen=False))
     return PatternLayers(tuple(problems), tuple(pattern_merging.merge(layers).notes))

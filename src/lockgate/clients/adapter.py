@@ -15,7 +15,7 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.common.hook_command import Launch
+    from lockgate.clients.common.hook_command import HookLaunch
     from lockgate.core.events import Answer, Context, Event
     from lockgate.core.model import ToolCall
     from lockgate.core.questions import Objection, RulesQuestion, TurnQuestion
@@ -42,7 +42,7 @@ class ClientAdapter:
 
     # ------------------------------------------------------------ payload to event
     def decode(
-        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None
+        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None
     ) -> Event | None:
         """Translate a payload; ``None`` where it needs nothing.
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockgate.configuration.layers.files import LayerState, Look, Place, digest_of, good_digest, last_good, put_good
+from lockgate.configuration.layers.files import (
+    LayerFile,
+    LayerPlace,
+    LayerState,
+    digest_of,
+    good_digest,
+    last_good,
+    put_good,
+)
 from lockgate.core.errors import ConfigError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.system.libraries import library
@@ -13,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.configuration.bundles.fleet import Fleet
-    from lockgate.policy.lockbox.merging import Layer
+    from lockgate.policy.lockbox.merging import LockboxLayer
     from lockgate.store.protocol import Transaction
 
 PROGRAM = "program"
@@ -22,7 +30,7 @@ PROGRAM = "program"
 
 def compiled(
     tx: Transaction | None,
-    looks: Sequence[Look],
+    looks: Sequence[LayerFile],
     trusted: frozenset[tuple[str, str]],
     *,
     keep: bool = True,
@@ -42,14 +50,14 @@ def compiled(
     if any(look.data is not None for look in looks):
         for name in ("yaml", "jsonschema", "regex"):
             library(name)
-    from lockgate.policy.lockbox.merging import Layer, compile_layers
+    from lockgate.policy.lockbox.merging import LockboxLayer, compile_layers
 
-    files = _Files(tx, trusted, keep=keep)
+    files = _LayerFiles(tx, trusted, keep=keep)
     whole = files.bind(fleet) if fleet is not None else True
     for look in looks:
         files.take(look)
     if program:
-        files.layers.append(Layer(PROGRAM, program))
+        files.layers.append(LockboxLayer(PROGRAM, program))
     return {
         "compiled": compile_layers(files.layers),
         "good": files.good,
@@ -59,14 +67,14 @@ def compiled(
     }
 
 
-class _Files:
+class _LayerFiles:
     """The layers so far, from the lowest on."""
 
     def __init__(self, tx: Transaction | None, trusted: frozenset[tuple[str, str]], *, keep: bool) -> None:
         self._tx = tx
         self._trusted = trusted
         self._keep = keep
-        self.layers: list[Layer] = []
+        self.layers: list[LockboxLayer] = []
         self.states: list[LayerState] = []
         self.problems: list[ConfigError] = []
         self.good: dict[str, str | None] = {}
@@ -82,7 +90,7 @@ class _Files:
         self.problems += [*fleet.problems, *bound.problems]
         return bound.whole
 
-    def take(self, look: Look) -> None:
+    def take(self, look: LayerFile) -> None:
         """Take a file, or where it is not valid, its last good content."""
         path = look.place.path
         if look.data is None and not look.problem:
@@ -108,14 +116,14 @@ class _Files:
         if self._tx is not None and self._keep and (good_digest(self._tx, path) or "") != digest:
             put_good(self._tx, path, data)
 
-    def _add(self, place: Place, value: Mapping[str, Any], digest: str, state: str) -> None:
-        from lockgate.policy.lockbox.merging import Layer
+    def _add(self, place: LayerPlace, value: Mapping[str, Any], digest: str, state: str) -> None:
+        from lockgate.policy.lockbox.merging import LockboxLayer
 
         may_loosen = not place.project or (place.path, digest) in self._trusted
-        self.layers.append(Layer(place.name, value, may_loosen, place.project))
+        self.layers.append(LockboxLayer(place.name, value, may_loosen, place.project))
         self.states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
 
-    def _stand_in(self, place: Place) -> None:
+    def _stand_in(self, place: LayerPlace) -> None:
         """Put the last good content of a file in its place, if there is one."""
         from lockgate.policy.validation import parse
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.configuration.layers.files import (
     LOCKED,
+    LayerFile,
+    LayerPlace,
     LayerState,
-    Look,
-    Place,
     good_digest,
     joined,
     look_at,
@@ -42,7 +42,7 @@ _FORMAT = 3
 _CACHE = "config:compiled:"
 
 
-class Options(Record):
+class GateOptions(Record):
     """Settings that are no policy. They come from trusted layers only."""
 
     deadline_seconds: float | None = None
@@ -74,7 +74,7 @@ class Configuration(Record):
     """Files that are not valid."""
     layers: tuple[LayerState, ...] = ()
     """All places, from the lowest to the highest layer."""
-    options: Options = Options()
+    options: GateOptions = GateOptions()
     compiled: tuple[Mapping[str, Any], ...] = ()
     """What the policies were made of, with the layer of each value."""
     judges: bool = False
@@ -90,7 +90,7 @@ class Configuration(Record):
         return any(layer.state == LOCKED for layer in self.layers)
 
 
-def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
+def places(home: str, config_dir: str, workspace: str) -> tuple[LayerPlace, ...]:
     """All places of configuration files, from the lowest to the highest layer.
 
     Args:
@@ -99,17 +99,17 @@ def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
         workspace: The project's root folder; empty where there is none.
     """
     found = [
-        Place("managed lockgate.yaml", os.path.join(managed_folder(), "lockgate.yaml")),
-        Place("user lockbox.json", os.path.join(home, ".claude", "lockbox.json")),
-        Place("user lockgate.yaml", os.path.join(config_dir, "lockgate.yaml")),
+        LayerPlace("managed lockgate.yaml", os.path.join(managed_folder(), "lockgate.yaml")),
+        LayerPlace("user lockbox.json", os.path.join(home, ".claude", "lockbox.json")),
+        LayerPlace("user lockgate.yaml", os.path.join(config_dir, "lockgate.yaml")),
     ]
     if os.path.isabs(workspace) and "\0" not in workspace:
         # Resolved, so that a project is the same by whichever link a client names it.
         root = real_path(workspace)
         found += [
-            Place("project lockbox.json", os.path.join(root, ".claude", "lockbox.json"), project=True),
-            Place("project lockgate.yaml", os.path.join(root, "lockgate.yaml"), project=True),
-            Place("project .lockgate.yaml", os.path.join(root, ".lockgate.yaml"), project=True),
+            LayerPlace("project lockbox.json", os.path.join(root, ".claude", "lockbox.json"), project=True),
+            LayerPlace("project lockgate.yaml", os.path.join(root, "lockgate.yaml"), project=True),
+            LayerPlace("project .lockgate.yaml", os.path.join(root, ".lockgate.yaml"), project=True),
         ]
     # A session in the home folder has no other project file than the user's own.
     users = {real_path(place.path) for place in found if not place.project}
@@ -218,7 +218,7 @@ def _fleet(store: Store | None, state: str, *, keep: bool = True) -> Fleet | Non
 # ---------------------------------------------------------------- what was kept
 
 
-def _key(looks: Sequence[Look], trusted: frozenset[tuple[str, str]], fleet: Fleet | None) -> str:
+def _key(looks: Sequence[LayerFile], trusted: frozenset[tuple[str, str]], fleet: Fleet | None) -> str:
     """Changes whenever what the files come to might. What comes after the point is the files' part of it."""
     code = os.stat(os.path.join(PACKAGE_FOLDER, "policy", "profiles.json"))
     reader = [_FORMAT, __version__, code.st_mtime_ns, code.st_size]
@@ -256,14 +256,14 @@ def _keep(tx: Transaction, name: str, value: Mapping[str, Any]) -> None:
 
 def _configuration(value: Mapping[str, Any]) -> Configuration:
     scalars = value["compiled"][0]["scalars"]
-    options = {key: scalars[key][0] for key in Options._fields if key in scalars}
+    options = {key: scalars[key][0] for key in GateOptions._fields if key in scalars}
     options["plugins"] = tuple(options.get("plugins", ()))
     policies = tuple(map(policy, value["compiled"]))
     return Configuration(
         policies=policies,
         problems=tuple(ConfigError(*problem) for problem in value["problems"]),
         layers=tuple(LayerState(*layer) for layer in value["layers"]),
-        options=Options(**options),
+        options=GateOptions(**options),
         compiled=tuple(value["compiled"]),
         judges=policies[0].profile.says(Verdict.JUDGE),
         sets_rules=any("git" in each["scalars"] or "plugins" in each["scalars"] for each in value["compiled"]),

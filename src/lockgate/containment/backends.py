@@ -20,7 +20,7 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from lockgate.containment.macos.sandbox_exec import Group
+    from lockgate.containment.macos.sandbox_exec import SandboxProcesses
 
 _OWN_SIGNALS = (
     *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM),
@@ -91,7 +91,7 @@ class Running:
         return [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
 
 
-def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | Group:
+def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProcesses:
     """Start a sandbox with this process's descriptors 0 to 2.
 
     Args:

@@ -14,7 +14,7 @@ from lockgate.resources.globs import Names, is_wild, name_matches
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects
 from lockgate.resources.places import HOME, pattern_names, places
-from lockgate.resources.protected_paths import Entry, Guard
+from lockgate.resources.protected_paths import PathGuard, ProtectedPath
 from lockgate.system.files import real_path
 
 _KINDS = frozenset({"secret", "transcript"})
@@ -91,7 +91,7 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def near(home: str, guard: Guard, workspace: str) -> Iterator[str]:
+def near(home: str, guard: PathGuard, workspace: str) -> Iterator[str]:
     """Secrets in the other projects of the person.
 
     Names that may lie in any folder (``.env``) are looked for in the folders that a person works in, with a limit.
@@ -107,7 +107,7 @@ def near(home: str, guard: Guard, workspace: str) -> Iterator[str]:
         return
 
 
-def hidden_files(found: Iterable[Entry], workspace: str) -> Iterator[str]:
+def hidden_files(found: Iterable[ProtectedPath], workspace: str) -> Iterator[str]:
     """Of what a survey of the home folder yields, the files that are hidden from the commands of a project."""
     for entry in found:
         if entry.hidden and not entry.folder and not entry.path.startswith(f"{workspace}/"):

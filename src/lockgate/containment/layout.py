@@ -18,7 +18,7 @@ from lockgate.core.record import Record
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects
-from lockgate.resources.protected_paths import Entry, Guard
+from lockgate.resources.protected_paths import PathGuard, ProtectedPath
 from lockgate.system.files import real_path
 
 _VOLATILE = ("/run", "/var/run", "/run/lock", "/tmp", "/var/tmp", "/dev/shm", "/var/folders")  # noqa: S108 - hidden
@@ -29,7 +29,7 @@ _OWN = (sys.base_prefix, PACKAGE_FOLDER)
 """What runs inside before the command does."""
 
 
-class Run(Record):
+class ContainedRun(Record):
     """One contained run, as it is asked for."""
 
     state: str
@@ -52,23 +52,23 @@ class Layout(Record):
     """A plan, and what is needed to look after it."""
 
     plan: Plan
-    guard: Guard
+    guard: PathGuard
     roots: tuple[str, ...]
     """Folders that the command may write to and that outlast it."""
-    before: Mapping[str, Entry]
+    before: Mapping[str, ProtectedPath]
     """What mattered in them at the start, by path."""
     folder: str
     """Where what the command leaves in its own folders is kept."""
 
 
-class Look:
+class FileLookup:
     """How the files of a machine are looked at for a plan: by walking through the folders, here and now."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: PathGuard) -> None:
         """Look with a guard."""
         self.guard = guard
 
-    def project(self, root: str) -> Iterable[Entry]:
+    def project(self, root: str) -> Iterable[ProtectedPath]:
         """What matters below a folder that may be written to. Raises ``ContainmentError`` where that is too much."""
         return survey(root, self.guard)
 
@@ -77,7 +77,7 @@ class Look:
         return hidden.near(home, self.guard, workspace)
 
 
-def roots_of(run: Run) -> tuple[str, ...]:
+def roots_of(run: ContainedRun) -> tuple[str, ...]:
     """Folders that a run may write to and that outlast it.
 
     Raises:
@@ -90,7 +90,7 @@ def roots_of(run: Run) -> tuple[str, ...]:
     return (workspace, *(_git_folders(workspace, real_path(run.cwd)) if run.git else ()))
 
 
-def lay_out(run: Run, look: Look | None = None) -> Layout:
+def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
     """Make the plan of a sandbox.
 
     Args:
@@ -101,7 +101,7 @@ def lay_out(run: Run, look: Look | None = None) -> Layout:
         ContainmentError: The command cannot be contained here.
     """
     roots = roots_of(run)
-    look = look or Look(Guard(run.around))
+    look = look or FileLookup(PathGuard(run.around))
     guard = look.guard
     folder = own_folder(run.state, roots[0])
     before = {entry.path: entry for root in roots for entry in look.project(root)}
@@ -127,13 +127,13 @@ def lay_out(run: Run, look: Look | None = None) -> Layout:
 
 
 # ---------------------------------------------------------------- the command's own
-def _volatile(run: Run) -> tuple[str, ...]:
+def _volatile(run: ContainedRun) -> tuple[str, ...]:
     paths = (*_VOLATILE, run.environ.get("XDG_RUNTIME_DIR") or _VOLATILE[0])
     real = dict.fromkeys(real_path(path) for path in paths if path.startswith("/"))
     return tuple(path for path in real if path != "/" and os.path.isdir(path))
 
 
-def _brought_back(run: Run, volatile: tuple[str, ...]) -> tuple[str, ...]:
+def _brought_back(run: ContainedRun, volatile: tuple[str, ...]) -> tuple[str, ...]:
     """What is needed of the folders that are hidden: the home folder, programs, the folder that the command runs in."""
     # With ``-S``, ``sys.prefix`` is not the virtual environment whose interpreter runs this.
     programs = [*run.environ.get("PATH", "").split(":"), os.path.dirname(sys.executable)]
@@ -154,7 +154,7 @@ def _is_own_file(path: str, around: Surroundings) -> bool:
     return plain and found.st_uid == os.getuid() and not read_effects(path, "", around)
 
 
-def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder: str) -> Iterator[Mount]:
+def _private(run: ContainedRun, volatile: tuple[str, ...], back: tuple[str, ...], folder: str) -> Iterator[Mount]:
     """Folders of services hidden, temporary ones and the cache replaced by the command's own."""
     temporary = real_path(TEMPORARY)
     for path in volatile:
@@ -195,13 +195,13 @@ def _shows(path: str, back: Iterable[str]) -> bool:
     return any(_below(f"{path}/", (other,)) or _below(other, (path,)) for other in back)
 
 
-def _folder_inside(run: Run, roots: tuple[str, ...]) -> str:
+def _folder_inside(run: ContainedRun, roots: tuple[str, ...]) -> str:
     """Where the command starts: the folder that it would have started in."""
     return run.cwd if os.path.isdir(run.cwd) else roots[0]
 
 
 # ---------------------------------------------------------------- the rest of the machine
-def _outside(run: Run, look: Look, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iterator[Mount]:
+def _outside(run: ContainedRun, look: FileLookup, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iterator[Mount]:
     """What is hidden of the rest of the machine: secrets, records, the gate's state, sockets."""
     covered: list[str] = []
     # The cache is the command's own already; what lies below it there was its own choice.
@@ -231,7 +231,7 @@ def _hide(path: str, nothing: str) -> Mount | None:
 
 
 # ---------------------------------------------------------------- the project
-def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Iterator[Mount]:
+def _inside(entries: Iterable[ProtectedPath], run: ContainedRun, roots: tuple[str, ...]) -> Iterator[Mount]:
     """What is read-only or hidden of the folders that may be written to."""
     nothing = nothing_in(run.state)
     for entry in entries:
@@ -250,7 +250,7 @@ def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Itera
             yield Mount(READ_ONLY, path, path)
 
 
-def _own(run: Run, roots: tuple[str, ...]) -> list[str]:
+def _own(run: ContainedRun, roots: tuple[str, ...]) -> list[str]:
     """The gate's own code and configuration, where they lie in folders that may be written to."""
     paths = dict.fromkeys(map(real_path, run.around.own_paths))
     return [path for path in paths if _below(path, roots) and os.path.exists(path) and path != run.state]

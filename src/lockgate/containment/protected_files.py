@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from lockgate.containment.unfinished_git import is_harmless, is_unfinished
 from lockgate.core.errors import ContainmentError
 from lockgate.resources.path_spelling import names_of
-from lockgate.resources.protected_paths import Entry, Guard
+from lockgate.resources.protected_paths import PathGuard, ProtectedPath
 
 MOST_ENTRIES = 400_000
 """Entries of a project that are looked at; a larger one cannot be contained."""
@@ -22,13 +22,13 @@ VENDORED = frozenset(
 
 def survey(
     root: str,
-    guard: Guard,
+    guard: PathGuard,
     *,
     deep: int = 64,
     most: int = MOST_ENTRIES,
     anchored: bool = True,
     into: Callable[[str], bool] = lambda _: True,
-) -> Iterator[Entry]:
+) -> Iterator[ProtectedPath]:
     """Go through everything below a folder and yield what matters, the topmost first.
 
     What is hidden as a whole is not looked into, and of what is protected as a whole only secrets are told. Links are
@@ -62,14 +62,14 @@ def survey(
                 # A link may lead to a folder now or later.
                 found = what_matters(guard, item.path, folder=is_folder or item.is_symlink())
             if found is None and _is_listened_at(item):
-                found = Entry(item.path, hidden=True)
+                found = ProtectedPath(item.path, hidden=True)
             if found is not None and (found.hidden or not protected):
                 yield found._replace(link=_link(item))
             if is_folder and depth < deep and _is_open(item, found) and into(item.path):
                 todo.append((item.path, patterns, depth + 1, protected or (found is not None and found.protected)))
 
 
-def what_matters(guard: Guard, path: str, *, folder: bool) -> Entry | None:
+def what_matters(guard: PathGuard, path: str, *, folder: bool) -> ProtectedPath | None:
     """What a path is, where git's unfinished operations matter only if to go on with them would run a command."""
     found = guard.entry(path, folder=folder)
     if found is not None and not found.hidden and is_unfinished(path) and is_harmless(path):
@@ -77,7 +77,7 @@ def what_matters(guard: Guard, path: str, *, folder: bool) -> Entry | None:
     return found
 
 
-def _is_open(item: os.DirEntry[str], found: Entry | None) -> bool:
+def _is_open(item: os.DirEntry[str], found: ProtectedPath | None) -> bool:
     """Whether to look into a folder."""
     return item.name not in VENDORED and (found is None or not found.hidden)
 

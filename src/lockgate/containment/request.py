@@ -9,10 +9,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from lockgate.containment.layout import Run
+from lockgate.containment.layout import ContainedRun
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, Surroundings
 
 if TYPE_CHECKING:
     from lockgate.policy.compiled import Policy
@@ -26,7 +26,7 @@ _ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
 """What looks like an absolute path in a shell's text."""
 
 
-class Asked(Record):
+class RunCommandLine(Record):
     """A command line, read."""
 
     options: Mapping[str, str]
@@ -42,7 +42,7 @@ class Asked(Record):
         return tuple(re.findall(_ABSOLUTE, self.text)) or self.command
 
 
-class Place(Record):
+class RunContext(Record):
     """Where a run was asked for."""
 
     cwd: str
@@ -51,7 +51,7 @@ class Place(Record):
     """The number of the process that started the one that runs the command: a client's shell."""
 
 
-def parse(arguments: Sequence[str]) -> Asked:
+def parse(arguments: Sequence[str]) -> RunCommandLine:
     """Read the words behind the program's name.
 
     Raises:
@@ -61,9 +61,9 @@ def parse(arguments: Sequence[str]) -> Asked:
     for index, word in enumerate(arguments):
         rest = tuple(arguments[index + 1 :])
         if word == "--" and rest:
-            return Asked(options, rest)
+            return RunCommandLine(options, rest)
         if word == "--shell" and len(rest) == 1:
-            return Asked(options, (), rest[0])
+            return RunCommandLine(options, (), rest[0])
         name, given, value = word.removeprefix("--").partition("=")
         if (
             not word.startswith("--")
@@ -77,10 +77,10 @@ def parse(arguments: Sequence[str]) -> Asked:
     raise BadInputError("there is no command")
 
 
-def run_of(asked: Asked, where: Folders, place: Place, around: Surroundings) -> Run:
+def run_of(asked: RunCommandLine, where: Folders, place: RunContext, around: Surroundings) -> ContainedRun:
     """What is to be laid out; ``around`` is that of the workspace."""
     moves = "folder-to" in asked.options
-    return Run(
+    return ContainedRun(
         where.state,
         where.home,
         around.workspace,
@@ -94,17 +94,17 @@ def run_of(asked: Asked, where: Folders, place: Place, around: Surroundings) -> 
     )
 
 
-def paths_of(policies: Sequence[Policy]) -> Rules:
+def paths_of(policies: Sequence[Policy]) -> AnalysisRules:
     """What the configuration of a workspace says of paths: with several policies, all of their paths."""
     rules = [policy.rules for policy in policies]
-    return Rules(
+    return AnalysisRules(
         protected_paths=tuple(dict.fromkeys(path for each in rules for path in each.protected_paths)),
         secret_paths=tuple(dict.fromkeys(path for each in rules for path in each.secret_paths)),
         persistent_paths=tuple(dict.fromkeys(path for each in rules for path in each.persistent_paths)),
     )
 
 
-def _shell_command(text: str, place: Place, *, moves: bool) -> tuple[str, ...]:
+def _shell_command(text: str, place: RunContext, *, moves: bool) -> tuple[str, ...]:
     """The command line that runs a shell's text as the client would have had it run."""
     shell = place.environ.get("SHELL", "")
     if os.path.basename(shell) not in _SHELLS or not os.path.isabs(shell) or not os.access(shell, os.X_OK):

@@ -27,7 +27,7 @@ _BEFORE, _AFTER = "{ lockgate_folder=$(", ' 3>&1 >&4 4>&-) && cd -- "$lockgate_f
 """Around a run that tells, as descriptor 3, in which folder it ended: the client asks the shell after it."""
 
 
-class Launch(Record):
+class RunLaunch(Record):
     """How a run is started, all paths absolute."""
 
     python: str
@@ -44,7 +44,7 @@ class Launch(Record):
 
 
 def contained_input(
-    tool_input: Mapping[str, Any], launch: Launch, able: Callable[[], Host]
+    tool_input: Mapping[str, Any], launch: RunLaunch, able: Callable[[], Host]
 ) -> Mapping[str, Any] | None:
     """A shell tool's input that runs the same command contained; ``None`` where that cannot be done here.
 
@@ -69,7 +69,7 @@ def contained_input(
     return {**tool_input, "command": contained(command, launch, background=background)}
 
 
-def contained(command: str, launch: Launch, *, background: bool = False) -> str:
+def contained(command: str, launch: RunLaunch, *, background: bool = False) -> str:
     """The text that runs a command contained, for a POSIX shell."""
     moves = not background and _MOVES.search(command) is not None
     options = [f"--{name}={getattr(launch, name)}" for name in ("home", "state", "config", "workspace")]
@@ -80,7 +80,7 @@ def contained(command: str, launch: Launch, *, background: bool = False) -> str:
     return f"{_BEFORE}{text}{_AFTER}" if moves else text
 
 
-def _start(launch: Launch) -> list[str]:
+def _start(launch: RunLaunch) -> list[str]:
     if launch.launcher:
         return [launch.launcher, "--python", launch.python, "--script", launch.program]
     return [launch.python, "-I", "-S", launch.program]
@@ -92,7 +92,7 @@ def room_in(text: str) -> str:
     return found[1] if found else ""
 
 
-def original(text: str, launch: Launch) -> str:
+def original(text: str, launch: RunLaunch) -> str:
     """The command of which :func:`contained` made a text, with the launcher or without; else the text itself.
 
     It may name any room: whether that is the one of whoever runs it has to be seen to where it is decided.
@@ -111,7 +111,7 @@ def ends_with(text: str, command: str) -> bool:
     return text.endswith((ending, ending + _AFTER))
 
 
-def _original(text: str, launch: Launch) -> str | None:
+def _original(text: str, launch: RunLaunch) -> str | None:
     _, found, last = text.rpartition(" --shell ")
     if not found or not text.removeprefix(_BEFORE).startswith(_quoted(_start(launch)[0])):
         return None

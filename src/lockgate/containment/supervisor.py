@@ -25,7 +25,7 @@ from lockgate.core.errors import ContainmentError
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.containment.macos.sandbox_exec import Group
+    from lockgate.containment.macos.sandbox_exec import SandboxProcesses
 
 NOT_RUN = 125
 """Exit status where the sandbox could not be built: the command was not run."""
@@ -117,7 +117,7 @@ def _supervise(layout: Layout, host: Host, channel: socket.socket, *, tell_folde
     return status, _read(reader) if tell_folder else b""
 
 
-def _watch(running: ways.Running | Group, channel: socket.socket, sweep: Sweep) -> None:
+def _watch(running: ways.Running | SandboxProcesses, channel: socket.socket, sweep: Sweep) -> None:
     """Until the command has ended: pass signals on, and look at what it does."""
     poll = select.poll()
     poll.register(running.descriptor, select.POLLIN)

@@ -14,7 +14,7 @@ from lockgate.containment.protected_files import survey
 from lockgate.containment.unfinished_git import is_unfinished
 from lockgate.core.errors import ContainmentError
 from lockgate.core.record import Record
-from lockgate.resources.protected_paths import Entry
+from lockgate.resources.protected_paths import ProtectedPath
 
 SUFFIX = ".kept-by-lockgate"
 _SHALLOW = 2
@@ -85,7 +85,7 @@ class Sweep:
             except ContainmentError:
                 continue
 
-    def _is_new(self, entry: Entry) -> bool:
+    def _is_new(self, entry: ProtectedPath) -> bool:
         # What was there cannot have been changed. A link can be, since nothing can be mounted on one.
         return self._before.get(entry.path) != (entry.link, _location(entry.path))
 

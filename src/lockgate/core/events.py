@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockgate.core.model import Decision, Subject, ToolCall, Verdict
+from lockgate.core.model import PolicyDecision, Subject, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Answer(Record):
     """A changed tool input, where the verdict is reached by rewriting the call."""
     permitted: bool = False
     """Whether the client's own rules let the unchanged call run unasked; they would not know the changed one."""
-    decision: Decision | None = None
+    decision: PolicyDecision | None = None
     texts: Mapping[str, str] = {}
     """Texts that the model reads instead of those of the result, by their paths."""
     withheld: str = ""

@@ -391,7 +391,7 @@ class Tier(StrEnum):
     """A built-in rule set or a plugin objects, whatever the cascade says."""
 
 
-class Decision(Record):
+class PolicyDecision(Record):
     """The verdict on one call, with every reason that has this verdict."""
 
     verdict: Verdict

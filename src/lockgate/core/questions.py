@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 
 from lockgate.core.events import Answer, Context
-from lockgate.core.model import Analysis, Decision, Label, Taint, ToolCall, Verdict
+from lockgate.core.model import Analysis, Label, PolicyDecision, Taint, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class JudgeQuestion(Record):
     digest: str
     """SHA-256 of the exact call, hexadecimal."""
     labels: frozenset[Label]
-    decision: Decision
+    decision: PolicyDecision
     """What the table says, with the effects that it says it for."""
     taints: Sequence[Taint]
     """Where the labels come from. Their texts are untrusted."""

@@ -6,7 +6,7 @@ What was matched is neither said nor recorded: ``masking`` takes it out of all t
 from __future__ import annotations
 
 from lockgate.configuration.load import Configuration
-from lockgate.core.model import Decision, Effect, EffectKind, LabelState, Reason, Tier, Verdict
+from lockgate.core.model import Effect, EffectKind, LabelState, PolicyDecision, Reason, Tier, Verdict
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch, Severity
 from lockgate.policy.profiles import PAUSED
 
@@ -41,7 +41,7 @@ def is_canary(result: GuardrailResult) -> bool:
     return any(match.rule.startswith(CANARY) for match in result.pattern_matches)
 
 
-def joined(decision: Decision, result: GuardrailResult) -> Decision:
+def joined(decision: PolicyDecision, result: GuardrailResult) -> PolicyDecision:
     """A table's decision together with what was found: the strictest wins, and equals share the reasons."""
     verdict = _VERDICTS[decided(result)]
     if verdict is Verdict.ALLOW or verdict < decision.verdict:
@@ -49,7 +49,7 @@ def joined(decision: Decision, result: GuardrailResult) -> Decision:
     return stricter(decision, verdict, reasons_of(result, decision.column), Tier.PATTERNS)
 
 
-def stricter(decision: Decision, verdict: Verdict, reasons: tuple[Reason, ...], tier: Tier) -> Decision:
+def stricter(decision: PolicyDecision, verdict: Verdict, reasons: tuple[Reason, ...], tier: Tier) -> PolicyDecision:
     """A decision with a verdict that is no looser than its own: an equal one shares its reasons."""
     if verdict is decision.verdict:
         return decision._replace(reasons=tuple(dict.fromkeys((*decision.reasons, *reasons))))
@@ -88,7 +88,7 @@ def redacts(configuration: Configuration) -> bool:
     return enforced(configuration) or any(policy.profile.name == PAUSED for policy in configuration.policies)
 
 
-def from_guard(decision: Decision) -> bool:
+def from_guard(decision: PolicyDecision) -> bool:
     """Whether nothing but the pattern library stands behind a verdict."""
     return bool(decision.reasons) and all(reason.row == ROW for reason in decision.reasons)
 

@@ -22,7 +22,7 @@ from lockgate.core.questions import (
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate import session
 from lockgate.patterns.model import GuardrailResult
-from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, Surroundings
 from lockgate.store.audit import record
 from lockgate.system.digests import canonical_json, sha256
 
@@ -121,7 +121,7 @@ class Parts(Record):
 
     store: Store
     configure: Callable[[Context], Configuration]
-    surroundings: Callable[[Context, Rules], Surroundings]
+    surroundings: Callable[[Context, AnalysisRules], Surroundings]
     clock: Callable[[], float]
     parents: Callable[[Context], tuple[str, ...]] = lambda _: ()
     """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""

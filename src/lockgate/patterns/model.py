@@ -178,7 +178,7 @@ class Rule(Record):
     multiline: bool = False
 
 
-class Group(Record):
+class RuleGroup(Record):
     """Rules that share a mode, a time bound and a fallback."""
 
     id: str
@@ -213,7 +213,7 @@ class Library(Record):
     """What all layers come to: everything that a scanner is compiled from."""
 
     rules: tuple[Rule, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[RuleGroup, ...]
     tool_rules: tuple[ToolRule, ...]
     version: str
     """SHA-256 over the rest, hexadecimal: the same content has the same version wherever it was read."""

@@ -8,7 +8,7 @@ from functools import partial
 from lockgate.core.model import Category, tool_names
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.policy.profiles import ALL, Profile
-from lockgate.resources.host_view import EVERY, CategoryRule, Rules, Service, TrustedDomain
+from lockgate.resources.host_view import EVERY, AnalysisRules, CategoryRule, Service, TrustedDomain
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,7 +29,7 @@ class Policy(Record):
     """What decides: a table, and a person's rules for the analysis."""
 
     profile: Profile
-    rules: Rules
+    rules: AnalysisRules
 
 
 def policy(compiled: Mapping[str, Any]) -> Policy:
@@ -38,7 +38,7 @@ def policy(compiled: Mapping[str, Any]) -> Policy:
     default = compiled["scalars"].get("mcp_default")
     tables = (compiled["tools"], compiled["mcp_tools"])
     projects = frozenset(compiled["projects"])
-    rules = Rules(
+    rules = AnalysisRules(
         trusted_domains=tuple(
             TrustedDomain(host, content, layer not in projects) for host, content, layer in compiled["trusted_domains"]
         ),

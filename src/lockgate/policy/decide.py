@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.core.model import REACHING, Decision, Effect, EffectKind, Label, LabelState, Reason, Tier, Verdict
+from lockgate.core.model import REACHING, Effect, EffectKind, Label, LabelState, PolicyDecision, Reason, Tier, Verdict
 from lockgate.policy.profiles import FINAL, Chain, Profile
 
 _CONTAINING = frozenset((Verdict.CONTAIN,))
@@ -29,7 +29,7 @@ def decide(
     *,
     able: frozenset[Verdict] = frozenset(),
     flagged: bool | None = None,
-) -> Decision:
+) -> PolicyDecision:
     """Decide on one call.
 
     Args:
@@ -58,7 +58,9 @@ def decide(
             strictest, reasons = verdict, {}
         if verdict == strictest:
             reasons[Reason(effect, row, column, verdict)] = None
-    return Decision(strictest, column, tuple(reasons), profile.name, _tier(effects, column, strictest, judged=judged))
+    return PolicyDecision(
+        strictest, column, tuple(reasons), profile.name, _tier(effects, column, strictest, judged=judged)
+    )
 
 
 def _tier(effects: Sequence[Effect], column: LabelState, verdict: Verdict, *, judged: bool) -> Tier:
@@ -81,7 +83,7 @@ def _read_on_the_way(effects: Sequence[Effect], labels: frozenset[Label]) -> fro
     return frozenset((Label.SECRET,)) if carries else frozenset()
 
 
-def strictest(decisions: Iterable[Decision]) -> Decision:
+def strictest(decisions: Iterable[PolicyDecision]) -> PolicyDecision:
     """Join decisions on the same call: the strictest verdict, with the reasons of all that have it.
 
     Column and profile are those of the first decision that has it. At least one decision is needed (``ValueError``).

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockgate.core.model import Decision, Effect, Label, LabelState, Tier, Verdict
+from lockgate.core.model import Effect, Label, LabelState, PolicyDecision, Tier, Verdict
 from lockgate.core.record import Record
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import Chain, Profile
@@ -20,7 +20,7 @@ _STATES = {
 }
 
 
-class Step(Record):
+class DecisionStep(Record):
     """What one step says of a call."""
 
     tier: Tier
@@ -37,7 +37,7 @@ def steps(
     *,
     able: frozenset[Verdict],
     lacking: Mapping[Verdict, str],
-) -> tuple[Step, ...]:
+) -> tuple[DecisionStep, ...]:
     """The steps of a decision until the first that decides; what the judge flags may go to a person after it.
 
     Args:
@@ -54,51 +54,53 @@ def steps(
         *_table(chains, decision),
         *_contained(effects, chains, decision, able, lacking),
         *_judged(effects, labels, profile, chains, decision, able, lacking),
-        *([Step(Tier.PERSON, "a person is asked", Verdict.ASK)] if decision.verdict is Verdict.ASK else []),
+        *([DecisionStep(Tier.PERSON, "a person is asked", Verdict.ASK)] if decision.verdict is Verdict.ASK else []),
     )
 
 
-def decided_by(taken: Sequence[Step]) -> Tier:
+def decided_by(taken: Sequence[DecisionStep]) -> Tier:
     """The first step that decides."""
     return next(step.tier for step in taken if step.verdict is not None)
 
 
-def _before_the_table(effects: Sequence[Effect], labels: frozenset[Label], decision: Decision) -> list[Step]:
+def _before_the_table(
+    effects: Sequence[Effect], labels: frozenset[Label], decision: PolicyDecision
+) -> list[DecisionStep]:
     if decision.tier is Tier.LABELS:
-        return [Step(Tier.LABELS, _STATES[LabelState.CLEAN], Verdict.ALLOW)]
+        return [DecisionStep(Tier.LABELS, _STATES[LabelState.CLEAN], Verdict.ALLOW)]
     state = _STATES[LabelState.of(labels)]
     if decision.column is not LabelState.of(labels):
         state += "; the call reads a secret and can carry it out, and counts as if it were read before"
     if decision.tier is Tier.LOCAL:
-        return [Step(Tier.LABELS, state), Step(Tier.LOCAL, "it has no effect", Verdict.ALLOW)]
+        return [DecisionStep(Tier.LABELS, state), DecisionStep(Tier.LOCAL, "it has no effect", Verdict.ALLOW)]
     kinds = ", ".join(dict.fromkeys(effect.kind.value for effect in effects))
-    return [Step(Tier.LABELS, state), Step(Tier.LOCAL, f"it can {kinds}")]
+    return [DecisionStep(Tier.LABELS, state), DecisionStep(Tier.LOCAL, f"it can {kinds}")]
 
 
-def _table(chains: Mapping[str, Chain], decision: Decision) -> list[Step]:
+def _table(chains: Mapping[str, Chain], decision: PolicyDecision) -> list[DecisionStep]:
     if decision.tier in (Tier.LABELS, Tier.LOCAL):
         return []
     held = {row: chain for row, chain in chains.items() if chain != (Verdict.ALLOW,)}
     says = "; ".join(f"{row}: {' else '.join(verdict.word for verdict in chain)}" for row, chain in held.items())
     final = decision.verdict if decision.verdict in (Verdict.ALLOW, Verdict.DENY) else None
-    return [Step(Tier.TABLE, says or f"{', '.join(chains)}: allow", final)]
+    return [DecisionStep(Tier.TABLE, says or f"{', '.join(chains)}: allow", final)]
 
 
 def _contained(
     effects: Sequence[Effect],
     chains: Mapping[str, Chain],
-    decision: Decision,
+    decision: PolicyDecision,
     able: frozenset[Verdict],
     lacking: Mapping[Verdict, str],
-) -> list[Step]:
+) -> list[DecisionStep]:
     if decision.verdict is Verdict.CONTAIN:
-        return [Step(Tier.CONTAINMENT, "it runs where it can reach nobody", Verdict.CONTAIN)]
+        return [DecisionStep(Tier.CONTAINMENT, "it runs where it can reach nobody", Verdict.CONTAIN)]
     if not _asked_for(Verdict.CONTAIN, chains, decision):
         return []
     if Verdict.CONTAIN not in able:
-        return [Step(Tier.CONTAINMENT, lacking[Verdict.CONTAIN])]
+        return [DecisionStep(Tier.CONTAINMENT, lacking[Verdict.CONTAIN])]
     could_not = (each.uncontainable for each in effects if each.uncontainable and Verdict.CONTAIN in chains[each.row])
-    return [Step(Tier.CONTAINMENT, next(could_not, "another of its effects cannot be contained"))]
+    return [DecisionStep(Tier.CONTAINMENT, next(could_not, "another of its effects cannot be contained"))]
 
 
 def _judged(
@@ -106,24 +108,26 @@ def _judged(
     labels: frozenset[Label],
     profile: Profile,
     chains: Mapping[str, Chain],
-    decision: Decision,
+    decision: PolicyDecision,
     able: frozenset[Verdict],
     lacking: Mapping[Verdict, str],
-) -> list[Step]:
+) -> list[DecisionStep]:
     if decision.verdict is not Verdict.JUDGE:
         if not _asked_for(Verdict.JUDGE, chains, decision) or decision.verdict is Verdict.CONTAIN:
             return []
         cannot = "another of its effects is not the judge's to decide" if Verdict.JUDGE in able else ""
-        return [Step(Tier.JUDGE, cannot or lacking[Verdict.JUDGE])]
+        return [DecisionStep(Tier.JUDGE, cannot or lacking[Verdict.JUDGE])]
     # A call that the judge is asked about is not contained as well.
     fine, flagged = (
         decide(effects, labels, profile, able=able - {Verdict.CONTAIN}, flagged=said).verdict for said in (False, True)
     )
-    asked = Step(Tier.JUDGE, f"not flagged: {fine.word}; flagged, or no answer: {flagged.word}", Verdict.JUDGE)
-    person = [Step(Tier.PERSON, "a person is asked where it says ask")] if Verdict.ASK in (fine, flagged) else []
+    asked = DecisionStep(Tier.JUDGE, f"not flagged: {fine.word}; flagged, or no answer: {flagged.word}", Verdict.JUDGE)
+    person = (
+        [DecisionStep(Tier.PERSON, "a person is asked where it says ask")] if Verdict.ASK in (fine, flagged) else []
+    )
     return [asked, *person]
 
 
-def _asked_for(verdict: Verdict, chains: Mapping[str, Chain], decision: Decision) -> bool:
+def _asked_for(verdict: Verdict, chains: Mapping[str, Chain], decision: PolicyDecision) -> bool:
     """Whether a cell names a verdict, where the table itself does not deny."""
     return decision.verdict is not Verdict.DENY and any(verdict in chain for chain in chains.values())

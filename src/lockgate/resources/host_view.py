@@ -87,7 +87,7 @@ def no_service(_: str) -> Service | None:
     return None
 
 
-class Rules(Record):
+class AnalysisRules(Record):
     """The part of a compiled configuration that the analysis reads."""
 
     command_category: Callable[[str, tuple[str | None, ...]], CategoryRule | None] = no_category
@@ -243,7 +243,7 @@ class Surroundings(Record):
     Asked with an absolute folder of the repository, the remote (empty: the usual one) and the revision. ``None`` where
     that cannot be told.
     """
-    rules: Rules = Rules()
+    rules: AnalysisRules = AnalysisRules()
 
 
 def records_beside(transcript: str, roots: Iterable[str]) -> tuple[str, ...]:

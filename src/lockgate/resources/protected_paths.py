@@ -25,7 +25,7 @@ _PROTECTED = frozenset({"persist", "tamper"})
 _CHANGES = frozenset({EffectKind.PERSIST, EffectKind.TAMPER})
 
 
-class Entry(Record):
+class ProtectedPath(Record):
     """One path that matters."""
 
     path: str
@@ -44,7 +44,7 @@ _Folders = dict[str, tuple[tuple[Names, ...] | None, bool]]
 """Folders below a root: the patterns that what lies in them may meet, and whether they are protected as a whole."""
 
 
-class Guard:
+class PathGuard:
     """Asks about paths. One for a run.
 
     To ask the analysis about a path takes a while, and a project has many. So a path is asked about only where its
@@ -70,7 +70,7 @@ class Guard:
         self._globs = tuple(sorted(wild))
         self._wild = re.compile("|".join(map(fnmatch.translate, self._globs)) or r"(?!)")
         self._roots: dict[tuple[str, bool], tuple[Names, ...] | None] = {}
-        self._asked: dict[tuple[str, bool], Entry | None] = {}
+        self._asked: dict[tuple[str, bool], ProtectedPath | None] = {}
         self._protected: tuple[Names, ...] | None = None
 
     def protected(self) -> tuple[Names, ...]:
@@ -114,7 +114,7 @@ class Guard:
             return True
         return bool(patterns) and any(path_matches(pattern, names_of(path)) for pattern in patterns)
 
-    def entry(self, path: str, *, folder: bool) -> Entry | None:
+    def entry(self, path: str, *, folder: bool) -> ProtectedPath | None:
         """What a path is; ``None`` where it does not matter. Nothing is looked at, so that it stays what it is."""
         asked = path, folder
         if asked not in self._asked:
@@ -123,15 +123,15 @@ class Guard:
             self._asked[asked] = self._ask(path, folder=folder)
         return self._asked[asked]
 
-    def _ask(self, path: str, *, folder: bool) -> Entry | None:
+    def _ask(self, path: str, *, folder: bool) -> ProtectedPath | None:
         around = self._around
         if any(effect.kind in _CHANGES for effect in write_effects(path, "", around)):
             pinned = folder and posixpath.basename(path) == ".git"
-            return Entry(path, folder, protected=not pinned, hidden=self._secret(path), pinned=pinned)
+            return ProtectedPath(path, folder, protected=not pinned, hidden=self._secret(path), pinned=pinned)
         if self._secret(path):
-            return Entry(path, folder, hidden=True)
+            return ProtectedPath(path, folder, hidden=True)
         if folder and self._begins(path):
-            return Entry(path, folder, protected=True)
+            return ProtectedPath(path, folder, protected=True)
         return None
 
     def kept(self, root: str, paths: Iterable[str]) -> list[str]:

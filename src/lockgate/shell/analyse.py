@@ -75,10 +75,11 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
 
         effects = (*effects, *shell_effects(machine.network.shells))
     if machine.network.downloads:
-        from lockgate.shell.secret_flow.code_sources import DOWNLOAD, Run, run_effects
+        from lockgate.shell.secret_flow.code_sources import DOWNLOAD, DownloadRun, run_effects
 
         runs_of = {
-            Run(DOWNLOAD, address or "the network", address, what): None for address, what in machine.network.downloads
+            DownloadRun(DOWNLOAD, address or "the network", address, what): None
+            for address, what in machine.network.downloads
         }
         effects = (*effects, *run_effects(runs_of))
     receipt = _receipt(machine)

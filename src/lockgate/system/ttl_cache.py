@@ -18,7 +18,7 @@ _UNSEEN = float("-inf"), None
 """What is remembered of what was never looked up: when it was, and what was found."""
 
 
-class Sight:
+class TtlCache:
     """Shared by all who remember what they have looked up."""
 
     MOST = 1024

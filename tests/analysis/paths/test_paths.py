@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lockgate.analysis.prompts.prompt import instructions_effects
 from lockgate.core.model import EffectKind, Variant
 from lockgate.gate.host.host_view import surroundings_of
-from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, Surroundings
 from lockgate.resources.paths import (
     absolute,
     outside_workspace,
@@ -162,7 +162,7 @@ def test_programs_in_a_folder_of_path_that_is_the_projects(name, told, found, ar
 
 def test_the_machine_around_knows_the_programs_of_the_tables(tmp_path):
     where = Folders(str(tmp_path), f"{tmp_path}/state", f"{tmp_path}/config")
-    known = surroundings_of(where, str(tmp_path), "", Rules()).is_known_program
+    known = surroundings_of(where, str(tmp_path), "", AnalysisRules()).is_known_program
     assert known("git")
     assert not known("my-own-tool")
 
@@ -329,7 +329,7 @@ def test_a_project_below_opt_is_a_project(around):
 
 
 def test_configured_paths(around):
-    rules = Rules(
+    rules = AnalysisRules(
         protected_paths=("infra/", "~/vault/*.txt"), secret_paths=("customers",), persistent_paths=("/srv/jobs",)
     )
     own = around._replace(rules=rules)

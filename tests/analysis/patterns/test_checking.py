@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lockgate.patterns.engine.check import Check
 from lockgate.patterns.engine.matcher import _OVERLAP, PIECE, _bounded, _finder, _finder_by_search
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field, fields_of
 from lockgate.patterns.known_values.values import KnownHit, KnownKind
@@ -112,7 +112,7 @@ def _words(boundary: str) -> Scanner:
 @given(st.text("ab-_=n\\ .", max_size=40), st.sampled_from(["word", "token"]))
 def test_no_match_that_stands_alone_is_passed_over(text: str, boundary: str) -> None:
     """Starts within a word are skipped after a refusal; those that count must not be."""
-    result = _words(boundary).check(fields_of({"t": text}), Request(Side.INPUT))
+    result = _words(boundary).check(fields_of({"t": text}), CheckRequest(Side.INPUT))
     found = {(m.start, m.end) for m in result.pattern_matches}
     data = text.encode()
     for start in range(len(text)):
@@ -155,14 +155,14 @@ def _pairs() -> Scanner:
 @given(st.integers(0, 3), st.integers(-40, 40))
 def test_matches_at_the_seams_of_long_texts(piece: int, shift: int) -> None:
     at = max(0, piece * (PIECE - _OVERLAP) + shift)
-    result = _acme().check(fields_of({"t": " " * at + TOKEN + " " * 1000}), Request(Side.INPUT))
+    result = _acme().check(fields_of({"t": " " * at + TOKEN + " " * 1000}), CheckRequest(Side.INPUT))
     assert [(match.start, match.end) for match in result.pattern_matches] == [(at, at + len(TOKEN))]
 
 
 @given(st.lists(st.sampled_from(["ab", "abab", "b", " ", "aab"]), max_size=900))
 def test_many_hits_are_what_re2_finds(parts: list[str]) -> None:
     text = "".join(parts)
-    result = _pairs().check(fields_of({"t": text}), Request(Side.INPUT, most_matches=10**6))
+    result = _pairs().check(fields_of({"t": text}), CheckRequest(Side.INPUT, most_matches=10**6))
     assert sorted((m.start, m.end) for m in result.pattern_matches) == [m.span() for m in re2.finditer("ab{1,2}", text)]
 
 
@@ -230,7 +230,7 @@ def test_what_a_scanner_remembers_is_bounded_in_number_and_length() -> None:
     for number in range(600):
         for name in (f"x{number}_project_id", f"{number:x>200}_project_id"):
             tool = f"{name}_tool"
-            assert made.check(fields_of({name: "x", "name": "x"}), Request(Side.INPUT, tool)).decision is BLOCK
+            assert made.check(fields_of({name: "x", "name": "x"}), CheckRequest(Side.INPUT, tool)).decision is BLOCK
     assert 0 < len(made._held) <= 256
     assert 0 < len(made._chosen) <= 256
     assert max(map(len, made._held)) <= 100
@@ -273,7 +273,7 @@ def test_known_values_are_found_by_the_groups_that_cover_them(kind: KnownKind, n
         group("out", (), side=Side.OUTPUT, action="redact", covers=("canary", "known_secrets", "out")),
     )
     made = scanner(library(ACME, groups=groups), known=_finds(b"hunter2", kind))
-    (match,) = made.check(fields_of({"t": "é hunter2"}), Request(side)).pattern_matches
+    (match,) = made.check(fields_of({"t": "é hunter2"}), CheckRequest(side)).pattern_matches
     assert (match.rule, match.start, match.end, match.detail, match.validated) == (name, 2, 9, "mine", True)
     assert match.redact is (side is Side.OUTPUT)
 
@@ -283,7 +283,7 @@ def test_a_list_of_a_tool_leaves_out_no_canary(kind: KnownKind, found: bool) -> 
     groups = (group("g", (0,)), group("known_secrets", ()), group("canary", ()))
     made = library(ACME, groups=groups, tools=(ToolRule("Bash", ("g",), None, {}),))
     result = scanner(made, known=_finds(b"hunter2", kind)).check(
-        fields_of({"t": "hunter2"}), Request(Side.INPUT, "Bash")
+        fields_of({"t": "hunter2"}), CheckRequest(Side.INPUT, "Bash")
     )
     assert bool(result.pattern_matches) is found
 
@@ -294,18 +294,18 @@ def test_a_list_of_a_tool_leaves_out_no_canary(kind: KnownKind, found: bool) -> 
 def test_a_piece_that_cuts_characters_is_found_with_all_of_them(text: str, found: str) -> None:
     groups = (group("known_secrets", ()), group("in", (), covers=("known_secrets",)))
     made = scanner(library(ACME, groups=groups), known=_finds(found.encode()[1:-1], KnownKind.SECRET))
-    (match,) = made.check(fields_of({"t": text}), Request(Side.INPUT)).pattern_matches
+    (match,) = made.check(fields_of({"t": text}), CheckRequest(Side.INPUT)).pattern_matches
     assert text[match.start : match.end] == found
 
 
 def test_without_a_group_that_covers_them_known_values_are_nothing() -> None:
     made = scanner(library(ACME), known=_finds(b"hunter2", KnownKind.SECRET))
-    assert not made.check(fields_of({"t": "hunter2"}), Request(Side.INPUT)).pattern_matches
+    assert not made.check(fields_of({"t": "hunter2"}), CheckRequest(Side.INPUT)).pattern_matches
 
 
 def test_a_value_that_was_refused_often_is_not_judged_again() -> None:
     made = library(rule("key=(?P<value>[a-z0-9]+)", validate=(("not_placeholder", None),)))
-    made_scanner, request = scanner(made), Request(Side.INPUT)
+    made_scanner, request = scanner(made), CheckRequest(Side.INPUT)
     check_ = Check(made_scanner, request, made_scanner.chosen(request))
     check_.look_at(Field("t", "t", "key=changeme " * 100 + "key=k8w2qzj5x7"))
     assert [match.start for match in check_.result().pattern_matches] == [1304]
@@ -340,7 +340,7 @@ def test_a_group_whose_time_is_over_says_its_fallback() -> None:
     slow = group("slow", (0,), timeout_ms=0, fallback=ASK)
     made = library(ACME, groups=(slow, group("g", (0,), timeout_ms=10**9, mode=Mode.WARN)))
     ticks = count()
-    result = scanner(made, clock=lambda: float(next(ticks))).check(fields_of({"t": TOKEN}), Request(Side.INPUT))
+    result = scanner(made, clock=lambda: float(next(ticks))).check(fields_of({"t": TOKEN}), CheckRequest(Side.INPUT))
     assert [(expired.group, expired.because, expired.fallback) for expired in result.expired] == [("slow", "time", ASK)]
     assert result.decision is ASK
     assert [match.rule for match in result.pattern_matches] == ["g/acme"]
@@ -351,7 +351,7 @@ def test_time_runs_within_one_rule() -> None:
     made = library(ACME, groups=(group("g", (0,), timeout_ms=5000),))
     ticks = count()
     result = scanner(made, clock=lambda: float(next(ticks))).check(
-        fields_of({"t": f"{TOKEN} " * 100}), Request(Side.INPUT)
+        fields_of({"t": f"{TOKEN} " * 100}), CheckRequest(Side.INPUT)
     )
     assert 0 < len(result.pattern_matches) < 100
     assert result.decision is BLOCK
@@ -361,7 +361,7 @@ def test_time_runs_within_one_rule() -> None:
 def test_a_timeout_of_the_request_holds_for_all_groups() -> None:
     ticks = count()
     made = scanner(library(ACME), clock=lambda: float(next(ticks)))
-    assert made.check(fields_of({"t": TOKEN}), Request(Side.INPUT, timeout_ms=0.0)).expired
+    assert made.check(fields_of({"t": TOKEN}), CheckRequest(Side.INPUT, timeout_ms=0.0)).expired
 
 
 # ---------------------------------------------------------------- redaction
@@ -414,9 +414,9 @@ def _redacting() -> Scanner:
 @given(st.lists(st.sampled_from([TOKEN, " ", "é", "x", "\n", "acme_", "acme_12345", "\udc80"]), max_size=30))
 def test_redaction_leaves_nothing_and_changes_nothing_else(parts: list[str]) -> None:
     text = "".join(parts)
-    result = _redacting().check(fields_of({"t": text}), Request(Side.OUTPUT))
+    result = _redacting().check(fields_of({"t": text}), CheckRequest(Side.OUTPUT))
     left = redact(text, result.pattern_matches)
-    assert not _redacting().check(fields_of({"t": left}), Request(Side.OUTPUT)).pattern_matches
+    assert not _redacting().check(fields_of({"t": left}), CheckRequest(Side.OUTPUT)).pattern_matches
     assert len(text) - len(left) == (len(TOKEN) - 1) * len(result.pattern_matches)
     assert left.replace("\0", TOKEN) == text
 

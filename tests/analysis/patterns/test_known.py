@@ -18,9 +18,9 @@ from lockgate.patterns.known_values.encodings import FORMS
 from lockgate.patterns.known_values.values import (
     SHORTEST,
     DamagedIndex,
-    Entry,
     KnownHit,
     KnownKind,
+    KnownValue,
     Marker,
     Named,
     windows,
@@ -228,7 +228,7 @@ def test_limits() -> None:
     with pytest.raises(ValueError, match="too long"):
         marker.entry(Named("n", b"x" * 40_000))
     with pytest.raises(ValueError, match="more than"):
-        build([Entry("n", KnownKind.SECRET, ())] * (MOST_ENTRIES + 1), SALT, hyperscan)
+        build([KnownValue("n", KnownKind.SECRET, ())] * (MOST_ENTRIES + 1), SALT, hyperscan)
     with pytest.raises(ValueError, match="no marks"):
         unpack_marks(b"123")
 

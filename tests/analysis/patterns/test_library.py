@@ -14,11 +14,11 @@ from lockgate.configuration.pattern_library.layers import shipped_layer
 from lockgate.core.errors import ConfigError
 from lockgate.patterns.library import build
 from lockgate.patterns.library.linking import Linked, link
-from lockgate.patterns.library.loading import Checks
+from lockgate.patterns.library.loading import PatternChecks
 from lockgate.patterns.library.merging import merge
 from lockgate.patterns.model import Kind, Side
 
-LENIENT = Checks(lambda patterns: [""] * len(patterns), ())
+LENIENT = PatternChecks(lambda patterns: [""] * len(patterns), ())
 GROUPS = {
     "secrets_detection": (Side.INPUT, Kind.SECRET),
     "connection_secrets": (Side.INPUT, Kind.SECRET),

@@ -9,7 +9,7 @@ import pytest
 
 from lockgate.patterns.library.linking import link
 from lockgate.patterns.library.loading import load, real_checks, schema_text
-from lockgate.patterns.library.merging import Layer, merge
+from lockgate.patterns.library.merging import PatternLayer, merge
 from lockgate.patterns.model import GuardrailDecision, Mode, Severity, Side
 
 CHECKS = real_checks()
@@ -84,7 +84,7 @@ def test_the_format_as_it_was_first_designed_loads_as_it_is() -> None:
     loaded = load(FIRST.encode(), "patterns.yaml", CHECKS)
     assert loaded.problems == ()
     assert loaded.document is not None
-    state = merge([Layer("user", "patterns.yaml", loaded.document)])
+    state = merge([PatternLayer("user", "patterns.yaml", loaded.document)])
     library = link(state).library
     assert (state.problems, state.notes) == ([], [])
     rules = {rule.id: rule for rule in library.rules}

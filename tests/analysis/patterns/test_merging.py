@@ -10,14 +10,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.library.linking import BESIDE, link
-from lockgate.patterns.library.loading import Checks, load
-from lockgate.patterns.library.merging import MOST_PROJECT_RULES, Layer, State, merge
-from lockgate.patterns.model import Group, GuardrailDecision, Library, Mode, Rule, Severity, Side, ToolRule
+from lockgate.patterns.library.loading import PatternChecks, load
+from lockgate.patterns.library.merging import MOST_PROJECT_RULES, MergeState, PatternLayer, merge
+from lockgate.patterns.model import GuardrailDecision, Library, Mode, Rule, RuleGroup, Severity, Side, ToolRule
 
-CHECKS = Checks(lambda patterns: [""] * len(patterns), ("luhn",))
+CHECKS = PatternChecks(lambda patterns: [""] * len(patterns), ("luhn",))
 BASE = """
 patterns:
   input:
@@ -39,19 +39,19 @@ tool_rules:
 """
 
 
-def layer(text: str | dict[str, Any], name: str = "shipped", *, may_loosen: bool = True) -> Layer:
+def layer(text: str | dict[str, Any], name: str = "shipped", *, may_loosen: bool = True) -> PatternLayer:
     data = (text if isinstance(text, str) else json.dumps(text)).encode()
     loaded = load(data, f"{name}.yaml", CHECKS)
     assert loaded.document is not None, loaded.problems
-    return Layer(name, f"{name}.yaml", loaded.document, may_loosen)
+    return PatternLayer(name, f"{name}.yaml", loaded.document, may_loosen)
 
 
-def over(text: str | dict[str, Any], *, may_loosen: bool = True) -> tuple[State, Library]:
+def over(text: str | dict[str, Any], *, may_loosen: bool = True) -> tuple[MergeState, Library]:
     state = merge([layer(BASE), layer(text, "upper", may_loosen=may_loosen)])
     return state, link(state).library
 
 
-def group(library: Library, name: str) -> Group:
+def group(library: Library, name: str) -> RuleGroup:
     (found,) = [each for each in library.groups if each.id == name]
     return found
 
@@ -300,12 +300,12 @@ FILES = st.fixed_dictionaries(
 )
 
 
-def own_layer(written: dict[str, Any], name: str, *, may_loosen: bool) -> Layer | None:
+def own_layer(written: dict[str, Any], name: str, *, may_loosen: bool) -> PatternLayer | None:
     for name_, content in written["patterns"]["input"].items():
         if name_ in content.get("include", ()):
             del content["include"]
     loaded = load(json.dumps(written).encode(), f"{name}.json", CHECKS)
-    return None if loaded.document is None else Layer(name, name, loaded.document, may_loosen)
+    return None if loaded.document is None else PatternLayer(name, name, loaded.document, may_loosen)
 
 
 class _Linked:
@@ -323,7 +323,7 @@ def uses(library: Library, side: Side, name: str) -> dict[tuple[str, str], tuple
         (use.group.id, f"{library.rules[index].group}/{library.rules[index].id}"): (
             use.mode, use.fallback.rank, use.timeout, library.rules[index],
         )
-        for use in scanner.uses(Request(side, name))
+        for use in scanner.uses(CheckRequest(side, name))
         for index in use.group.rules
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lockgate.configuration.pattern_library.layers import shipped_layer
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field
 from lockgate.patterns.library.linking import link
@@ -22,7 +22,7 @@ from lockgate.patterns.model import GuardrailDecision, Side
 from lockgate.patterns.redaction.spans import redact
 from support.pattern_library import scanner
 
-OUTPUT = Request(Side.OUTPUT, "Bash", timeout_ms=1e6)
+OUTPUT = CheckRequest(Side.OUTPUT, "Bash", timeout_ms=1e6)
 
 
 @cache
@@ -156,7 +156,7 @@ SECRET_NEARBY = {
 @pytest.mark.parametrize("name", PUBLIC)
 def test_what_is_public_by_design_is_a_remark(name: str) -> None:
     for side in (Side.INPUT, Side.OUTPUT):
-        request = Request(side, "Bash", timeout_ms=1e6)
+        request = CheckRequest(side, "Bash", timeout_ms=1e6)
         result = shipped().check([Field("", "", PUBLIC[name])], request)
         assert result.decision in (GuardrailDecision.APPROVE, GuardrailDecision.WARN)
         assert not any(match.redact for match in result.pattern_matches)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.patterns.engine.results import Kept, most_precise
+from lockgate.patterns.engine.results import MatchPrecision, most_precise
 from lockgate.patterns.model import GuardrailDecision, Kind, Mode, PatternMatch, Severity
 from lockgate.patterns.redaction.spans import redact_all
 
@@ -26,7 +26,7 @@ class Path(str):
     __hash__ = str.__hash__
 
 
-def kept(rule: str, start: int, end: int, *, detail: str = "") -> Kept:
+def kept(rule: str, start: int, end: int, *, detail: str = "") -> MatchPrecision:
     match = PatternMatch(
         rule,
         "t",
@@ -39,7 +39,7 @@ def kept(rule: str, start: int, end: int, *, detail: str = "") -> Kept:
         decision=GuardrailDecision.BLOCK,
         detail=detail,
     )
-    return Kept(match, generic=False)
+    return MatchPrecision(match, generic=False)
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 40), (5, 30), (0, 60)])
@@ -74,7 +74,12 @@ def test_a_generic_match_goes_where_a_more_precise_one_overlaps(
     # With a detail each is told, whatever else there is: only what this is about takes one away.
     told = [match._replace(detail="precise") for match in precise]
     vague = [match._replace(detail="generic") for match in generic]
-    found = most_precise([*(Kept(each, generic=False) for each in told), *(Kept(each, generic=True) for each in vague)])
+    found = most_precise(
+        [
+            *(MatchPrecision(each, generic=False) for each in told),
+            *(MatchPrecision(each, generic=True) for each in vague),
+        ]
+    )
     stays = [match for match in vague if not any(_overlap(match, other) for other in told)]
     assert sorted(map(repr, found)) == sorted(map(repr, [*told, *stays]))
 
@@ -83,7 +88,7 @@ def test_very_many_matches_are_not_compared_with_each_other(monkeypatch: pytest.
     monkeypatch.setattr(Path, "compared", 0)
     many = range(400)
     matches = [MATCH._replace(path=Path(f"x[{at}]")) for at in many]
-    most_precise([Kept(match, generic=at % 2 == 0) for at, match in zip(many, matches, strict=True)])
+    most_precise([MatchPrecision(match, generic=at % 2 == 0) for at, match in zip(many, matches, strict=True)])
     changed = redact_all([(Path(f"x[{at}]"), "password and more") for at in many], matches)
     assert changed == {f"x[{at}]": "- and more" for at in many}
     assert Path.compared < 40 * len(many)

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from lockgate.configuration.pattern_library.layers import shipped_layer
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field
 from lockgate.patterns.library.linking import link
@@ -26,7 +26,7 @@ def shipped() -> Scanner:
 
 def left(text: str) -> str:
     """What stays of a text; a value that is taken out leaves ``#``."""
-    found = shipped().check([Field("", "", text)], Request(Side.OUTPUT, "Bash", timeout_ms=1e6)).pattern_matches
+    found = shipped().check([Field("", "", text)], CheckRequest(Side.OUTPUT, "Bash", timeout_ms=1e6)).pattern_matches
     return redact(text, [match._replace(replacement="#") for match in found])
 
 

@@ -15,7 +15,7 @@ from lockgate.configuration.pattern_library.layers import shipped_layer
 from lockgate.patterns.engine import batch as together
 from lockgate.patterns.engine import scanner as scanning
 from lockgate.patterns.engine.known_index import Index, build
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field, fields_of, is_for
 from lockgate.patterns.known_values.values import KnownHit, KnownKind, Marker, Named
@@ -25,7 +25,7 @@ from lockgate.patterns.model import GuardrailResult, Side
 from lockgate.patterns.redaction.spans import redact_all
 from support.pattern_library import library, rule, scanner
 
-REQUEST = Request(Side.INPUT, "mcp__a__b", timeout_ms=1e6, most_matches=10**6)
+REQUEST = CheckRequest(Side.INPUT, "mcp__a__b", timeout_ms=1e6, most_matches=10**6)
 PATTERNS = [
     r"^begin[0-9]",
     r"[0-9]end$",
@@ -86,7 +86,7 @@ def _index() -> Index:
 
 
 def both(
-    looks: Scanner, fields: Sequence[Field], request: Request = REQUEST, most: int = 256
+    looks: Scanner, fields: Sequence[Field], request: CheckRequest = REQUEST, most: int = 256
 ) -> tuple[GuardrailResult, GuardrailResult]:
     """What is found in texts together, so many at a time, and one by one."""
     with pytest.MonkeyPatch.context() as patch:
@@ -138,7 +138,7 @@ def records() -> st.SearchStrategy[list[Field]]:
 def test_what_is_found_and_taken_out_is_that_of_each_text_alone(data: st.DataObject) -> None:
     fields = data.draw(records())
     side = data.draw(st.sampled_from(Side))
-    request = Request(side, "mcp__a__b", timeout_ms=1e6, most_matches=data.draw(st.sampled_from((1, 100))))
+    request = CheckRequest(side, "mcp__a__b", timeout_ms=1e6, most_matches=data.draw(st.sampled_from((1, 100))))
     joined, apart = both(shipped()[0], fields, request, most=data.draw(st.sampled_from((1, 2, 4, 256))))
     assert joined._replace(elapsed_ms=0) == apart._replace(elapsed_ms=0)
     texts = [(field.path, field.text) for field in fields]
@@ -229,7 +229,7 @@ def test_very_many_texts_are_looked_at_together(looked: list[bytes], value: dict
 def test_texts_that_are_looked_at_together_cost_their_time(looked: list[bytes]) -> None:
     ticks = count()
     looks = Scanner(shipped()[0].matcher, lambda: next(ticks) / 1000, bytes(32))
-    request = Request(Side.INPUT, "mcp__a__b", timeout_ms=20)
+    request = CheckRequest(Side.INPUT, "mcp__a__b", timeout_ms=20)
     result = looks.check(fields_of({"x": [f"e{at}" for at in range(150_000)]}), request)
     assert {(each.group, each.because) for each in result.expired} == {
         (use.group.id, "time") for use in looks.uses(request)

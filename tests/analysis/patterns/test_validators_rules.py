@@ -10,12 +10,12 @@ import re2
 from lockgate import patterns
 from lockgate.patterns.engine.compiling import compile_library
 from lockgate.patterns.engine.matcher import Matcher
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import fields_of
 from lockgate.patterns.library.linking import Linked, link
 from lockgate.patterns.library.loading import load, real_checks
-from lockgate.patterns.library.merging import Layer, merge
+from lockgate.patterns.library.merging import PatternLayer, merge
 from lockgate.patterns.model import GuardrailDecision, Side
 
 LIBRARY = Path(patterns.__file__).parent / "library"
@@ -26,7 +26,7 @@ def linked(*names: str) -> Linked:
     for name in names:
         loaded = load((LIBRARY / name).read_bytes(), name, real_checks())
         assert loaded.problems == ()
-        layers.append(Layer(name, name, loaded.document))
+        layers.append(PatternLayer(name, name, loaded.document))
     return link(merge(layers))
 
 
@@ -55,7 +55,7 @@ def found(name, text, field="content", tool="Write", agent=""):
     return {
         match.rule.rpartition("/")[2]
         for side in Side
-        for match in scan.check(fields_of({field: text}), Request(side, tool, agent)).pattern_matches
+        for match in scan.check(fields_of({field: text}), CheckRequest(side, tool, agent)).pattern_matches
     }
 
 
@@ -101,7 +101,7 @@ def test_format_rules_look_at_their_fields_and_agents_alone():
 
 
 def test_personal_data_is_remarked_upon_and_stops_nothing():
-    result = scanner("pii.yaml").check(fields_of({"command": "echo 536-22-8714"}), Request(Side.INPUT, "Bash"))
+    result = scanner("pii.yaml").check(fields_of({"command": "echo 536-22-8714"}), CheckRequest(Side.INPUT, "Bash"))
     assert result.decision is GuardrailDecision.WARN
     assert [match.type for match in result.pattern_matches] == ["SSN"]
 

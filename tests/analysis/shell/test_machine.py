@@ -12,7 +12,7 @@ from lockgate.shell.grammar.tree import Script
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.programs.invoke import PROGRAMS
 from lockgate.shell.state.followed_files import FollowedFiles
-from lockgate.shell.state.machine import Budget, ControlFlow, DiskChanges, Inputs, Machine
+from lockgate.shell.state.machine import AnalysisBudget, ControlFlow, DiskChanges, Inputs, Machine
 from lockgate.shell.state.scope import Scope
 
 _PROJECT = "/work/project"
@@ -26,7 +26,7 @@ class _Fails(AbstractInterpreter):
 
 
 def test_a_budget_ends() -> None:
-    budget = Budget()
+    budget = AnalysisBudget()
     assert budget.swap(2) > 2
     assert [budget.spend() for _ in range(4)] == [True, True, False, False]
     assert budget.swap(7) == -2

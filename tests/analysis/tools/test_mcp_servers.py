@@ -10,7 +10,7 @@ import pytest
 from lockgate.analysis import analyse
 from lockgate.core.model import Category, EffectKind, Label, ToolCall
 from lockgate.resources.data import build
-from lockgate.resources.host_view import CategoryRule, Rules, ScriptFile, Service, Surroundings
+from lockgate.resources.host_view import AnalysisRules, CategoryRule, ScriptFile, Service, Surroundings
 from support import tables
 
 WORK = "/home/user/work"
@@ -153,9 +153,11 @@ def test_codex_finds_servers_in_toml() -> None:
 
 
 def test_what_a_person_declares_holds_instead() -> None:
-    service = Rules(service={"mcp__playwright": Service(public_sink=True)}.get)
+    service = AnalysisRules(service={"mcp__playwright": Service(public_sink=True)}.get)
     assert kinds(SNAPSHOT, {}, AROUND._replace(rules=service)) == UNKNOWN
-    category = Rules(tool_category=lambda _: CategoryRule(Category.ACTING, "lockbox.json:mcp_default", frozenset()))
+    category = AnalysisRules(
+        tool_category=lambda _: CategoryRule(Category.ACTING, "lockbox.json:mcp_default", frozenset())
+    )
     assert "egress" in kinds(SNAPSHOT, {}, AROUND._replace(rules=category))
-    everything = kinds(SNAPSHOT, {}, AROUND._replace(rules=Rules(unknown_has_all=True)))
+    everything = kinds(SNAPSHOT, {}, AROUND._replace(rules=AnalysisRules(unknown_has_all=True)))
     assert {EffectKind.EGRESS, EffectKind.READ_SECRET, EffectKind.DESTROY} <= {EffectKind(kind) for kind in everything}

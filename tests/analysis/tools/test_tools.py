@@ -12,7 +12,7 @@ import lockgate.analysis
 from lockgate.analysis import analyse
 from lockgate.core.model import Analysis, Category, EffectKind, Label, ToolCall, Variant
 from lockgate.resources.data import build
-from lockgate.resources.host_view import CategoryRule, Rules, Service, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, CategoryRule, Service, Surroundings, TrustedDomain
 from support import tables
 
 WORK = "/home/user/work"
@@ -80,7 +80,7 @@ def test_unknown_mcp_tool_is_source_and_sink():
 def test_a_category_tempers_an_mcp_tool(category, expected):
     everything: frozenset[Category | None] = frozenset({*Category, None})
     rule = CategoryRule(category, "lockbox.json:mcp_tools", everything)
-    around = AROUND._replace(rules=Rules(tool_category=lambda tool: rule if tool == "mcp__a__b" else None))
+    around = AROUND._replace(rules=AnalysisRules(tool_category=lambda tool: rule if tool == "mcp__a__b" else None))
     assert rows(ask("mcp__a__b", {}, around)) == expected
     assert rows(ask("mcp__a__c", {}, around)) == ["egress", "ingest"]
 
@@ -104,7 +104,7 @@ def test_a_category_tempers_an_mcp_tool(category, expected):
 )
 def test_no_tool_reaches_what_binds_the_agent(tool_input, expected):
     rule = CategoryRule(Category.SAFE, "lockbox.json:mcp_tools", frozenset({*Category, None}))
-    safe = AROUND._replace(rules=Rules(tool_category=lambda _: rule))
+    safe = AROUND._replace(rules=AnalysisRules(tool_category=lambda _: rule))
     assert rows(ask("mcp__files__write", tool_input, safe)) == expected
     assert set(expected) <= set(rows(ask("BrandNewTool", tool_input)))
 
@@ -131,7 +131,7 @@ def test_no_path_hides_in_its_length_or_in_a_line(given, found):
 
 def test_no_path_hides_behind_many():
     rule = CategoryRule(Category.SAFE, "lockbox.json:mcp_tools", frozenset({*Category, None}))
-    safe = AROUND._replace(rules=Rules(tool_category=lambda _: rule))
+    safe = AROUND._replace(rules=AnalysisRules(tool_category=lambda _: rule))
     paths = [f"/srv/{n}" for n in range(1000)]
     assert rows(ask("mcp__a__b", {"paths": [*paths[:99], ".claude/settings.json"]}, safe)) == ["tamper"]
     assert "execute" in rows(ask("mcp__a__b", {"paths": [".claude/settings.json", *paths]}, safe))
@@ -201,12 +201,12 @@ NOTHING = Service(public_source=False, secret_data=False, public_sink=False, dan
 def test_flags_of_a_service(service, expected):
     for declared in ("mcp__bank__pay", "mcp__bank"):
         look_up = {declared: service}.get
-        assert rows(ask("mcp__bank__pay", {}, AROUND._replace(rules=Rules(service=look_up)))) == expected
+        assert rows(ask("mcp__bank__pay", {}, AROUND._replace(rules=AnalysisRules(service=look_up)))) == expected
 
 
 def test_a_tools_own_flags_come_before_its_servers():
     declared = {"mcp__a": NOTHING, "mcp__a__b": NOTHING._replace(public_sink=True)}
-    around = AROUND._replace(rules=Rules(service=declared.get))
+    around = AROUND._replace(rules=AnalysisRules(service=declared.get))
     assert rows(ask("mcp__a__b", {}, around)) == ["egress"]
     assert rows(ask("mcp__a__c", {}, around)) == []
     assert rows(ask("mcp__ab__c", {}, around)) == ["egress", "ingest"]
@@ -227,7 +227,9 @@ def test_a_tools_own_flags_come_before_its_servers():
 )
 def test_web_fetch(url, row, address, labels):
     trusted = (TrustedDomain("docs.example"), TrustedDomain("own.example", content=True))
-    analysis = ask("WebFetch", {"url": url, "prompt": "p"}, AROUND._replace(rules=Rules(trusted_domains=trusted)))
+    analysis = ask(
+        "WebFetch", {"url": url, "prompt": "p"}, AROUND._replace(rules=AnalysisRules(trusted_domains=trusted))
+    )
     fetch = next(effect for effect in analysis.effects if effect.kind is EffectKind.FETCH)
     assert (fetch.row, fetch.address, set(analysis.gives)) == (row, address, labels)
 
@@ -241,7 +243,7 @@ def test_this_machine_is_no_source(url):
 
 def test_a_declared_host_is_what_it_is_declared_to_be():
     declared = {"wiki.example": NOTHING._replace(secret_data=True), "bad.example": Service(forbidden=True)}
-    around = AROUND._replace(rules=Rules(service=declared.get))
+    around = AROUND._replace(rules=AnalysisRules(service=declared.get))
     assert rows(ask("WebFetch", {"url": "https://wiki.example/a"}, around)) == ["fetch_known", "read_secret"]
     assert "tamper_self" in rows(ask("WebFetch", {"url": "https://bad.example/a"}, around))
 

@@ -214,7 +214,7 @@ def test_no_page_can_fill_the_log(machine: Machine) -> None:
 
 def test_what_was_left_out_of_the_log_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     now = [1000.0]
-    kept = sparing.Sparing(lambda: now[0])
+    kept = sparing.RateLimitedLog(lambda: now[0])
     caplog.handler.addFilter(kept)
     log = logging.getLogger("lockgate.service.http")
     try:

@@ -24,9 +24,9 @@ from lockgate.gate.approvals import wakeups as bells
 from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.service.http import event_stream as events
-from lockgate.service.http.auth.sessions import Caller
+from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.auth.tokens import add, remove
-from lockgate.service.http.event_stream import MOST_LISTENERS, MOST_PROGRAMS, _Listener, frame, framed, kind_of
+from lockgate.service.http.event_stream import MOST_LISTENERS, MOST_PROGRAMS, _StreamListener, frame, framed, kind_of
 from lockgate.store.rows import AuditRow
 from support.api_server import Machine, Server
 
@@ -249,7 +249,7 @@ def listening_again(person: httpx.Client) -> Iterator[Listener]:
 
 
 def test_who_falls_behind_is_let_go() -> None:
-    listener = _Listener(Caller("x", False, frozenset()))
+    listener = _StreamListener(ApiCaller("x", False, frozenset()))
     for _ in range(listener.queue.maxsize):
         listener.put(b"x")
     assert not listener.behind
@@ -340,7 +340,7 @@ def test_who_joins_later_is_told_although_the_look_has_failed(monkeypatch: pytes
     async def two() -> None:
         desk = _NoStore()
         feed = events.Feed(desk)  # type: ignore[arg-type]
-        caller = Caller("a", False, frozenset())
+        caller = ApiCaller("a", False, frozenset())
         async with feed.joined(caller, None):
             desk.fails_at = desk.looks + 1
             feed._rung.set()
@@ -352,5 +352,5 @@ def test_who_joins_later_is_told_although_the_look_has_failed(monkeypatch: pytes
                 assert feed._task is not None
                 assert not feed._task.done()
 
-    monkeypatch.setattr(events, "Watch", lambda *_: SimpleNamespace(tend=lambda *, wanted: None))
+    monkeypatch.setattr(events, "ApproverPresence", lambda *_: SimpleNamespace(tend=lambda *, wanted: None))
     asyncio.run(two())

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lockgate.service.http.auth import tokens
-from lockgate.service.http.auth.login_links import Leader
+from lockgate.service.http.auth.login_links import LoginLinkFile
 from lockgate.service.http.auth.sessions import IDLE_SECONDS, LASTS_SECONDS, LINK_SECONDS, MOST_WRONG, Access
-from lockgate.service.http.problems import Refused
+from lockgate.service.http.problems import RequestRefused
 from support.api_server import Machine, Server
 
 
@@ -90,16 +90,16 @@ def test_a_used_link_is_told_apart_from_a_wrong_one_for_as_long_as_it_is_remembe
     caller = access.person([cookie], csrf)
     assert caller is not None
     access.logout(caller)
-    with pytest.raises(Refused, match="two browsers"):
+    with pytest.raises(RequestRefused, match="two browsers"):
         access.login(links[0])
     assert told == [1], "also when whoever was first has gone"
     for _ in range(200):
         links.append(access.new_link())
         access.login(links[-1])
-    with pytest.raises(Refused, match="is too old"):
+    with pytest.raises(RequestRefused, match="is too old"):
         access.login(links[0])
     access.new_link()
-    with pytest.raises(Refused, match="is too old"):
+    with pytest.raises(RequestRefused, match="is too old"):
         access.login(access.new_link()[:-1])
     assert told == [1]
 
@@ -178,7 +178,7 @@ def test_a_link_works_for_a_minute(access: Access, clock: Clock, seconds: float,
     clock.now += seconds
     try:
         access.login(token)
-    except Refused as refused:
+    except RequestRefused as refused:
         assert not works
         assert refused.code == "link"
     else:
@@ -188,14 +188,14 @@ def test_a_link_works_for_a_minute(access: Access, clock: Clock, seconds: float,
 @pytest.mark.parametrize("token", ["", "x", "a" * 43, "ü", "\ud800"])
 def test_what_is_no_link_does_not_use_one_up(access: Access, token: str) -> None:
     link = access.new_link()
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         access.login(token)
     assert access.login(link)
 
 
 def test_no_link_is_none(access: Access) -> None:
     for token in ("", "x"):
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             access.login(token)
 
 
@@ -203,14 +203,14 @@ def test_wrong_logins_are_slowed_down_and_the_right_one_still_gets_in(access: Ac
     link = access.new_link()
     refusals = []
     for _ in range(MOST_WRONG + 3):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RequestRefused) as refused:
             access.login("wrong")
         refusals.append(refused.value)
     assert [each.status for each in refusals] == [401] * MOST_WRONG + [429] * 3
     assert 0 < int(refusals[-1].headers["Retry-After"]) <= 60
     assert access.login(link), "nobody keeps the person out by guessing"
     clock.now += 61
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         access.login("wrong")
     assert refused.value.status == 401
 
@@ -249,14 +249,14 @@ def test_other_cookies_of_the_same_name_do_not_lock_out(server: Server, count: i
 
 
 def test_only_its_owner_can_read_the_file_that_leads_to_the_link(tmp_path: Path) -> None:
-    leader = Leader(str(tmp_path))
+    leader = LoginLinkFile(str(tmp_path))
     path = Path(leader.write("http://127.0.0.1:1/#login=x&y"))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert "http://127.0.0.1:1/#login=x&amp;y" in path.read_text()
     other = Path(leader.write("http://127.0.0.1:1/#login=z"))
     assert not path.exists(), "one at a time"
-    Leader(str(tmp_path))
+    LoginLinkFile(str(tmp_path))
     assert not other.exists(), "and none of a process that was killed"
 
 

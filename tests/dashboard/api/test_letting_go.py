@@ -13,7 +13,7 @@ from lockgate.cli.dashboard import tools
 from lockgate.core.errors import RemoteError, StoreError
 from lockgate.gate.host.host_view import own_ports
 from lockgate.service.http import serve as serving
-from lockgate.service.http.serve import Dashboard, Settings
+from lockgate.service.http.serve import Dashboard, DashboardSettings
 from lockgate.service.listening import sockets
 from lockgate.system.folders import Folders
 
@@ -57,7 +57,7 @@ def test_a_certificate_that_cannot_be_used_leaves_neither_socket_nor_mark(
 ) -> None:
     missing = str(Path(where.home, "missing.pem"))
     with pytest.raises(RemoteError, match="certificate"):
-        Dashboard(where, Settings(certificate=missing, key=missing), tools(), print)
+        Dashboard(where, DashboardSettings(certificate=missing, key=missing), tools(), print)
     assert [each.fileno() for each in made] == [-1]
     assert own_ports(where.state) == set()
 
@@ -65,7 +65,7 @@ def test_a_certificate_that_cannot_be_used_leaves_neither_socket_nor_mark(
 def test_a_folder_that_cannot_be_used_leaves_no_socket(where: Folders, made: list[socket.socket]) -> None:
     Path(where.state).write_text("no folder")
     with pytest.raises(StoreError):
-        Dashboard(where, Settings(), tools(), print)
+        Dashboard(where, DashboardSettings(), tools(), print)
     assert [each.fileno() for each in made] == [-1]
 
 
@@ -73,7 +73,7 @@ def test_one_that_cannot_tell_its_link_lets_go_too(where: Folders, made: list[so
     def say(line: str) -> None:
         raise BrokenPipeError(line)
 
-    dashboard = Dashboard(where, Settings(browser=False), tools(), say)
+    dashboard = Dashboard(where, DashboardSettings(browser=False), tools(), say)
     assert len(own_ports(where.state)) == 1
     with pytest.raises(BrokenPipeError):
         asyncio.run(dashboard.run())
@@ -95,7 +95,7 @@ def test_a_record_that_cannot_be_written_is_told_whatever_failed(
     def fails() -> None:
         raise error
 
-    dashboard = Dashboard(where, Settings(), tools(), print)
+    dashboard = Dashboard(where, DashboardSettings(), tools(), print)
     monkeypatch.setattr(dashboard._desk, "store", fails)
     with caplog.at_level(logging.WARNING, "lockgate.service.http"):
         dashboard._record_twice()

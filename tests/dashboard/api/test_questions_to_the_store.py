@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from lockgate.core.model import Label, LabelState, Subject, Taint
-from lockgate.service.http.context import Desk
+from lockgate.service.http.context import DashboardContext
 from lockgate.service.http.views import sessions
 from lockgate.service.observability import gauges
 from lockgate.store.files import ELSEWHERE
@@ -51,7 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], tupl
 
         return counted
 
-    for each in (statements.Statements, postgres_statements.Statements):
+    for each in (statements.SqliteStatements, postgres_statements.PostgresStatements):
         monkeypatch.setattr(each, "_run", counting(each._run))
 
     def doing(what: Callable[[], Any]) -> tuple[Any, int]:
@@ -136,7 +136,7 @@ def test_a_time_line_ends_with_the_newest(store: Store, monkeypatch: pytest.Monk
 def test_requests_one_after_another_take_one_connection(tmp_path: Path, postgres_url: str) -> None:
     """Each in a thread of its own, as the server has it."""
     where = Folders(str(tmp_path), str(use(tmp_path / "state", postgres_url)), "")
-    desk = Desk(where, *cast(Any, (None, None, None)))
+    desk = DashboardContext(where, *cast(Any, (None, None, None)))
 
     def request() -> object:
         with desk.looking() as tx:
@@ -157,7 +157,7 @@ def test_requests_one_after_another_take_one_connection(tmp_path: Path, postgres
 
 def test_requests_find_the_store_where_it_is_by_then(tmp_path: Path, postgres_url: str) -> None:
     state = tmp_path / "state"
-    desk = Desk(Folders(str(tmp_path), str(state), ""), *cast(Any, (None, None, None)))
+    desk = DashboardContext(Folders(str(tmp_path), str(state), ""), *cast(Any, (None, None, None)))
 
     def records() -> int:
         with desk.looking() as tx:

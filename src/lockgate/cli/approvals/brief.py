@@ -28,7 +28,7 @@ def brief(brief: str) -> None:
             row = read(store, brief.strip().lower(), by=person())
         except StoreError as error:
             raise unreadable(error) from error
-    if isinstance(row, delegates.Refusal):
+    if isinstance(row, delegates.BriefRefusal):
         raise click.ClickException(row.because)
     waits = row.state == delegates.READ and not row.agent
     state = "read by you, and waiting for your answer in the client" if waits else row.state

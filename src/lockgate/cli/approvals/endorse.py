@@ -18,7 +18,7 @@ from lockgate.gate.session import endorsements
 from lockgate.system.timestamps import local_time
 
 if TYPE_CHECKING:
-    from lockgate.gate.session.endorsements import Source
+    from lockgate.gate.session.endorsements import UntrustedResult
     from lockgate.store.protocol import Store
 
 _LONGEST = 60_000
@@ -79,7 +79,7 @@ def _list(store: Store, session: str) -> None:
             click.echo(f"{'':16}  cannot be endorsed: {visible(source.problem, 300)}")
 
 
-def _found(store: Store, result: str) -> Source:
+def _found(store: Store, result: str) -> UntrustedResult:
     with store.reading() as tx:
         try:
             return endorsements.find(tx, [row.session for row in tx.sessions()], result)
@@ -87,7 +87,7 @@ def _found(store: Store, result: str) -> Source:
             raise click.ClickException(str(error)) from error
 
 
-def _lines(source: Source) -> list[str]:
+def _lines(source: UntrustedResult) -> list[str]:
     """The result for a person. No line of it looks like one of ours, or moves the cursor."""
     of = source.subject
     lines = [

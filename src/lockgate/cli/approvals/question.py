@@ -16,7 +16,7 @@ from lockgate.core.model import Subject, Taint
 from lockgate.gate.approvals.notification_text import facts
 from lockgate.gate.approvals.questions import IN_DIALOG, REACHED, WHOLE
 from lockgate.gate.session import endorsements
-from lockgate.gate.session.endorsements import Source
+from lockgate.gate.session.endorsements import UntrustedResult
 from lockgate.store.audit.bodies import items, part
 from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow
@@ -43,7 +43,7 @@ def question(approval: str, as_json: bool) -> None:
         click.echo(line)
 
 
-def _sources(store: Store, row: ApprovalRow) -> tuple[list[Taint], list[Source]]:
+def _sources(store: Store, row: ApprovalRow) -> tuple[list[Taint], list[UntrustedResult]]:
     """Everything that the agent has its labels from, and the results among that."""
     subject = Subject(row.session, row.agent)
     with store.reading() as tx:
@@ -82,7 +82,7 @@ def _reached(row: ApprovalRow) -> Iterator[str]:
         yield from (f"  {paint(visible(each, 600), 'red')}" for each in found)
 
 
-def _locked(sources: list[Taint], results: list[Source]) -> Iterator[str]:
+def _locked(sources: list[Taint], results: list[UntrustedResult]) -> Iterator[str]:
     """Each source, with the call that brought it, and what a person can say of its text."""
     if not sources:
         return

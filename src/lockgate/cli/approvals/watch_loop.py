@@ -18,7 +18,7 @@ from lockgate.cli.common.state import made
 from lockgate.core.display_text import visible
 from lockgate.gate.approvals.notification_text import facts
 from lockgate.gate.approvals.waiting import LOOK_SECONDS, WATCHERS
-from lockgate.gate.approvals.wakeups import Bell
+from lockgate.gate.approvals.wakeups import WakeupSocket
 from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow
 from lockgate.system.folders import folders
@@ -38,7 +38,7 @@ def run(*, as_json: bool) -> None:
     state = folders().state
     with (
         opened_for_questions() as store,
-        Bell(state, WATCHERS) as bell,
+        WakeupSocket(state, WATCHERS) as bell,
         store.listen(_ringing(bell), watching=True),
     ):
         if not as_json:
@@ -59,13 +59,13 @@ def run(*, as_json: bool) -> None:
                 bell.heard(LOOK_SECONDS)
 
 
-def _ringing(bell: Bell) -> Callable[[str], None]:
+def _ringing(bell: WakeupSocket) -> Callable[[str], None]:
     """What wakes the bell whenever a shared store tells of any question."""
     wake = bell.wakeable()
     return lambda _: wake()
 
 
-def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
+def _ask(store: Store, row: ApprovalRow, bell: WakeupSocket) -> None:
     """Show one question and take its answer, unless it is answered elsewhere or over before."""
     if not _is_open(store, row):
         return
@@ -101,7 +101,7 @@ def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
         problem.show()
 
 
-def _typed(store: Store, row: ApprovalRow, bell: Bell) -> str | None:
+def _typed(store: Store, row: ApprovalRow, bell: WakeupSocket) -> str | None:
     """The line that is typed; ``None`` where the question is not open any more before one is."""
     listening = [0] if bell.socket is None else [0, bell.socket.fileno()]
     while _is_open(store, row):

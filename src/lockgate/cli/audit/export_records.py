@@ -17,7 +17,7 @@ from lockgate.cli.common.state import looking, unreadable
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.record import Record
-from lockgate.service.observability.tail import Followed, Place, pages, settled
+from lockgate.service.observability.tail import ChainPosition, Followed, pages, settled
 from lockgate.store.audit.bodies import body_of
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.exports import export_lines, record_line
@@ -154,7 +154,7 @@ def _follow(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted, *,
 
 def _as_they_come(after: int | None) -> Iterator[AuditRow]:
     """Records after a number, without end; those that come from now on, where none is said."""
-    place = None if after is None else Place(after)
+    place = None if after is None else ChainPosition(after)
     followed = Followed(state_dir())
     try:
         while True:
@@ -163,9 +163,9 @@ def _as_they_come(after: int | None) -> Iterator[AuditRow]:
                 place = _settled(store, place)
                 for page in pages(store, place):
                     yield from page
-                    place = Place(page[-1].seq, page[-1].digest)
+                    place = ChainPosition(page[-1].seq, page[-1].digest)
             elif place is None:
-                place = Place()
+                place = ChainPosition()
             time.sleep(_POLL)
     except StoreError as error:
         raise unreadable(error) from error
@@ -173,16 +173,16 @@ def _as_they_come(after: int | None) -> Iterator[AuditRow]:
         followed.close()
 
 
-def _settled(store: Store, place: Place | None) -> Place:
+def _settled(store: Store, place: ChainPosition | None) -> ChainPosition:
     if place is not None and place.digest:
         return settled(store, place)[0]
     with store.reading() as tx:
         head = tx.audit_head()
         if place is None:
-            return Place(head.seq, head.digest)
+            return ChainPosition(head.seq, head.digest)
         rows = tx.audit(after=place.seq - 1, limit=1) if place.seq else []
     # A number that is not there yet is waited for: it was said by somebody who has seen it.
-    return Place(place.seq, rows[0].digest) if rows and rows[0].seq == place.seq else place
+    return ChainPosition(place.seq, rows[0].digest) if rows and rows[0].seq == place.seq else place
 
 
 def private(output: str, *, add: bool = False) -> AbstractContextManager[TextIO]:

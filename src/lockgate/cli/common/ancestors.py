@@ -37,7 +37,7 @@ _AGENTS = frozenset(
 _INTERPRETERS = ("node", "bun", "deno", "python", "ruby")
 
 
-class Process(NamedTuple):
+class AncestorProcess(NamedTuple):
     """One running process."""
 
     pid: int
@@ -53,7 +53,7 @@ class Process(NamedTuple):
         return f"{self.pid}:{self.started}"
 
 
-Look = Callable[[int], Process | None]
+Look = Callable[[int], AncestorProcess | None]
 
 
 def agent_above(known: Collection[str] = (), look: Look | None = None) -> str:
@@ -83,7 +83,7 @@ def is_client(words: tuple[str, ...]) -> bool:
     return not _AGENTS.isdisjoint(os.path.splitext(part)[0] for part in script.split("/")[-4:])
 
 
-def _above(look: Look) -> Iterator[Process]:
+def _above(look: Look) -> Iterator[AncestorProcess]:
     pid = os.getppid()
     for _ in range(_DEPTH):
         process = look(pid) if pid > 0 else None
@@ -93,23 +93,23 @@ def _above(look: Look) -> Iterator[Process]:
         pid = process.parent
 
 
-def looked_up(pid: int) -> Process | None:
+def looked_up(pid: int) -> AncestorProcess | None:
     """What the system tells about a process; ``None`` where there is none, or nothing is told."""
     if os.path.isdir("/proc/self"):
         return _from_proc(pid)
     return _from_ps(pid)
 
 
-def _from_proc(pid: int) -> Process | None:
+def _from_proc(pid: int) -> AncestorProcess | None:
     found, words = caller.process(pid), caller.words(pid)
-    return Process(pid, found.parent, found.started, tuple(words)) if found is not None and words else None
+    return AncestorProcess(pid, found.parent, found.started, tuple(words)) if found is not None and words else None
 
 
-def _from_ps(pid: int) -> Process | None:
+def _from_ps(pid: int) -> AncestorProcess | None:
     # The fields and their order are POSIX; no start time is, so none is asked for. Without -ww, lines of macOS end at
     # the width of the terminal, and in front of a client's name may stand a long path.
     done = subprocess.run(  # noqa: S603 - no part of it is anybody's text
         ["/bin/ps", "-ww", "-o", "ppid=,args=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     parent, _, line = done.stdout.strip().partition(" ")
-    return Process(pid, int(parent), "", tuple(line.split())) if parent.isdigit() else None
+    return AncestorProcess(pid, int(parent), "", tuple(line.split())) if parent.isdigit() else None

@@ -53,7 +53,7 @@ LEAKS = (
 _STYLES = {"ok": "green", "contained": "cyan", "blocked": "red", "asked": "yellow", "note": "cyan"}
 
 
-class Answer(NamedTuple):
+class ShownAnswer(NamedTuple):
     """What the gate says about a call."""
 
     decision: str
@@ -154,7 +154,7 @@ class Film:
         answer: dict[str, Any] = json.loads(done.stdout) if done.stdout.strip() else {}
         return answer
 
-    def before(self, tool: str, tool_input: dict[str, Any], agent: str = "") -> Answer:
+    def before(self, tool: str, tool_input: dict[str, Any], agent: str = "") -> ShownAnswer:
         """Ask the gate about a call."""
         self._calls += 1
         call = f"toolu_demo_{self._calls:03d}"
@@ -166,7 +166,7 @@ class Film:
         self.contained += decision == "contain"
         self.blocked += decision == "deny"
         self.asked += decision == "ask"
-        return Answer(decision, specific.get("permissionDecisionReason", ""), call, instead)
+        return ShownAnswer(decision, specific.get("permissionDecisionReason", ""), call, instead)
 
     def after(self, tool: str, tool_input: dict[str, Any], call: str, result: Any, agent: str = "") -> None:
         """Tell the gate what a call brought."""

@@ -10,7 +10,7 @@ import click
 from lockgate.cli.common.state import paint
 from lockgate.cli.doctor.clients import claude_version, client_checks, self_tests
 from lockgate.cli.doctor.own import own_checks
-from lockgate.clients.install.claude_settings_view import Check, look
+from lockgate.clients.install.claude_settings_view import DoctorCheck, look
 from lockgate.core.display_text import visible
 from lockgate.system.folders import folders
 
@@ -42,13 +42,13 @@ def doctor(as_json: bool, project: str) -> None:
     raise click.exceptions.Exit(1 if failed else 0)
 
 
-def findings(project: str) -> list[Check]:
+def findings(project: str) -> list[DoctorCheck]:
     """Everything that is looked at for a project's folder, in order."""
     seen = look(folders(), project, os.environ, claude_version())
     return [*client_checks(seen), *own_checks(seen), *self_tests(seen)]
 
 
-def _line(check: Check) -> str:
+def _line(check: DoctorCheck) -> str:
     state = paint(f"{check.state:4}", _COLOURS[check.state])
     mend = f"\n      -> {check.mend}" if check.mend and check.state != "ok" else ""
     return f"{state}  {check.name}: {visible(check.says, 600)}{mend}"

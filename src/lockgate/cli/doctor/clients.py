@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 
 from lockgate.clients.install import claude_checks as claude_doctor
 from lockgate.clients.install import other_checks as other_doctor
-from lockgate.clients.install.claude_settings_view import Check, Look, enabled_plugins, hook_commands
+from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
@@ -39,20 +39,20 @@ def claude_version() -> str:
     return ran.out[:200]
 
 
-def _has_claude(seen: Look) -> bool:
+def _has_claude(seen: CheckContext) -> bool:
     """Whether Claude Code is to be looked at: it is here, it is guarded, or no other client is."""
     registered = bool(hook_commands(seen, "PreToolUse") or enabled_plugins(seen))
     return registered or shutil.which("claude") is not None or not other_doctor.guarded(seen)
 
 
-def client_checks(seen: Look) -> Iterator[Check]:
+def client_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """What is found of each client that is here."""
     if _has_claude(seen):
         yield from claude_doctor.checks(seen)
     yield from other_doctor.checks(seen)
 
 
-def self_tests(seen: Look) -> Iterator[Check]:
+def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
     """The proof: a call that must be refused goes through the registered hook of each client."""
     if _has_claude(seen):
         yield _self_test(seen)
@@ -60,7 +60,7 @@ def self_tests(seen: Look) -> Iterator[Check]:
         yield from _other_self_test(client, seen)
 
 
-def unguarded(client: str, seen: Look) -> list[Check]:
+def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
     """Why sessions of a client whose hooks were just registered would not be guarded; nothing where they are."""
     if client == "claude-code":
         found = [*claude_doctor.checks(seen), _self_test(seen)]
@@ -69,7 +69,7 @@ def unguarded(client: str, seen: Look) -> list[Check]:
     return [check for check in found if check.state == "fail"]
 
 
-def _other_self_test(client: str, seen: Look) -> Iterator[Check]:
+def _other_self_test(client: str, seen: CheckContext) -> Iterator[DoctorCheck]:
     with _announced(seen) as session:
         tried = other_doctor.trial(client, seen, session)
         if tried is not None:
@@ -78,7 +78,7 @@ def _other_self_test(client: str, seen: Look) -> Iterator[Check]:
 
 
 @contextmanager
-def _announced(seen: Look) -> Iterator[str]:
+def _announced(seen: CheckContext) -> Iterator[str]:
     """A session whose call the gate knows for the doctor's own, as long as this lasts."""
     session = TRIAL + secrets.token_hex(16)
     with suppress(StoreError), _writing(seen) as (tx, now):  # another check says what is wrong with the store
@@ -91,16 +91,16 @@ def _announced(seen: Look) -> Iterator[str]:
 
 
 @contextmanager
-def _writing(seen: Look) -> Iterator[tuple[Transaction, float]]:
+def _writing(seen: CheckContext) -> Iterator[tuple[Transaction, float]]:
     """A transaction, and the store's time."""
     with closing(open_store(seen.folders.state)) as store, store.transaction() as tx:
         yield tx, store.clock()
 
 
-def _self_test(seen: Look) -> Check:
+def _self_test(seen: CheckContext) -> DoctorCheck:
     """Send a call that must be refused through the registered hook, as the client does."""
     command = _registered(seen)
-    if isinstance(command, Check):
+    if isinstance(command, DoctorCheck):
         return command
     target = os.path.join(seen.folders.state, "lockgate.db")
     payload = {
@@ -115,20 +115,20 @@ def _self_test(seen: Look) -> Check:
         return _tried(_SELF_TEST, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
 
 
-def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend: str) -> Check:
+def _tried(name: str, command: str, payload: Mapping[str, Any], seen: CheckContext, mend: str) -> DoctorCheck:
     words = ["/bin/sh", "-c", command]
     ran = run(words, _SECONDS, given=json.dumps(payload), cwd=seen.project, environ=dict(seen.environ))
     if ran.problem:
-        return Check(name, "fail", f"the hook does not answer ({ran.problem})", mend)
+        return DoctorCheck(name, "fail", f"the hook does not answer ({ran.problem})", mend)
     if ran.code == 0 and _denied(ran.out):
-        return Check(name, "ok", "a call that tampers with the gate was refused, for that reason")
+        return DoctorCheck(name, "ok", "a call that tampers with the gate was refused, for that reason")
     if ran.code == 2:
         says = f"the gate cannot decide and blocks everything: {visible(ran.err.strip(), 200)}"
-        return Check(name, "fail", says, "mend what failed above, or install it again")
-    return Check(name, "fail", "the hook let a call through that it must refuse", mend)
+        return DoctorCheck(name, "fail", says, "mend what failed above, or install it again")
+    return DoctorCheck(name, "fail", "the hook let a call through that it must refuse", mend)
 
 
-def _registered(seen: Look) -> str | Check:
+def _registered(seen: CheckContext) -> str | DoctorCheck:
     """The registered command; or, where there is none that may be run, why."""
     own = hook_commands(seen, "PreToolUse")
     for layer, command in own:
@@ -139,7 +139,7 @@ def _registered(seen: Look) -> str | Check:
     copies = claude_doctor.plugin_copies(seen) if enabled_plugins(seen) else ()
     if not copies:
         says = "there is no registered hook to try"
-        return Check(_SELF_TEST, "fail", says, "run: lockgate install claude-code")
+        return DoctorCheck(_SELF_TEST, "fail", says, "run: lockgate install claude-code")
     script = copies[-1] / "hooks" / "run.sh"
     if not claude_doctor.is_usual(seen):
         return _not_run(str(script))
@@ -147,10 +147,10 @@ def _registered(seen: Look) -> str | Check:
     return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2"
 
 
-def _not_run(file: str) -> Check:
+def _not_run(file: str) -> DoctorCheck:
     """What is said of a command that somebody else can have written into a file."""
     says = f"what {file} has for a hook is not what this version registers there: it was not run"
-    return Check(_SELF_TEST, "fail", says, "look at it; then: lockgate install claude-code")
+    return DoctorCheck(_SELF_TEST, "fail", says, "look at it; then: lockgate install claude-code")
 
 
 def _denied(stdout: str) -> bool:

@@ -18,7 +18,7 @@ from lockgate.core.errors import LockgateError, StoreError
 from lockgate.gate.approvals import notifiers as notifying
 from lockgate.gate.approvals import waiting
 from lockgate.service.observability.process import alone
-from lockgate.service.observability.settings import Settings, settings_of
+from lockgate.service.observability.settings import TelemetrySettings, settings_of
 from lockgate.store.opening import open_existing
 from lockgate.system.libraries import installed, library
 
@@ -87,7 +87,7 @@ def telemetry(project: str, state: str) -> Iterator[Found]:
     except LockgateError:
         return  # the configuration has a check of its own
     settings = settings_of(said, os.environ)
-    if settings == Settings():
+    if settings == TelemetrySettings():
         return
     wanted = [("prometheus_client", settings.metrics), ("opentelemetry", settings.otlp)]
     if any(asked is not None and find_spec(name) is None for name, asked in wanted):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from lockgate.clients.hook import native as native_client
 from lockgate.clients.install import claude as claude_install
-from lockgate.clients.install.claude_settings_view import Check, Look
+from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.system.folders import Folders
@@ -32,7 +32,7 @@ _LEAST_MB = 250
 _REINSTALL = "install it again: pip install --force-reinstall --no-deps lockgate"
 
 
-def own_checks(seen: Look) -> Iterator[Check]:
+def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """What is found of the gate itself, in order."""
     yield _mode("state folder", seen.folders.state, 0o077)
     yield _mode("key", os.path.join(seen.folders.state, "key"), 0o077)
@@ -58,21 +58,21 @@ def own_checks(seen: Look) -> Iterator[Check]:
     yield from _outside(seen.folders.state)
 
 
-def _mode(name: str, path: str, forbidden: int) -> Check:
+def _mode(name: str, path: str, forbidden: int) -> DoctorCheck:
     try:
         found = os.lstat(path)
     except OSError:
-        return Check(name, "ok", f"{path} is not there yet")
+        return DoctorCheck(name, "ok", f"{path} is not there yet")
     if found.st_uid not in (os.geteuid(), 0):
         whose = named(found.st_uid)
-        return Check(name, "fail", f"{path} belongs to user {whose}", f"run this, and your agents, as {whose}")
+        return DoctorCheck(name, "fail", f"{path} belongs to user {whose}", f"run this, and your agents, as {whose}")
     if stat.S_ISLNK(found.st_mode):
-        return Check(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
+        return DoctorCheck(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
     others = forbidden & ~stat.S_IRWXG if _is_own_group(found.st_gid) else forbidden
     if stat.S_IMODE(found.st_mode) & others:
         tighter = f"{stat.S_IMODE(found.st_mode) & ~forbidden:o}"
-        return Check(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
-    return Check(name, "ok", f"{path} is safe from others")
+        return DoctorCheck(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
+    return DoctorCheck(name, "ok", f"{path} is safe from others")
 
 
 def _is_own_group(group: int) -> bool:
@@ -90,7 +90,7 @@ def _is_own_group(group: int) -> bool:
     return all(other.pw_gid != group for other in pwd.getpwall() if other.pw_uid != user.pw_uid)
 
 
-def _build(hook: str) -> Check:
+def _build(hook: str) -> DoctorCheck:
     """Which build this is, and whether its files are those that it was made with."""
     from lockgate.core.version import BUILD
     from lockgate.store.files import VERSION
@@ -99,17 +99,17 @@ def _build(hook: str) -> Check:
     package = os.path.dirname(hook)
     says = f"version {BUILD.version} in {package}, schema {VERSION}"
     if not BUILD.digest:
-        return Check("build", "ok", f"{says}; a source tree, whose files may change")
+        return DoctorCheck("build", "ok", f"{says}; a source tree, whose files may change")
     try:
         found = digest_of(package)
     except OSError as error:
-        return Check("build", "fail", f"{says}; its files cannot be read: {error.strerror}", _REINSTALL)
+        return DoctorCheck("build", "fail", f"{says}; its files cannot be read: {error.strerror}", _REINSTALL)
     if found != BUILD.digest:
-        return Check("build", "fail", f"{says}; its files are not those that it was built with", _REINSTALL)
-    return Check("build", "ok", f"{says}, code {found[:12]}")
+        return DoctorCheck("build", "fail", f"{says}; its files are not those that it was built with", _REINSTALL)
+    return DoctorCheck("build", "ok", f"{says}, code {found[:12]}")
 
 
-def _libraries() -> Check:
+def _libraries() -> DoctorCheck:
     """Whether everything can be loaded that a hook loads only where it needs it."""
     from lockgate.system.libraries import library
 
@@ -120,32 +120,32 @@ def _libraries() -> Check:
         except Exception as error:  # noqa: BLE001 - whatever a library does, it cannot be used
             missing.append(f"{name} ({visible(str(error), 100)})")
     if missing:
-        return Check("libraries", "fail", f"cannot be loaded: {', '.join(missing)}", _REINSTALL)
-    return Check("libraries", "ok", "all of them can be loaded")
+        return DoctorCheck("libraries", "fail", f"cannot be loaded: {', '.join(missing)}", _REINSTALL)
+    return DoctorCheck("libraries", "ok", "all of them can be loaded")
 
 
-def _memory() -> Iterator[Check]:
+def _memory() -> Iterator[DoctorCheck]:
     """Nothing is said where there is no limit that matters."""
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < _LEAST_MB * 1_000_000:
         says = f"processes may have {limit // 1_000_000} MB of addresses, and a hook needs about {_LEAST_MB}"
-        yield Check("memory", "fail", says, f"raise the limit: ulimit -v {_LEAST_MB * 1000}")
+        yield DoctorCheck("memory", "fail", says, f"raise the limit: ulimit -v {_LEAST_MB * 1000}")
 
 
-def _file_system(state: str) -> Iterator[Check]:
+def _file_system(state: str) -> Iterator[DoctorCheck]:
     """Nothing is said of one that has what is needed."""
     from lockgate.store.probe import problem_of
 
     if os.path.isdir(state) and (problem := problem_of(state)):
-        yield Check("file system", "fail", problem, "see docs/upgrading.md")
+        yield DoctorCheck("file system", "fail", problem, "see docs/upgrading.md")
 
 
-def _hook_client(hook: str) -> Check:
+def _hook_client(hook: str) -> DoctorCheck:
     """Which client an installation would take; either protects alike."""
     problem = native_client.problem(hook)
-    return Check(
+    return DoctorCheck(
         "hook client",
         "ok",
         f"Python; the native one: {problem}" if problem else "native, where `lockgate install` chooses",
@@ -162,19 +162,21 @@ def _mend(error: LockgateError, where: Folders, otherwise: str) -> str:
     )
 
 
-def _configuration(seen: Look) -> Check:
+def _configuration(seen: CheckContext) -> DoctorCheck:
     from lockgate.configuration import load as configuration
 
     try:
         problems = configuration.load_for_cli(seen.project).problems
     except LockgateError as error:
-        return Check("configuration", "fail", str(error), _mend(error, seen.folders, "run: lockgate config check"))
+        return DoctorCheck(
+            "configuration", "fail", str(error), _mend(error, seen.folders, "run: lockgate config check")
+        )
     if problems:
-        return Check("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
-    return Check("configuration", "ok", "every layer is valid")
+        return DoctorCheck("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
+    return DoctorCheck("configuration", "ok", "every layer is valid")
 
 
-def _patterns(seen: Look) -> Iterator[Check]:
+def _patterns(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Whether the pattern library is compiled and loads, and what is to be said of its files and of known secrets."""
     from lockgate.configuration.load import find_workspace
     from lockgate.configuration.pattern_library.readiness import make_ready
@@ -184,7 +186,7 @@ def _patterns(seen: Look) -> Iterator[Check]:
     try:
         store = open_existing(seen.folders.state)
         if store is None:
-            yield Check(
+            yield DoctorCheck(
                 name,
                 "warn",
                 "not compiled yet: the first session will wait for it",
@@ -196,17 +198,19 @@ def _patterns(seen: Look) -> Iterator[Check]:
         finally:
             store.close()
     except LockgateError as error:
-        yield Check(name, "fail", str(error), "mend it; until then every call is blocked")
+        yield DoctorCheck(name, "fail", str(error), "mend it; until then every call is blocked")
         return
     how = f"made ready now, in {made.seconds:.1f} s" if made.seconds else "compiled, and fresh"
-    yield Check(name, "ok", f"the engines load; rules: {made.rules}; {how}")
+    yield DoctorCheck(name, "ok", f"the engines load; rules: {made.rules}; {how}")
     if made.problems:
-        yield Check("pattern files", "fail", "; ".join(map(str, made.problems)), "run: lockgate patterns list")
+        yield DoctorCheck("pattern files", "fail", "; ".join(map(str, made.problems)), "run: lockgate patterns list")
     if made.notes:
-        yield Check("pattern notes", "warn", "; ".join(made.notes), "see docs/patterns.md and docs/known-secrets.md")
+        yield DoctorCheck(
+            "pattern notes", "warn", "; ".join(made.notes), "see docs/patterns.md and docs/known-secrets.md"
+        )
 
 
-def _plugins(seen: Look) -> Iterator[Check]:
+def _plugins(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Whether each plugin of the configuration can be loaded. Nothing is said where there is none."""
     from lockgate.cli.plugins import look as look_at_plugins
 
@@ -216,28 +220,28 @@ def _plugins(seen: Look) -> Iterator[Check]:
         return  # said already: the configuration cannot be read
     for each in found:
         if each.problem:
-            yield Check(
+            yield DoctorCheck(
                 "gate plugin", "fail", f"{each.problem}; until then every call is denied", "run: lockgate plugins list"
             )
         else:
-            yield Check("gate plugin", "ok", f"{each.as_json['name']} is asked about every call")
+            yield DoctorCheck("gate plugin", "ok", f"{each.as_json['name']} is asked about every call")
 
 
-def _containment(where: Folders) -> Check:
+def _containment(where: Folders) -> DoctorCheck:
     from lockgate.containment.host import try_again
 
     found = try_again(where.state)
     if found.problem:
         install = "install bubblewrap; " if sys.platform == "linux" else ""
         mend = f"{install}where a command could be contained, a judge or a person is asked (docs/containment.md)"
-        return Check("containment", "warn", found.problem, mend)
+        return DoctorCheck("containment", "warn", found.problem, mend)
     how = f"commands can be contained by {found.way} {found.program}".rstrip()
     launched = f"launched natively, by {found.launcher}" if found.launcher else "launched by Python: no native launcher"
     shared = "share a room" if found.launcher == "namespaces" else "stand alone, and a server ends with its command"
-    return Check("containment", "ok", f"{how}; {launched}; a session's commands {shared}")
+    return DoctorCheck("containment", "ok", f"{how}; {launched}; a session's commands {shared}")
 
 
-def _judge(seen: Look) -> Iterator[Check]:
+def _judge(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Whether the judge can be asked, where this project's profile names one. To ask it would cost money."""
     from lockgate.configuration import load as configuration
     from lockgate.gate.judge.api_key import why_not
@@ -252,49 +256,51 @@ def _judge(seen: Look) -> Iterator[Check]:
     problem = why_not(found.options.judge, os.environ, seen.folders.state)
     if problem:
         mend = "see docs/judge.md; until then the next verdict of its cells holds, most often a question to a person"
-        yield Check("judge", "warn", f"it cannot be asked: {problem}", mend)
+        yield DoctorCheck("judge", "warn", f"it cannot be asked: {problem}", mend)
         return
     settings = settings_of(found.options.judge)
-    yield Check("judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check")
+    yield DoctorCheck(
+        "judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check"
+    )
 
 
-def _pause(state: str) -> Iterator[Check]:
+def _pause(state: str) -> Iterator[DoctorCheck]:
     from lockgate.configuration.pause import paused_until
     from lockgate.system.uptime import instant
 
     if until := paused_until(state, instant()):
         says = f"agents may do everything until {local_time(until)}"
-        yield Check("pause", "warn", says, "run: lockgate resume")
+        yield DoctorCheck("pause", "warn", says, "run: lockgate resume")
 
 
-def _fleet(where: Folders) -> Iterator[Check]:
+def _fleet(where: Folders) -> Iterator[DoctorCheck]:
     from lockgate.cli.doctor.optional import fleet
 
     for status, detail, mend in fleet(where.state):
-        yield Check("fleet policy", status, detail, mend)
+        yield DoctorCheck("fleet policy", status, detail, mend)
 
 
-def _people(seen: Look) -> Iterator[Check]:
+def _people(seen: CheckContext) -> Iterator[DoctorCheck]:
     from lockgate.cli.doctor.optional import people
 
     for status, detail, mend in people(seen.project, seen.folders.state):
-        yield Check("people", status, detail, mend)
+        yield DoctorCheck("people", status, detail, mend)
 
 
-def _telemetry(seen: Look) -> Iterator[Check]:
+def _telemetry(seen: CheckContext) -> Iterator[DoctorCheck]:
     from lockgate.cli.doctor.optional import telemetry
 
     for status, detail, mend in telemetry(seen.project, seen.folders.state):
-        yield Check("telemetry", status, detail, mend)
+        yield DoctorCheck("telemetry", status, detail, mend)
 
 
-def _resident_gate(seen: Look) -> Check:
+def _resident_gate(seen: CheckContext) -> DoctorCheck:
     from lockgate.cli.doctor.gate import resident_gate
 
-    return Check("resident gate", *resident_gate(seen.folders.state, os.environ))
+    return DoctorCheck("resident gate", *resident_gate(seen.folders.state, os.environ))
 
 
-def _outside(state: str) -> Iterator[Check]:
+def _outside(state: str) -> Iterator[DoctorCheck]:
     """Whether the head of the audit is kept outside of the state folder. Nothing is said of a shared store."""
     from lockgate.store.files import DATABASE, ELSEWHERE, read_key
     from lockgate.store.sqlite.rollback import OutsideHead
@@ -310,12 +316,12 @@ def _outside(state: str) -> Iterator[Check]:
     name = "outside head"
     if lacking:
         says = f"an older state that is put back may not be noticed: cannot keep the head in {', '.join(lacking)}"
-        yield Check(name, "warn", says, "make room there, and let yourself write there")
+        yield DoctorCheck(name, "warn", says, "make room there, and let yourself write there")
     else:
-        yield Check(name, "ok", f"kept in {', '.join(outside.places)}")
+        yield DoctorCheck(name, "ok", f"kept in {', '.join(outside.places)}")
 
 
-def _state(where: Folders) -> Iterator[Check]:
+def _state(where: Folders) -> Iterator[DoctorCheck]:
     from lockgate.gate.contradictions import contradictions
     from lockgate.store.audit.chain import verify_store
     from lockgate.store.opening import open_existing
@@ -324,25 +330,25 @@ def _state(where: Folders) -> Iterator[Check]:
         store = open_existing(where.state)
     except LockgateError as error:
         mend = _mend(error, where, "see docs/claude-code.md; until then every call is blocked")
-        yield Check("state", "fail", str(error), mend)
+        yield DoctorCheck("state", "fail", str(error), mend)
         return
     if store is None:
-        yield Check("state", "ok", "nothing is recorded yet")
+        yield DoctorCheck("state", "ok", "nothing is recorded yet")
         return
     try:
         with store.reading() as tx:
-            yield Check("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
+            yield DoctorCheck("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
             verified = verify_store(tx, store.key)
             against = contradictions(tx) if verified.ok else []
     except LockgateError as error:
-        yield Check("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
+        yield DoctorCheck("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
         return
     finally:
         store.close()
     if against:
         says = f"the state is not what the audit tells; {against[0].text}"
-        yield Check("audit", "fail", says, "run: lockgate audit verify")
+        yield DoctorCheck("audit", "fail", says, "run: lockgate audit verify")
     elif verified.ok:
-        yield Check("audit", "ok", f"the chain holds; records: {verified.records}")
+        yield DoctorCheck("audit", "ok", f"the chain holds; records: {verified.records}")
     else:
-        yield Check("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")
+        yield DoctorCheck("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")

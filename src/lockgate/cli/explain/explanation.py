@@ -19,11 +19,11 @@ from lockgate.gate.host.host_view import surroundings_of
 from lockgate.gate.parts import merged
 from lockgate.policy.compiled import Policy
 from lockgate.policy.decide import decide
-from lockgate.policy.steps import Step, steps
+from lockgate.policy.steps import DecisionStep, steps
 from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
-    from lockgate.shell.report.outline import Step as OutlineStep
+    from lockgate.shell.report.outline import CommandStep as OutlineStep
 
 Verdicts = Mapping[LabelState, Verdict]
 Found = Sequence[tuple[Policy, tuple[Effect, ...]]]
@@ -77,7 +77,7 @@ class Explanation(NamedTuple):
         """The verdicts on a host that lacks something, and can do some more."""
         return self._objected(_verdicts(self.found, (_able(self.call) | more) - lacking.keys()))
 
-    def steps(self, state: LabelState, lacking: Lacking) -> tuple[Step, ...]:
+    def steps(self, state: LabelState, lacking: Lacking) -> tuple[DecisionStep, ...]:
         """The steps of the decision on such a host, in one state, under the policy that is strictest then."""
         able = _able(self.call) - lacking.keys()
         labels = STATES[state]
@@ -86,7 +86,10 @@ class Explanation(NamedTuple):
         objection = self._strictest()
         if objection is None or objection.verdict <= max((step.verdict or Verdict.ALLOW) for step in taken):
             return taken
-        return (*(step._replace(verdict=None) for step in taken), Step(Tier.RULES, objection.reason, objection.verdict))
+        return (
+            *(step._replace(verdict=None) for step in taken),
+            DecisionStep(Tier.RULES, objection.reason, objection.verdict),
+        )
 
     def _strictest(self) -> Objection | None:
         """The objection that decides; ``None`` where there is none, or where the profile only observes."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
 from lockgate.core.display_text import visible
 from lockgate.core.model import LabelState, Verdict
-from lockgate.policy.steps import Step as TierStep
+from lockgate.policy.steps import DecisionStep as TierStep
 from lockgate.policy.steps import decided_by
 
 if TYPE_CHECKING:
-    from lockgate.shell.report.outline import Run, Step
+    from lockgate.shell.report.outline import CommandStep, ProgramRun
 
 
 def short(explanation: Explanation) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _tier(step: TierStep) -> dict[str, str | None]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: CommandStep) -> dict[str, Any]:
     return {
         "kind": step.kind,
         "text": step.text,
@@ -95,7 +95,7 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: ProgramRun) -> dict[str, Any]:
     return {
         "program": run.program,
         "about": run.about,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
 from lockgate.core.display_text import visible
 from lockgate.core.model import Effect, EffectKind, LabelState, Variant, Verdict
-from lockgate.policy.steps import Step as TierStep
+from lockgate.policy.steps import DecisionStep as TierStep
 from lockgate.policy.steps import decided_by
 
 if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from lockgate.shell.report.outline import Run, Step
+    from lockgate.shell.report.outline import CommandStep, ProgramRun
 
 _WIDEST = 10_000
 _LONGEST_WORD, _LONGEST_COMMAND = 80, 160
@@ -103,7 +103,7 @@ def _add_tiers(tree: Tree, steps: Mapping[LabelState, Sequence[TierStep]], state
 # ----------------------------------------------------------------------------------------------------------
 
 
-def _add_steps(parent: Tree, steps: list[Step], left: list[int]) -> None:
+def _add_steps(parent: Tree, steps: list[CommandStep], left: list[int]) -> None:
     """Add commands as long as there are some ``left``."""
     from rich.text import Text
 
@@ -115,7 +115,7 @@ def _add_steps(parent: Tree, steps: list[Step], left: list[int]) -> None:
         _add_step(parent, step, left)
 
 
-def _add_step(parent: Tree, step: Step, left: list[int]) -> None:
+def _add_step(parent: Tree, step: CommandStep, left: list[int]) -> None:
     from rich.text import Text
 
     runs = list(step.runs.values())
@@ -132,7 +132,7 @@ def _add_step(parent: Tree, step: Step, left: list[int]) -> None:
     _add_steps(branch, step.steps(), left)
 
 
-def _add_run(branch: Tree, run: Run, step: Step) -> None:
+def _add_run(branch: Tree, run: ProgramRun, step: CommandStep) -> None:
     from rich.text import Text
 
     again = run.program == next(iter(step.runs.values())).program
@@ -145,7 +145,7 @@ def _add_run(branch: Tree, run: Run, step: Step) -> None:
         branch.add(Text(f"{use.verb} {visible(use.text, _LONGEST_WORD)}{option}"))
 
 
-def _kinds(step: Step) -> Text:
+def _kinds(step: CommandStep) -> Text:
     from rich.text import Text
 
     text = Text("can ")
@@ -159,7 +159,7 @@ def _kinds(step: Step) -> Text:
 # -----------------------------------------------------------------------------------------------------
 
 
-def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: Step | None) -> None:
+def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: CommandStep | None) -> None:
     from rich.text import Text
 
     branch = tree.add(Text.assemble((_kind(effect), "bold"), f" {visible(effect.what, 200)}"))
@@ -188,7 +188,7 @@ def _kind(effect: Effect) -> str:
     return f"{effect.kind.value} in a script, decided as {effect.row}:" if told else effect.row
 
 
-def _commands_with(effect: Effect, outline: Step) -> list[str]:
+def _commands_with(effect: Effect, outline: CommandStep) -> list[str]:
     """The simple commands that have an effect, where there is more than one command."""
     simple = [step for step in outline.below() if step.kind == "simple"]
     same = (effect.kind, effect.rule, effect.what)

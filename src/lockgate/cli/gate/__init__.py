@@ -21,7 +21,7 @@ from lockgate.system.folders import Folders, folders
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from lockgate.clients.wire.resident_control import Found
+    from lockgate.clients.wire.resident_control import ResidentState
 
 COMING_UP = 10.0
 """Seconds that a gate may take to come up."""
@@ -187,7 +187,7 @@ def _unreadable(error: OSError) -> int:
 
 
 # ---------------------------------------------------------------- saying
-def _told(where: Folders, found: Found) -> Mapping[str, Any]:
+def _told(where: Folders, found: ResidentState) -> Mapping[str, Any]:
     from lockgate.clients.hook import start_resident as starting
 
     return {
@@ -201,7 +201,7 @@ def _told(where: Folders, found: Found) -> Mapping[str, Any]:
     }
 
 
-def _lines(found: Found) -> Iterator[str]:
+def _lines(found: ResidentState) -> Iterator[str]:
     if not found.runs:
         yield f"{paint('none runs', 'yellow')}: hooks decide by themselves, and one of the next starts it"
         yield "  where one has just ended, or could not be started, that takes up to ten seconds"

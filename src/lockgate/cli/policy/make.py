@@ -156,14 +156,14 @@ def _check(bundle: Bundle) -> int:
     from lockgate.configuration.pattern_library.layers import shipped_layer
     from lockgate.patterns.library.linking import link
     from lockgate.patterns.library.loading import load, real_checks
-    from lockgate.patterns.library.merging import Layer, merge
+    from lockgate.patterns.library.merging import PatternLayer, merge
 
     report(problems(bundle))
     if manifest.PATTERNS not in bundle.files:
         return 0
     document = load(bundle.files[manifest.PATTERNS], manifest.PATTERNS, real_checks()).document
     assert document is not None
-    state = merge([shipped_layer(), Layer(manifest.PATTERNS, manifest.PATTERNS, document)])
+    state = merge([shipped_layer(), PatternLayer(manifest.PATTERNS, manifest.PATTERNS, document)])
     report(state.problems)
     try:
         ran, failed = failures(link(state), {manifest.PATTERNS})
@@ -177,7 +177,7 @@ def _check(bundle: Bundle) -> int:
 def _warnings(bundle: Bundle) -> list[str]:
     """What is valid, and perhaps not meant."""
     from lockgate.core.model import Verdict
-    from lockgate.policy.lockbox.merging import Layer, merge
+    from lockgate.policy.lockbox.merging import LockboxLayer, merge
     from lockgate.policy.profiles import Profile
     from lockgate.policy.validation import parse
 
@@ -185,7 +185,7 @@ def _warnings(bundle: Bundle) -> list[str]:
     values = [(name, parse(bundle.files[name], name).value) for name in names if name in bundle.files]
     if not values:
         return ["it fixes no configuration: that is left to each machine"]
-    merged = merge([Layer(name, value or {}) for name, value in values])
+    merged = merge([LockboxLayer(name, value or {}) for name, value in values])
     found = []
     if Profile.from_json(merged["profile"]).says(Verdict.JUDGE) and "judge" not in merged["scalars"]:
         found.append("it has calls judged and does not say by whom: each machine may name a judge of its own")

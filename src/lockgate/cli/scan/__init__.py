@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lockgate.cli.common.state import WRONG, made, paint
-from lockgate.cli.scan.findings import KINDS, Finding, Scanned, Wanted, brief, check, matches_in, sarif, scan, whole
-from lockgate.cli.scan.sources import MOST_BYTES, ScanError, Skipped, Source, added_lines, files_below, read_file
+from lockgate.cli.scan.findings import (
+    KINDS,
+    Finding,
+    FindingFilter,
+    Scanned,
+    brief,
+    check,
+    matches_in,
+    sarif,
+    scan,
+    whole,
+)
+from lockgate.cli.scan.sources import MOST_BYTES, ScanError, ScannedText, Skipped, added_lines, files_below, read_file
 from lockgate.core.display_text import visible
 from lockgate.core.errors import PatternError
 from lockgate.core.version import __version__
@@ -75,7 +86,7 @@ def scan_command(
 
     Exit status: 0 nothing found, 1 something found, 2 wrong usage, 3 something could not be looked at.
     """
-    wanted = Wanted(Severity[severity.upper()], tuple(map(Kind, kinds)) or KINDS)
+    wanted = FindingFilter(Severity[severity.upper()], tuple(map(Kind, kinds)) or KINDS)
     if sum((staged, diff is not None, jsonl)) > 1:
         raise click.UsageError("--staged, --diff and --jsonl exclude each other")
     if (staged or diff is not None or jsonl) and paths:
@@ -90,7 +101,9 @@ def scan_command(
         return
     try:
         if staged or diff is not None:
-            sources: Iterable[Source | Skipped] = added_lines(os.getcwd(), ["--cached"] if diff is None else [diff])
+            sources: Iterable[ScannedText | Skipped] = added_lines(
+                os.getcwd(), ["--cached"] if diff is None else [diff]
+            )
         else:
             sources = _read(list(dict.fromkeys(_named(paths, not no_ignore))), max_bytes)
         report = _Report(wanted)
@@ -131,7 +144,7 @@ def _named(paths: Sequence[str], honour_ignore: bool) -> Iterator[str | Skipped]
             yield from files_below([path], honour_ignore=honour_ignore)
 
 
-def _read(names: Sequence[str | Skipped], most: int) -> Iterator[Source | Skipped]:
+def _read(names: Sequence[str | Skipped], most: int) -> Iterator[ScannedText | Skipped]:
     """Read files one after the other, with a progress bar where a person waits for long."""
     from rich.console import Console
     from rich.progress import track
@@ -145,22 +158,22 @@ def _read(names: Sequence[str | Skipped], most: int) -> Iterator[Source | Skippe
             yield _standard_input() if name == "-" else read_file(name, most)
 
 
-def _standard_input() -> Source:
-    return Source("<stdin>", sys.stdin.buffer.read().decode("utf-8", "surrogateescape"))
+def _standard_input() -> ScannedText:
+    return ScannedText("<stdin>", sys.stdin.buffer.read().decode("utf-8", "surrogateescape"))
 
 
 # ---------------------------------------------------------------- what comes of it
 class _Report:
     """What all texts came to."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: FindingFilter) -> None:
         self.wanted = wanted
         self.findings: list[Finding] = []
         self.skipped: list[Skipped] = []
         self.unfinished: list[tuple[str, str]] = []
         self.texts = 0
 
-    def take(self, scanner: Scanner, source: Source | Skipped) -> None:
+    def take(self, scanner: Scanner, source: ScannedText | Skipped) -> None:
         if isinstance(source, Skipped):
             self.skipped.append(source)
             return
@@ -210,7 +223,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number != 1 else ''}"
 
 
-def _answer_lines(scanner: Scanner, wanted: Wanted) -> None:
+def _answer_lines(scanner: Scanner, wanted: FindingFilter) -> None:
     """One line of JSON out for each line in. A line that is no such object ends it with status 2."""
     output = sys.stdout
     for number, line in enumerate(sys.stdin.buffer, 1):

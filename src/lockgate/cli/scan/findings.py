@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from lockgate.cli.scan.sources import Source
+from lockgate.cli.scan.sources import ScannedText
 from lockgate.core.record import Record
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field
 from lockgate.patterns.model import GuardrailResult, Kind, PatternMatch, Severity, Side
@@ -22,7 +22,7 @@ KINDS = (Kind.SECRET, Kind.PII, Kind.OTHER)
 """What is looked for unless a person says otherwise."""
 
 
-class Wanted(Record):
+class FindingFilter(Record):
     """Which findings count."""
 
     severity: Severity = Severity.MEDIUM
@@ -52,7 +52,7 @@ class Scanned(Record):
     """Groups that could not be evaluated whole, with the reason."""
 
 
-def scan(scanner: Scanner, source: Source, wanted: Wanted) -> Scanned:
+def scan(scanner: Scanner, source: ScannedText, wanted: FindingFilter) -> Scanned:
     """All findings in one text, in their order."""
     result = check(scanner, source.text)
     starts = _line_starts(source.text)
@@ -65,11 +65,11 @@ def scan(scanner: Scanner, source: Source, wanted: Wanted) -> Scanned:
 
 def check(scanner: Scanner, text: str) -> GuardrailResult:
     """One text through the library, as an input of no tool in particular."""
-    request = Request(Side.INPUT, timeout_ms=SECONDS * 1000, most_matches=MOST)
+    request = CheckRequest(Side.INPUT, timeout_ms=SECONDS * 1000, most_matches=MOST)
     return scanner.check([Field("", "", text)], request)
 
 
-def matches_in(result: GuardrailResult, wanted: Wanted) -> list[PatternMatch]:
+def matches_in(result: GuardrailResult, wanted: FindingFilter) -> list[PatternMatch]:
     """The matches that count, from the first to the last."""
     matches = (
         match for match in result.pattern_matches if match.severity >= wanted.severity and match.kind in wanted.kinds
@@ -113,7 +113,7 @@ def _line_starts(text: str) -> list[int]:
     return starts
 
 
-def _place(offset: int, starts: Sequence[int], source: Source) -> tuple[int, int]:
+def _place(offset: int, starts: Sequence[int], source: ScannedText) -> tuple[int, int]:
     line = bisect_right(starts, offset)
     number = source.lines[line - 1] if source.lines else line
     return number, offset - starts[line - 1] + 1

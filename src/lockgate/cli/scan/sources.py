@@ -32,7 +32,7 @@ class ScanError(LockgateError):
     """What was to be scanned cannot be read."""
 
 
-class Source(Record):
+class ScannedText(Record):
     """One text to look at."""
 
     name: str
@@ -134,7 +134,7 @@ def _is_ignored(path: str, is_folder: bool, rules: _Rules) -> bool:
     return False
 
 
-def read_file(path: str, most: int = MOST_BYTES) -> Source | Skipped:
+def read_file(path: str, most: int = MOST_BYTES) -> ScannedText | Skipped:
     """A file's text: of UTF-16 where a byte order mark says so, else of UTF-8.
 
     Bytes that are no UTF-8 are kept as lone surrogates, so that offsets stay true.
@@ -153,7 +153,7 @@ def read_file(path: str, most: int = MOST_BYTES) -> Source | Skipped:
         return Skipped(name, "binary", failed=False)
     if len(data) > most:
         return Skipped(name, f"larger than {most} bytes", failed=True)
-    return Source(name, data.decode("utf-16", "replace") if wide else data.decode("utf-8", "surrogateescape"))
+    return ScannedText(name, data.decode("utf-16", "replace") if wide else data.decode("utf-8", "surrogateescape"))
 
 
 def _because(error: OSError) -> str:
@@ -161,7 +161,7 @@ def _because(error: OSError) -> str:
 
 
 # ---------------------------------------------------------------- git
-def added_lines(folder: str, arguments: Sequence[str]) -> list[Source | Skipped]:
+def added_lines(folder: str, arguments: Sequence[str]) -> list[ScannedText | Skipped]:
     """The lines that a diff adds, one text for each file; of the whole repository, whatever its settings are.
 
     Args:
@@ -222,7 +222,7 @@ def _in_repository(folder: str) -> bool:
         return True
 
 
-def _parse_diff(text: str) -> Iterator[Source | Skipped]:
+def _parse_diff(text: str) -> Iterator[ScannedText | Skipped]:
     name, number, inside = "", 0, False
     lines: list[str] = []
     numbers: list[int] = []
@@ -242,10 +242,10 @@ def _parse_diff(text: str) -> Iterator[Source | Skipped]:
             number += 1
 
 
-def _added(name: str, text: str, numbers: Sequence[int]) -> Source | Skipped:
+def _added(name: str, text: str, numbers: Sequence[int]) -> ScannedText | Skipped:
     if "\0" in text[:_BINARY_LOOK]:
         return Skipped(name, "binary", failed=False)
-    return Source(name, text, tuple(numbers))
+    return ScannedText(name, text, tuple(numbers))
 
 
 def _path_of(written: str) -> str:

@@ -59,7 +59,7 @@ def serve(
         from lockgate.service.containers import serve as serving
     except ImportError as error:
         raise click.ClickException(f"{_MISSING} ({error.name} is missing)") from None
-    settings = serving.Settings(
+    settings = serving.ContainerServerSettings(
         os.path.abspath(ipc) if ipc else "", unix or "", listen or "", tls_cert or "", tls_key or "", poll
     )
     log_to_stderr(as_json, "lockgate.service.containers")

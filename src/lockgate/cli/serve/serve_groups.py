@@ -14,7 +14,7 @@ from lockgate.cli.common.state import made, record_act
 from lockgate.core.display_text import visible
 from lockgate.core.errors import RemoteError
 from lockgate.policy.profiles import shipped
-from lockgate.service.containers.groups import Group, Groups, new_secret
+from lockgate.service.containers.groups import ContainerGroup, Groups, new_secret
 from lockgate.system.folders import folders
 
 
@@ -46,7 +46,9 @@ def add(
         raise click.UsageError("--inside must be an absolute path")
     folder = os.path.join(os.path.realpath(ipc), name)
     user = os.geteuid() if uid is None else uid
-    group = Group(name, new_secret(), folder, user, profile, client_asks, not no_local, os.path.normpath(inside))
+    group = ContainerGroup(
+        name, new_secret(), folder, user, profile, client_asks, not no_local, os.path.normpath(inside)
+    )
     _act("container-added", name, lambda known: known.add(group), {"profile": profile, "uid": user})
     if as_json:
         click.echo(json.dumps(_shown(group)))
@@ -112,7 +114,7 @@ def token(name: str) -> None:
     click.echo(group.key.token)
 
 
-def _shown(group: Group) -> Mapping[str, Any]:
+def _shown(group: ContainerGroup) -> Mapping[str, Any]:
     return {
         "name": group.name,
         "folder": group.folder,

@@ -10,7 +10,7 @@ import click
 
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import WRONG
-from lockgate.cli.service.managers import Manager, manager, runs, said, tell, written
+from lockgate.cli.service.managers import ServiceManager, manager, runs, said, tell, written
 from lockgate.core.display_text import visible
 from lockgate.system.folders import folders
 from lockgate.system.ownership import make_folders
@@ -114,14 +114,14 @@ def status(as_json: bool) -> None:
     raise click.exceptions.Exit(0 if there and current and running else WRONG)
 
 
-def _manager() -> Manager:
+def _manager() -> ServiceManager:
     try:
         return manager(folders())
     except ValueError as error:
         raise click.ClickException(visible(str(error), 600)) from None
 
 
-def _write(found: Manager) -> None:
+def _write(found: ServiceManager) -> None:
     from lockgate.system.files import replace
 
     make_folders(os.path.dirname(found.path), 0o755)
@@ -137,7 +137,7 @@ def _missing(folder: str) -> list[str]:
     return missing
 
 
-def _take_back(found: Manager, before: bytes) -> None:
+def _take_back(found: ServiceManager, before: bytes) -> None:
     """Have everything as it was before an installation that has failed, as far as that goes."""
     if before:
         _write(found._replace(text=before))

@@ -25,7 +25,7 @@ _PAUSE = 0.5
 _MOST_BYTES = 64 * 1024
 
 
-class Manager(NamedTuple):
+class ServiceManager(NamedTuple):
     """A service manager, and what it is told."""
 
     name: str
@@ -53,7 +53,7 @@ class Manager(NamedTuple):
     """Seconds for which what was ended may stand in the way of the next one."""
 
 
-def manager(where: Folders, platform: str = sys.platform, uid: int | None = None) -> Manager:
+def manager(where: Folders, platform: str = sys.platform, uid: int | None = None) -> ServiceManager:
     """The service manager of a system.
 
     Args:
@@ -70,7 +70,7 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
         path = os.path.join(where.home, "Library", "LaunchAgents", f"{service_files.LABEL}.plist")
         domain = f"gui/{os.getuid() if uid is None else uid}"
         job = f"{domain}/{service_files.LABEL}"
-        return Manager(
+        return ServiceManager(
             "launchd",
             path,
             service_files.property_list(command, environment),
@@ -88,7 +88,7 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
         )
     user = ("systemctl", "--user")
     restart = (*user, "restart", service_files.UNIT)
-    return Manager(
+    return ServiceManager(
         "systemd",
         os.path.join(where.home, ".config", "systemd", "user", service_files.UNIT),
         service_files.unit(command, environment, AGAIN, hardened=not _needs_privileges()).encode(),
@@ -103,7 +103,7 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
     )
 
 
-def running(where: Folders) -> Manager | None:
+def running(where: Folders) -> ServiceManager | None:
     """The service manager, where it runs the gate of these folders now."""
     try:
         found = manager(where)
@@ -112,7 +112,7 @@ def running(where: Folders) -> Manager | None:
     return found if written(found.path) == found.text and runs(found) else None
 
 
-def start_again(found: Manager) -> None:
+def start_again(found: ServiceManager) -> None:
     """Have the service manager start its gate anew.
 
     Raises:
@@ -147,7 +147,7 @@ def tell(commands: Sequence[tuple[str, ...]], patience: float = 0.0) -> None:
             time.sleep(_PAUSE)
 
 
-def runs(found: Manager) -> bool:
+def runs(found: ServiceManager) -> bool:
     """Whether the service runs, as its manager says."""
     problem, text = _answer(found.alive)
     return not problem and not (found.ended and found.ended in text)

@@ -31,7 +31,7 @@ from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
-    from lockgate.store.sqlite.copies import Copy
+    from lockgate.store.sqlite.copies import DatabaseCopy
 
 _PATIENCE = 600.0
 """Seconds that a copy may take for one statement."""
@@ -157,7 +157,7 @@ def restore(copy: str | None, as_json: bool) -> None:
     click.echo(f"sessions that have both labels now: {labelled}. Start new ones.")
 
 
-def _list_copies(found: Sequence[Copy], *, as_json: bool) -> None:
+def _list_copies(found: Sequence[DatabaseCopy], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"copies": [{**each._asdict(), "fits": each.fits} for each in found]}, indent=2))
         return

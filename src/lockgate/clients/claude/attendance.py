@@ -104,32 +104,34 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
 
 def _served(claude: str) -> Iterator[Any]:
     """The settings that a server has given the client, which keeps them beside the person's."""
-    from lockgate.clients.install.claude_settings_view import Layer
+    from lockgate.clients.install.claude_settings_view import SettingsLayer
 
     file = os.path.join(claude, "remote-settings.json")
     if not os.path.lexists(file):
         return
     loaded = claude_files.parse_json(claude_files.read_file(file, _SETTINGS_MAX))
     if not isinstance(loaded, dict):
-        yield Layer("served", file, {}, "it is no object")
+        yield SettingsLayer("served", file, {}, "it is no object")
         return
     inner = loaded.get("settings")
-    yield from (Layer("served", file, each) for each in (loaded, inner) if isinstance(each, dict))
+    yield from (SettingsLayer("served", file, each) for each in (loaded, inner) if isinstance(each, dict))
 
 
 def _given_settings(started: CommandLine, cwd: str) -> Iterator[Any]:
     """The settings on the command line: a file, or JSON as it stands."""
-    from lockgate.clients.install.claude_settings_view import Layer
+    from lockgate.clients.install.claude_settings_view import SettingsLayer
 
     for text in started.values("--settings"):
         name = "the client's option --settings"
         if not started.exact:
-            yield Layer("option", name, {}, "the system does not tell it exactly")
+            yield SettingsLayer("option", name, {}, "the system does not tell it exactly")
             continue
         data: bytes | None = text.encode("utf-8", "surrogateescape")
         if not text.lstrip().startswith("{"):
             data = claude_files.read_file(os.path.join(cwd, text), _SETTINGS_MAX)
         loaded = claude_files.parse_json(data)
         yield (
-            Layer("option", name, loaded) if isinstance(loaded, dict) else Layer("option", name, {}, "it is no object")
+            SettingsLayer("option", name, loaded)
+            if isinstance(loaded, dict)
+            else SettingsLayer("option", name, {}, "it is no object")
         )

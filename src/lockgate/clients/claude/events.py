@@ -44,7 +44,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.common.hook_command import Launch
+    from lockgate.clients.common.hook_command import HookLaunch
     from lockgate.core.questions import TurnQuestion
     from lockgate.system.folders import Folders
 
@@ -120,7 +120,7 @@ def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
     return InstructionsLoaded(context, text(payload, "file_path"), optional(payload, "load_reason"))
 
 
-def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch | None) -> Event:
+def _config_changed(payload: Mapping[str, Any], context: Context, launch: HookLaunch | None) -> Event:
     from lockgate.clients.common.hook_command import valid_entries
 
     file = optional(payload, "file_path")
@@ -239,7 +239,7 @@ class Claude(ClientAdapter):
     EVENTS = EVENTS
 
     def decode(
-        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None
+        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None
     ) -> Event | None:
         """Translate one hook payload.
 

@@ -14,7 +14,7 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.install.claude_settings_view import Look
+    from lockgate.clients.install.claude_settings_view import CheckContext
     from lockgate.system.process_arguments import CommandLine
 
 _JSON_MAX = 1024 * 1024
@@ -28,7 +28,7 @@ _KEY = re.compile(r"""(?:^|[\s{,])["']?hooks["']?\s*:|^\s*\?|\\[xuU]""", re.MULT
 """The key ``hooks``, and ways in which YAML can write a key that this does not follow."""
 
 
-def foreign_extensions(seen: Look, started: CommandLine) -> str:
+def foreign_extensions(seen: CheckContext, started: CommandLine) -> str:
     """Name an extension that could answer a question, or change a call; empty where there is none.
 
     Args:
@@ -48,7 +48,7 @@ def foreign_extensions(seen: Look, started: CommandLine) -> str:
     return _in_markdown(roots)
 
 
-def _plugins(seen: Look, started: CommandLine) -> Iterator[tuple[str, Path | None]]:
+def _plugins(seen: CheckContext, started: CommandLine) -> Iterator[tuple[str, Path | None]]:
     """All plugins that are switched on, with where they lie."""
     switched: dict[str, bool] = {}
     for layer in seen.layers:
@@ -78,7 +78,7 @@ def _install_paths(value: Any, name: str) -> Iterator[str]:
             yield path
 
 
-def _of_plugin(folder: Path, seen: Look) -> str:
+def _of_plugin(folder: Path, seen: CheckContext) -> str:
     about = _json(folder / ".claude-plugin" / "plugin.json")
     own = isinstance(about, dict) and about.get("name") == _OWN
     declared = about.get("hooks") if isinstance(about, dict) else None

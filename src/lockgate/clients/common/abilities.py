@@ -11,7 +11,7 @@ from enum import StrEnum
 from lockgate.core.record import Record
 
 
-class Asking(StrEnum):
+class AskingParty(StrEnum):
     """Who asks a person."""
 
     DIALOG = "its own dialog; without a terminal refused"
@@ -44,7 +44,7 @@ class Failing(StrEnum):
 class Ability(Record):
     """What one client can hold."""
 
-    asks: Asking
+    asks: AskingParty
     contains: Containing
     redacts: Redacting
     crash: Failing
@@ -56,12 +56,12 @@ class Ability(Record):
 _ALL, _ERRORS = Redacting.RESULTS, Redacting.RESULTS_AND_ERRORS
 _RUNS, _REFUSES = Failing.RUNS, Failing.REFUSES
 ABILITIES: Mapping[str, Ability] = {
-    "claude-code": Ability(Asking.DIALOG, Containing.ALWAYS, _ALL, _RUNS, _RUNS),
-    "codex": Ability(Asking.ELSEWHERE, Containing.WITHOUT_SANDBOX, _ERRORS, _RUNS, _RUNS),
-    "gemini-cli": Ability(Asking.ELSEWHERE, Containing.ALWAYS, _ERRORS, _RUNS, _RUNS),
-    "copilot-cli": Ability(Asking.DIALOG, Containing.ALWAYS, _ALL, _REFUSES, _RUNS),
-    "opencode": Ability(Asking.ELSEWHERE, Containing.ALWAYS, _ALL, _REFUSES, _REFUSES),
-    "cursor": Ability(Asking.ELSEWHERE, Containing.BY_SOURCES, Redacting.SERVERS, _REFUSES, _REFUSES),
+    "claude-code": Ability(AskingParty.DIALOG, Containing.ALWAYS, _ALL, _RUNS, _RUNS),
+    "codex": Ability(AskingParty.ELSEWHERE, Containing.WITHOUT_SANDBOX, _ERRORS, _RUNS, _RUNS),
+    "gemini-cli": Ability(AskingParty.ELSEWHERE, Containing.ALWAYS, _ERRORS, _RUNS, _RUNS),
+    "copilot-cli": Ability(AskingParty.DIALOG, Containing.ALWAYS, _ALL, _REFUSES, _RUNS),
+    "opencode": Ability(AskingParty.ELSEWHERE, Containing.ALWAYS, _ALL, _REFUSES, _REFUSES),
+    "cursor": Ability(AskingParty.ELSEWHERE, Containing.BY_SOURCES, Redacting.SERVERS, _REFUSES, _REFUSES),
 }
 """By the client's name. OpenCode's plugin and Cursor's ``failClosed`` are a part of the entry that is installed."""
 _HEADS = ("client", "deny", "ask", "contain", "redact", "a hook that crashes", "a hook that hangs")

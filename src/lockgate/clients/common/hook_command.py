@@ -43,7 +43,7 @@ def hook_timeout(event: str | None) -> int:
 _CLAUDE = "claude-code"
 
 
-class Launch(Record):
+class HookLaunch(Record):
     """All that is needed to start the gate, as absolute paths."""
 
     python: str
@@ -78,7 +78,7 @@ def native_file(hook: str) -> str:
     return os.path.join(os.path.dirname(hook), "lockgate-hook")
 
 
-def hook_words(launch: Launch, client: str) -> list[str]:
+def hook_words(launch: HookLaunch, client: str) -> list[str]:
     """The words that start a hook of a client, but the event's."""
     words = [launch.python, "-I", "-S", launch.hook]
     if launch.native and not launch.remote:
@@ -93,7 +93,7 @@ def started_files(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[place] for place in places if place < len(words))
 
 
-def hook_command(launch: Launch, event: str, client: str = _CLAUDE) -> str:
+def hook_command(launch: HookLaunch, event: str, client: str = _CLAUDE) -> str:
     """Build the shell command for one event of a client.
 
     Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2. So the shell makes a program
@@ -105,7 +105,7 @@ def hook_command(launch: Launch, event: str, client: str = _CLAUDE) -> str:
     return f"{_started(launch, event, client)} {_otherwise(launch, event, client)}"
 
 
-def _started(launch: Launch, event: str, client: str) -> str:
+def _started(launch: HookLaunch, event: str, client: str) -> str:
     words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
         words += ["--settings", launch.settings]
@@ -116,7 +116,7 @@ _DEAF = 'trap "" PIPE; '
 """Where nobody reads what the shell says, it must still come to its exit code: what ends by a signal blocks nothing."""
 
 
-def _otherwise(launch: Launch, event: str, client: str, deaf: str = _DEAF) -> str:
+def _otherwise(launch: HookLaunch, event: str, client: str, deaf: str = _DEAF) -> str:
     """What the shell does where the program did not answer."""
     file = visible(launch.settings, 1000) or f"the settings of {client}"
     gone = (
@@ -134,7 +134,7 @@ def _otherwise(launch: Launch, event: str, client: str, deaf: str = _DEAF) -> st
 _SAYS = 'echo "lockgate: the hook could not run (exit code $r); run: lockgate doctor" >&2'
 
 
-def former_otherwise(launch: Launch, event: str, client: str = _CLAUDE) -> tuple[str, str]:
+def former_otherwise(launch: HookLaunch, event: str, client: str = _CLAUDE) -> tuple[str, str]:
     """The same as former versions wrote it: such hooks hold every call too, where somebody reads what they say."""
     return (
         _otherwise(launch, event, client, deaf=""),
@@ -146,7 +146,7 @@ def _code(event: str) -> int:
     return 1 if event in REPORTS else 2
 
 
-def hook_entry(launch: Launch, event: str) -> dict[str, Any]:
+def hook_entry(launch: HookLaunch, event: str) -> dict[str, Any]:
     """Build the hook entry for one event, as it stands in the settings."""
     return _entry(hook_command(launch, event), event)
 
@@ -156,13 +156,13 @@ def _entry(command: str, event: str) -> dict[str, Any]:
     return entry if event in REPORTS else {**entry, "onFailure": "block"}
 
 
-def either_client(launch: Launch) -> tuple[Launch, ...]:
+def either_client(launch: HookLaunch) -> tuple[HookLaunch, ...]:
     """The same hooks by either client: what an installation may have written, whichever was there at that time."""
     python = launch._replace(native="")
     return (python,) if launch.remote else (python, launch._replace(native=native_file(launch.hook)))
 
 
-def valid_entries(launch: Launch, events: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
+def valid_entries(launch: HookLaunch, events: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
     """The hook entries of events: one of those must stand in the settings, exactly."""
     either = either_client(launch)
     return {
@@ -178,7 +178,7 @@ def valid_entries(launch: Launch, events: Iterable[str]) -> dict[str, list[Mappi
     }
 
 
-def statusline_entry(launch: Launch) -> dict[str, Any]:
+def statusline_entry(launch: HookLaunch) -> dict[str, Any]:
     """Build the status line's entry."""
     script = os.path.join(os.path.dirname(launch.hook), "statusline.py")
     command = f"{quoted(launch.python)} -I -S {quoted(script)} --state {quoted(launch.folders.state)}"

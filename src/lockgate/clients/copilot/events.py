@@ -39,7 +39,7 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.clients.common.hook_command import Launch
+    from lockgate.clients.common.hook_command import HookLaunch
 
 CLIENT = "copilot-cli"
 EVENTS = (
@@ -129,7 +129,7 @@ class Copilot(ClientAdapter):
     UNNAMED = True
 
     def decode(
-        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None
+        self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None
     ) -> Event | None:
         """Translate one hook payload. Its event is what its fields say: each event has its own.
 

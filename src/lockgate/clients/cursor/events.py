@@ -100,7 +100,7 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 }
 
 
-class Cursor(ClientAdapter):
+class CursorClient(ClientAdapter):
     """What is different in Cursor."""
 
     CLIENT = CLIENT
@@ -180,4 +180,4 @@ class Cursor(ClientAdapter):
         return stdout, f"{reason}\n", 2
 
 
-ADAPTER = Cursor()
+ADAPTER = CursorClient()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from lockgate.clients.adapter import adapter
 from lockgate.clients.common.payload import parse
-from lockgate.clients.hook.options import Options
+from lockgate.clients.hook.options import HookOptions
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.clients.adapter import ClientAdapter
-    from lockgate.clients.common.hook_command import Launch
+    from lockgate.clients.common.hook_command import HookLaunch
     from lockgate.core.events import Answer, Context, Event
     from lockgate.core.model import ToolCall
     from lockgate.system.folders import Folders
@@ -37,10 +37,10 @@ Source: the documentation of GitHub Actions, GitLab, Azure Pipelines, Jenkins, T
 _NO = frozenset({"", "0", "false", "no"})
 
 
-class Asked:
+class EventRequest:
     """An event that was asked about: read, decoded, and ready to be decided on."""
 
-    def __init__(self, options: Options, where: Folders) -> None:
+    def __init__(self, options: HookOptions, where: Folders) -> None:
         """Begin with the command line.
 
         Raises:
@@ -118,9 +118,9 @@ def _event_of(client: ClientAdapter, payload: Mapping[str, Any], expected: str) 
     return event
 
 
-def _launch(options: Options, where: Folders) -> Launch:
+def _launch(options: HookOptions, where: Folders) -> HookLaunch:
     """How this very hook was started: what settings that start it otherwise are told by."""
-    from lockgate.clients.common.hook_command import Launch, remote_words
+    from lockgate.clients.common.hook_command import HookLaunch, remote_words
 
     remote = remote_words(options.remote, options.key_file, options.ca_file)
-    return Launch(sys.executable, PROGRAM, where, options.settings, options.plugin, remote)
+    return HookLaunch(sys.executable, PROGRAM, where, options.settings, options.plugin, remote)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from lockgate.clients.adapter import ClientAdapter
-    from lockgate.clients.hook.answer import Asked
+    from lockgate.clients.hook.answer import EventRequest
     from lockgate.clients.hook.deadline import Deadline
-    from lockgate.clients.hook.options import Options
+    from lockgate.clients.hook.options import HookOptions
     from lockgate.clients.remote.gate import RemoteGate
     from lockgate.gate import Monitor
     from lockgate.store.audit.refusals import Refusal
@@ -28,7 +28,7 @@ MAX_INPUT = 32 * 1024 * 1024
 """Most bytes of one payload. More is refused."""
 _ANSWER = [1]
 """Where the answer goes: the descriptor of standard output as it was when this process began."""
-_ASKED: list[Asked] = []
+_ASKED: list[EventRequest] = []
 """What is asked, once the command line was understood."""
 _REFUSAL: list[Refusal] = []
 """The refusal that may become due. None where the gate is elsewhere: its records are not kept here."""
@@ -168,7 +168,7 @@ def _log(state: str, error: BaseException) -> None:
 
 
 # ---------------------------------------------------------------- the whole
-def _decide(asked: Asked, data: bytes, deadline: Deadline) -> tuple[str, int]:
+def _decide(asked: EventRequest, data: bytes, deadline: Deadline) -> tuple[str, int]:
     event = asked.read(data, os.environ)
     deadline.event = asked.name
     if event is None:
@@ -217,14 +217,14 @@ def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
     return gate
 
 
-def _remote_gate(client: ClientAdapter, options: Options, where: Folders, deadline: Deadline) -> RemoteGate:
+def _remote_gate(client: ClientAdapter, options: HookOptions, where: Folders, deadline: Deadline) -> RemoteGate:
     """The gate outside of the container that this hook runs in."""
     from lockgate.clients.hook.answer import has_rule
-    from lockgate.clients.remote.gate import Hands, RemoteGate, Where
+    from lockgate.clients.remote.gate import HookServices, HostAddress, RemoteGate
 
-    place = Where(options.remote, options.key_file, where, options.ca_file)
+    place = HostAddress(options.remote, options.key_file, where, options.ca_file)
     objections = client.objections if client.OBJECTS else None
-    hands = Hands(deadline.prolong, has_rule(client, where), objections)
+    hands = HookServices(deadline.prolong, has_rule(client, where), objections)
     return RemoteGate(place, options.deadline, hands)
 
 
@@ -260,9 +260,9 @@ def main(
         deadline.start(options.deadline, _EVENT[0], began - options.asked - options.missed)
         given = _read_input(data)
         _name_call()
-        from lockgate.clients.hook.answer import Asked
+        from lockgate.clients.hook.answer import EventRequest
 
-        asked = Asked(options, options.where(os.environ))
+        asked = EventRequest(options, options.where(os.environ))
         _ASKED.append(asked)
         _look_for_home(asked.where.home)
         _leave_unread()

@@ -15,7 +15,7 @@ DEADLINE = 3.0
 """Seconds for everything; the client waits longer."""
 
 
-class Options:
+class HookOptions:
     """What the command line says; each class attribute but the client is an option, and its value the default."""
 
     client: str = ""
@@ -41,20 +41,20 @@ class Options:
         return folders(environ)
 
 
-def parse(arguments: Sequence[str]) -> Options:
+def parse(arguments: Sequence[str]) -> HookOptions:
     """Read a command line: the client's name, then options.
 
     Raises:
         BadInputError: It has an unknown option, or one without its value.
     """
-    options = Options()
+    options = HookOptions()
     rest = list(arguments)
     if rest and not rest[0].startswith("-"):
         options.client = rest.pop(0)
     while rest:
         name, given, value = rest.pop(0).partition("=")
         field = name.removeprefix("--").replace("-", "_")
-        if not name.startswith("--") or field not in Options.__annotations__ or field == "client":
+        if not name.startswith("--") or field not in HookOptions.__annotations__ or field == "client":
             raise BadInputError(f"unknown argument {name!r}")
         if not given:
             if not rest:

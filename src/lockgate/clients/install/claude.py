@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lockgate.clients.common import hook_command as claude_command
-from lockgate.clients.common.hook_command import Launch
+from lockgate.clients.common.hook_command import HookLaunch
 from lockgate.clients.common.transcripts import EVENTS
 from lockgate.clients.hook.native import usable
 from lockgate.clients.install import settings_text as claude_settings
-from lockgate.clients.install.settings_text import Record
+from lockgate.clients.install.settings_text import FormerFile
 from lockgate.core.errors import InstallError
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.folders import Folders
@@ -30,7 +30,7 @@ LAUNCH_RECORD = "claude-code.launch"
 SCOPES = ("user", "project", "local")
 
 
-class Change(NamedTuple):
+class SettingsChange(NamedTuple):
     """What an installation, or its removal, does to one settings file."""
 
     file: str
@@ -38,7 +38,7 @@ class Change(NamedTuple):
     before: str | None
     """Its text; ``None`` where there is no file."""
     after: str | None
-    record: Record | None
+    record: FormerFile | None
     """What to write down for the removal; ``None`` where nothing stays installed."""
     new_folder: bool = False
     """Whether the file's folder is made for it, or was."""
@@ -71,7 +71,7 @@ def settings_file(scope: str, folders: Folders, project: str, environ: Mapping[s
     return os.path.join(project, ".claude", "settings.json" if scope == "project" else "settings.local.json")
 
 
-def this_launch(folders: Folders, settings: str = "", *, native: bool = True) -> Launch:
+def this_launch(folders: Folders, settings: str = "", *, native: bool = True) -> HookLaunch:
     """How to start the program that is running now.
 
     Args:
@@ -83,7 +83,7 @@ def this_launch(folders: Folders, settings: str = "", *, native: bool = True) ->
         InstallError: A path holds what cannot stand in a command line.
     """
     hook = os.path.join(PACKAGE_FOLDER, "hook.py")
-    launch = Launch(sys.executable, hook, folders, settings, native=usable(hook) if native else "")
+    launch = HookLaunch(sys.executable, hook, folders, settings, native=usable(hook) if native else "")
     for path in (launch.python, launch.hook, *folders, settings):
         if not path.isprintable():
             raise InstallError(f"the path {path!r} holds control characters; move it first")
@@ -93,7 +93,7 @@ def this_launch(folders: Folders, settings: str = "", *, native: bool = True) ->
 
 
 # ---------------------------------------------------------------- plans
-def plan_install(file: str, launch: Launch, *, statusline: bool) -> Change:
+def plan_install(file: str, launch: HookLaunch, *, statusline: bool) -> SettingsChange:
     """Work out what installing changes, and change nothing yet.
 
     Raises:
@@ -112,7 +112,7 @@ def plan_entries(
     statusline: Mapping[str, Any] | None = None,
     grouped: bool = True,
     empty: str = "{}",
-) -> Change:
+) -> SettingsChange:
     """Work out what putting entries into any client's file of hooks changes.
 
     Args:
@@ -138,7 +138,7 @@ def plan_entries(
         record = record._replace(file=True, folder=not os.path.isdir(os.path.dirname(file)))
     elif known is not None:
         record = record._replace(file=known.file, folder=known.folder)
-    return Change(file, before, after, record)
+    return SettingsChange(file, before, after, record)
 
 
 def _kept_statusline(before: str | None) -> Mapping[str, Any] | None:
@@ -147,7 +147,7 @@ def _kept_statusline(before: str | None) -> Mapping[str, Any] | None:
     return value if claude_settings.is_own_statusline(value) else None
 
 
-def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> Change:
+def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> SettingsChange:
     """Work out what uninstalling changes, and change nothing yet; ``empty`` is what a file that was made began with.
 
     Raises:
@@ -156,18 +156,18 @@ def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> Change:
     before = read_text(file)
     known = read_records(folders.state).get(os.path.realpath(file))
     if before is None:
-        return Change(file, None, None, None)
+        return SettingsChange(file, None, None, None)
     try:
         after: str | None = claude_settings.take_out(before, known)
     except InstallError as error:
         raise InstallError(f"{file}: {error}; it was not changed") from None
     if known is not None and known.file and after is not None and after.strip() == empty:
         after = None
-    return Change(file, before, after, None, new_folder=known.folder if known else False)
+    return SettingsChange(file, before, after, None, new_folder=known.folder if known else False)
 
 
 # ---------------------------------------------------------------- doing it
-def apply(change: Change, folders: Folders) -> None:
+def apply(change: SettingsChange, folders: Folders) -> None:
     """Carry a plan out: write the settings, and what the removal needs to know.
 
     Raises:
@@ -192,7 +192,7 @@ def apply(change: Change, folders: Folders) -> None:
         _write_records(folders.state, records)
 
 
-def _write_settings(change: Change) -> None:
+def _write_settings(change: SettingsChange) -> None:
     if not change.changes:
         return
     if change.after is None:
@@ -244,16 +244,18 @@ def read_text(file: str) -> str | None:
 
 
 # ---------------------------------------------------------------- records
-def read_records(state: str) -> dict[str, Record]:
+def read_records(state: str) -> dict[str, FormerFile]:
     """What is installed where: for each settings file (links resolved), what it was like before."""
     try:
         loaded = json.loads(Path(state, _RECORDS).read_bytes())
-        return {str(file): Record(**{**value, "created": tuple(value["created"])}) for file, value in loaded.items()}
+        return {
+            str(file): FormerFile(**{**value, "created": tuple(value["created"])}) for file, value in loaded.items()
+        }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}
 
 
-def _write_records(state: str, records: Mapping[str, Record]) -> None:
+def _write_records(state: str, records: Mapping[str, FormerFile]) -> None:
     text = json.dumps({file: record._asdict() for file, record in records.items()}, indent=1)
     _write_private(os.path.join(state, _RECORDS), text)
 
@@ -274,7 +276,7 @@ def launch_record(folders: Folders) -> str:
     return os.path.join(folders.home, ".config", "lockgate", LAUNCH_RECORD)
 
 
-def write_launch_record(launch: Launch) -> str:
+def write_launch_record(launch: HookLaunch) -> str:
     """Tell the plugin where the program is. Returns the file's path.
 
     Raises:

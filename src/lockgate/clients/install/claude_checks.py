@@ -19,7 +19,13 @@ from lockgate.clients.common.transcripts import EVENTS
 from lockgate.clients.install import claude as claude_install
 from lockgate.clients.install.claude_entries import weakened_events
 from lockgate.clients.install.claude_hazards import hazards
-from lockgate.clients.install.claude_settings_view import Check, Layer, Look, enabled_plugins, hook_commands
+from lockgate.clients.install.claude_settings_view import (
+    CheckContext,
+    DoctorCheck,
+    SettingsLayer,
+    enabled_plugins,
+    hook_commands,
+)
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError
 from lockgate.core.record import TYPE_CHECKING
@@ -35,7 +41,7 @@ _PLUGIN = (
 )
 
 
-def checks(seen: Look) -> Iterator[Check]:
+def checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Look at everything that concerns the client, in the order in which a person would mend it."""
     yield _readable(seen)
     yield _hooks(seen)
@@ -45,26 +51,28 @@ def checks(seen: Look) -> Iterator[Check]:
 
 
 # ---------------------------------------------------------------- hooks
-def _readable(seen: Look) -> Check:
+def _readable(seen: CheckContext) -> DoctorCheck:
     bad = [f"{layer.file} ({visible(layer.problem, 120)})" for layer in seen.layers if layer.problem]
     if bad:
-        return Check("settings", "fail", f"cannot be read: {', '.join(bad)}", "mend the JSON; the client ignores it")
-    return Check("settings", "ok", ", ".join(layer.file for layer in seen.layers) or "there are none")
+        return DoctorCheck(
+            "settings", "fail", f"cannot be read: {', '.join(bad)}", "mend the JSON; the client ignores it"
+        )
+    return DoctorCheck("settings", "ok", ", ".join(layer.file for layer in seen.layers) or "there are none")
 
 
-def _hooks(seen: Look) -> Check:
+def _hooks(seen: CheckContext) -> DoctorCheck:
     missing = [event for event in EVENTS if not hook_commands(seen, event)]
     if not missing:
         files = dict.fromkeys(layer.file for layer, _ in hook_commands(seen, "PreToolUse"))
-        return Check("hooks", "ok", f"registered for every event in {', '.join(files)}")
+        return DoctorCheck("hooks", "ok", f"registered for every event in {', '.join(files)}")
     if enabled_plugins(seen):
-        return Check("hooks", "ok", "the plugin's hooks do it")
+        return DoctorCheck("hooks", "ok", "the plugin's hooks do it")
     if len(missing) == len(EVENTS):
-        return Check("hooks", "fail", "no hooks are registered: nothing is guarded", _INSTALL)
-    return Check("hooks", "fail", f"not registered for {', '.join(missing)}", _INSTALL)
+        return DoctorCheck("hooks", "fail", "no hooks are registered: nothing is guarded", _INSTALL)
+    return DoctorCheck("hooks", "fail", f"not registered for {', '.join(missing)}", _INSTALL)
 
 
-def _current(seen: Look) -> Iterator[Check]:
+def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
     layers = {layer.file: layer for layer, _ in hook_commands(seen, "PreToolUse") if layer.scope != "managed"}
     for layer in layers.values():
         name = f"hooks ({layer.scope})"
@@ -73,24 +81,24 @@ def _current(seen: Look) -> Iterator[Check]:
         try:
             launch = claude_install.this_launch(seen.folders, layer.file)._replace(remote=remote)
         except InstallError as error:
-            yield Check(name, "fail", str(error))
+            yield DoctorCheck(name, "fail", str(error))
             continue
         gone = _gone(seen, layer)
         entries = valid_entries(launch, EVENTS)
         weak = weakened_events(layer.settings, entries)
         stale = missing_entries(layer.settings, entries)
         if gone:
-            yield Check(name, "fail", f"{gone} does not exist, so every call is blocked", again)
+            yield DoctorCheck(name, "fail", f"{gone} does not exist, so every call is blocked", again)
         elif weak:
             says = f"changed, so that they do not hold every call ({', '.join(weak)})"
-            yield Check(name, "fail", says, again)
+            yield DoctorCheck(name, "fail", says, again)
         elif stale:
-            yield Check(name, "warn", f"not as this version would register them ({', '.join(stale)})", again)
+            yield DoctorCheck(name, "warn", f"not as this version would register them ({', '.join(stale)})", again)
         else:
-            yield Check(name, "ok", "exactly as this version registers them")
+            yield DoctorCheck(name, "ok", "exactly as this version registers them")
 
 
-def _remote(seen: Look, layer: Layer) -> tuple[str, ...]:
+def _remote(seen: CheckContext, layer: SettingsLayer) -> tuple[str, ...]:
     """The words by which the hooks of a layer ask a gate outside of this container; none where they do not."""
     commands = [command for own, command in hook_commands(seen, "PreToolUse") if own is layer]
     words = _words(commands[0]) if commands else []
@@ -98,19 +106,19 @@ def _remote(seen: Look, layer: Layer) -> tuple[str, ...]:
     return remote_words(*(given.get(name, "") for name in ("--remote", "--key-file", "--ca-file")))
 
 
-def _gone(seen: Look, layer: Layer) -> str:
+def _gone(seen: CheckContext, layer: SettingsLayer) -> str:
     for own, command in hook_commands(seen, "PreToolUse"):
         if own == layer:
             return next((path for path in started_files(_words(command)) if not os.access(path, os.R_OK)), "")
     return ""
 
 
-def is_usual(seen: Look) -> bool:
+def is_usual(seen: CheckContext) -> bool:
     """Whether the client's folder is where it is when no variable says otherwise."""
     return seen.claude == os.path.join(seen.folders.home, ".claude")
 
 
-def may_be_tried(seen: Look, layer: Layer, command: str) -> bool:
+def may_be_tried(seen: CheckContext, layer: SettingsLayer, command: str) -> bool:
     """Whether a registered command may be run, to see whether it refuses.
 
     A project's settings are anybody's text, also where they name the gate, and a variable can call any folder the
@@ -137,35 +145,35 @@ def _words(command: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- the plugin
-def _plugin(seen: Look) -> Check:
+def _plugin(seen: CheckContext) -> DoctorCheck:
     enabled = enabled_plugins(seen)
     if not enabled:
-        return Check("plugin", "warn", "not installed: there is no delegate and no skill", _PLUGIN)
+        return DoctorCheck("plugin", "warn", "not installed: there is no delegate and no skill", _PLUGIN)
     if len(enabled) > 1:
-        return Check(
+        return DoctorCheck(
             "plugin", "fail", f"there are several: {', '.join(enabled)}", "remove all but the one you installed"
         )
     rogue = _rogue_files(seen)
     if rogue:
-        return Check(
+        return DoctorCheck(
             "plugin", "fail", f"its installed copy was changed: {', '.join(rogue)}", "install it again: /plugin"
         )
     problem = _launch_record_problem(seen.folders)
     if problem:
-        return Check("plugin", "fail", problem, "run: lockgate install claude-code --plugin")
+        return DoctorCheck("plugin", "fail", problem, "run: lockgate install claude-code --plugin")
     if hook_commands(seen, "PreToolUse"):
-        return Check(
+        return DoctorCheck(
             "plugin", "warn", "hooks are in the settings too, so every call is looked at twice", "keep one of them"
         )
-    return Check("plugin", "ok", f"{enabled[0]} is switched on and knows where the program is")
+    return DoctorCheck("plugin", "ok", f"{enabled[0]} is switched on and knows where the program is")
 
 
-def plugin_copies(seen: Look) -> list[Path]:
+def plugin_copies(seen: CheckContext) -> list[Path]:
     """Return the installed copies of the plugin, of every market and version."""
     return sorted(Path(seen.claude, "plugins", "cache").glob("*/lockgate/*"))
 
 
-def _rogue_files(seen: Look) -> list[str]:
+def _rogue_files(seen: CheckContext) -> list[str]:
     """Files in an installed copy that could do what the plugin does not do."""
     found = []
     for copy in plugin_copies(seen):

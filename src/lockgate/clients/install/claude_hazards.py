@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lockgate.clients.common.hook_command import is_own_command
-from lockgate.clients.install.claude_settings_view import Check, Look, enabled_plugins, hook_commands, hook_entries
+from lockgate.clients.install.claude_settings_view import (
+    CheckContext,
+    DoctorCheck,
+    enabled_plugins,
+    hook_commands,
+    hook_entries,
+)
 from lockgate.core.display_text import visible
 from lockgate.core.lazy import lazy_re
 
@@ -23,7 +29,7 @@ _VARIABLE = lazy_re(
 """Variables by which settings could change what a hook loads, where it looks, or whom the client talks to."""
 
 
-def hazards(seen: Look) -> Iterator[Check]:
+def hazards(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Look for every one of them."""
     yield _switched_off(seen)
     yield _other_hooks(seen, "PermissionRequest", "could answer the approval in a person's place")
@@ -35,36 +41,38 @@ def hazards(seen: Look) -> Iterator[Check]:
     yield _mods(seen)
 
 
-def _switched_off(seen: Look) -> Check:
+def _switched_off(seen: CheckContext) -> DoctorCheck:
     for layer in seen.layers:
         settings = layer.settings
         if settings.get("disableAllHooks"):
-            return Check("switches", "fail", f"disableAllHooks is set in {layer.file}", "remove it")
+            return DoctorCheck("switches", "fail", f"disableAllHooks is set in {layer.file}", "remove it")
         if layer.scope != "managed":
             continue
         plugin_only = settings.get("strictPluginOnlyCustomization")
         if settings.get("allowManagedHooksOnly") and not any(
             own == layer for own, _ in hook_commands(seen, "PreToolUse")
         ):
-            return Check("switches", "fail", f"{layer.file} allows only managed hooks", "ask who manages this machine")
+            return DoctorCheck(
+                "switches", "fail", f"{layer.file} allows only managed hooks", "ask who manages this machine"
+            )
         if (plugin_only is True or (isinstance(plugin_only, list) and "hooks" in plugin_only)) and not enabled_plugins(
             seen
         ):
-            return Check("switches", "fail", f"{layer.file} allows only hooks of plugins", "install the plugin")
-    return Check("switches", "ok", "no setting switches hooks off")
+            return DoctorCheck("switches", "fail", f"{layer.file} allows only hooks of plugins", "install the plugin")
+    return DoctorCheck("switches", "ok", "no setting switches hooks off")
 
 
-def _other_hooks(seen: Look, event: str, harm: str) -> Check:
+def _other_hooks(seen: CheckContext, event: str, harm: str) -> DoctorCheck:
     name = f"other {event} hooks"
     others = {
         layer.file: None for layer, entry in hook_entries(seen, event) if not is_own_command(entry.get("command"))
     }
     if others:
-        return Check(name, "warn", f"hooks in {', '.join(others)} {harm}", "make sure that you know what they do")
-    return Check(name, "ok", "none")
+        return DoctorCheck(name, "warn", f"hooks in {', '.join(others)} {harm}", "make sure that you know what they do")
+    return DoctorCheck(name, "ok", "none")
 
 
-def _permissions(seen: Look) -> Check:
+def _permissions(seen: CheckContext) -> DoctorCheck:
     found = []
     for layer in seen.layers:
         permissions = layer.settings.get("permissions")
@@ -73,31 +81,31 @@ def _permissions(seen: Look) -> Check:
             named = isinstance(rule, str) and "lockgate" in rule.lower()
             found += [f"{visible(rule, 60)} in {layer.file}"] if named else []
     if found:
-        return Check("permissions", "fail", f"allowed without asking: {', '.join(found)}", "remove these rules")
-    return Check("permissions", "ok", "no rule lets an agent use lockgate unasked")
+        return DoctorCheck("permissions", "fail", f"allowed without asking: {', '.join(found)}", "remove these rules")
+    return DoctorCheck("permissions", "ok", "no rule lets an agent use lockgate unasked")
 
 
-def _client(seen: Look) -> Check:
+def _client(seen: CheckContext) -> DoctorCheck:
     if seen.environ.get("CLAUDE_CODE_SIMPLE"):
-        return Check("client", "fail", "CLAUDE_CODE_SIMPLE is set: the client runs no hooks", "unset it")
+        return DoctorCheck("client", "fail", "CLAUDE_CODE_SIMPLE is set: the client runs no hooks", "unset it")
     match = re.search(r"(?<!\d)(\d+)\.(\d+)\.(\d+)", seen.version)
     if not match:
-        return Check("client", "warn", "claude was not found, so its version is not known", "put it on PATH")
+        return DoctorCheck("client", "warn", "claude was not found, so its version is not known", "put it on PATH")
     version = tuple(int(part) for part in match.groups())
     if version < OLDEST_CLIENT:
         oldest = ".".join(map(str, OLDEST_CLIENT))
-        return Check(
+        return DoctorCheck(
             "client", "fail", f"{match.group()} is older than {oldest}, the oldest that was tried", "update it"
         )
     if version < ON_FAILURE_CLIENT:
         says = (
             f"{match.group()} knows no onFailure: a hook that the client itself ends at its time limit lets a call run"
         )
-        return Check("client", "warn", says, "update it; everything else fails closed here too")
-    return Check("client", "ok", f"{match.group()}; do not start it with --bare or --safe-mode, which skip hooks")
+        return DoctorCheck("client", "warn", says, "update it; everything else fails closed here too")
+    return DoctorCheck("client", "ok", f"{match.group()}; do not start it with --bare or --safe-mode, which skip hooks")
 
 
-def _variables(seen: Look) -> Check:
+def _variables(seen: CheckContext) -> DoctorCheck:
     found, worst = [], "ok"
     for layer in seen.layers:
         values = layer.settings.get("env")
@@ -106,11 +114,13 @@ def _variables(seen: Look) -> Check:
                 found.append(f"{visible(name, 40)} in {layer.file}")
                 worst = "fail" if worst == "fail" or layer.scope in {"project", "local"} else "warn"
     if found:
-        return Check("variables", worst, f"settings change the hooks' environment: {', '.join(found)}", "remove them")
-    return Check("variables", "ok", "no settings change what the hooks load")
+        return DoctorCheck(
+            "variables", worst, f"settings change the hooks' environment: {', '.join(found)}", "remove them"
+        )
+    return DoctorCheck("variables", "ok", "no settings change what the hooks load")
 
 
-def _agents(seen: Look) -> Check:
+def _agents(seen: CheckContext) -> DoctorCheck:
     found = []
     for folder in (Path(seen.claude, "agents"), Path(seen.project, ".claude", "agents")):
         for file in sorted(folder.rglob("*.md")):
@@ -118,8 +128,8 @@ def _agents(seen: Look) -> Check:
             if re.search(r"^name:\s*[\"']?(lockgate:)?delegate[\"']?\s*$", head, re.MULTILINE | re.IGNORECASE):
                 found.append(str(file))
     if found:
-        return Check("agents", "warn", f"named like the delegate: {', '.join(found)}", "rename or remove them")
-    return Check("agents", "ok", "no agent has the delegate's name")
+        return DoctorCheck("agents", "warn", f"named like the delegate: {', '.join(found)}", "rename or remove them")
+    return DoctorCheck("agents", "ok", "no agent has the delegate's name")
 
 
 def _read_head(file: Path) -> str:
@@ -130,8 +140,10 @@ def _read_head(file: Path) -> str:
         return ""
 
 
-def _mods(seen: Look) -> Check:
+def _mods(seen: CheckContext) -> DoctorCheck:
     folder = Path(seen.claude, "dev-mods")
     if folder.is_dir() and any(folder.iterdir()):
-        return Check("mods", "fail", f"{folder} holds code that runs inside the client", "look at it, then remove it")
-    return Check("mods", "ok", "no code runs inside the client")
+        return DoctorCheck(
+            "mods", "fail", f"{folder} holds code that runs inside the client", "look at it, then remove it"
+        )
+    return DoctorCheck("mods", "ok", "no code runs inside the client")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Check(Record):
+class DoctorCheck(Record):
     """One thing that was looked at."""
 
     name: str
@@ -27,7 +27,7 @@ class Check(Record):
     mend: str = ""
 
 
-class Layer(Record):
+class SettingsLayer(Record):
     """One of the client's settings files."""
 
     scope: str
@@ -36,12 +36,12 @@ class Layer(Record):
     problem: str = ""
 
 
-class Look(Record):
+class CheckContext(Record):
     """What the checks look at."""
 
     folders: Folders
     project: str
-    layers: tuple[Layer, ...]
+    layers: tuple[SettingsLayer, ...]
     environ: Mapping[str, str]
     version: str
     """What ``claude --version`` printed, empty where there is none."""
@@ -52,7 +52,7 @@ class Look(Record):
         return os.path.dirname(claude_install.settings_file("user", self.folders, self.project, self.environ))
 
 
-def look(folders: Folders, project: str, environ: Mapping[str, str], version: str) -> Look:
+def look(folders: Folders, project: str, environ: Mapping[str, str], version: str) -> CheckContext:
     """Read the client's settings, all layers, strongest first."""
     named: dict[str, str] = {}
     for scope in claude_install.SCOPES:
@@ -61,7 +61,7 @@ def look(folders: Folders, project: str, environ: Mapping[str, str], version: st
     files = [("managed", file) for file in _managed_files()]
     files += [(scope, file) for file, scope in reversed(named.items())]
     layers = tuple(_layer(scope, file) for scope, file in files if os.path.lexists(file))
-    return Look(folders, project, layers, environ, version)
+    return CheckContext(folders, project, layers, environ, version)
 
 
 def _managed_files() -> list[str]:
@@ -70,22 +70,26 @@ def _managed_files() -> list[str]:
     return [str(folder / "managed-settings.json"), *sorted(map(str, folder.glob("managed-settings.d/*.json")))]
 
 
-def _layer(scope: str, file: str) -> Layer:
+def _layer(scope: str, file: str) -> SettingsLayer:
     try:
         loaded = json.loads(Path(file).read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        return Layer(scope, file, {}, f"{type(error).__name__}: {error}")
-    return Layer(scope, file, loaded) if isinstance(loaded, dict) else Layer(scope, file, {}, "it is not an object")
+        return SettingsLayer(scope, file, {}, f"{type(error).__name__}: {error}")
+    return (
+        SettingsLayer(scope, file, loaded)
+        if isinstance(loaded, dict)
+        else SettingsLayer(scope, file, {}, "it is not an object")
+    )
 
 
-def hook_commands(seen: Look, event: str) -> list[tuple[Layer, str]]:
+def hook_commands(seen: CheckContext, event: str) -> list[tuple[SettingsLayer, str]]:
     """Return the gate's own commands for an event, with the layer that each stands in."""
     return [
         (layer, entry["command"]) for layer, entry in hook_entries(seen, event) if is_own_command(entry.get("command"))
     ]
 
 
-def hook_entries(seen: Look, event: str) -> Iterator[tuple[Layer, Mapping[str, Any]]]:
+def hook_entries(seen: CheckContext, event: str) -> Iterator[tuple[SettingsLayer, Mapping[str, Any]]]:
     """Go through all hook entries of an event, whoever they belong to, with the layer that each stands in."""
     for layer in seen.layers:
         hooks = layer.settings.get("hooks")
@@ -97,7 +101,7 @@ def hook_entries(seen: Look, event: str) -> Iterator[tuple[Layer, Mapping[str, A
                     yield layer, entry
 
 
-def enabled_plugins(seen: Look) -> list[str]:
+def enabled_plugins(seen: CheckContext) -> list[str]:
     """Name the plugins called lockgate that are switched on, as ``lockgate@market``."""
     switched: dict[str, bool] = {}
     for layer in seen.layers:

@@ -24,7 +24,7 @@ from lockgate.core.errors import InstallError
 _SECONDS = 20.0
 
 
-class Hook(NamedTuple):
+class CodexHook(NamedTuple):
     """One of the gate's hooks, as Codex sees it."""
 
     key: str
@@ -33,7 +33,7 @@ class Hook(NamedTuple):
     file: str
 
 
-def hooks(project: str, home: str) -> list[Hook]:
+def hooks(project: str, home: str) -> list[CodexHook]:
     """The gate's hooks that Codex finds for a project.
 
     Raises:
@@ -46,7 +46,7 @@ def hooks(project: str, home: str) -> list[Hook]:
     listed = _asked(program, project, home)
     found = [entry for group in listed.get("data", ()) for entry in group.get("hooks", ())]
     return [
-        Hook(str(entry["key"]), str(entry["currentHash"]), entry.get("trustStatus") == "trusted", _file(entry))
+        CodexHook(str(entry["key"]), str(entry["currentHash"]), entry.get("trustStatus") == "trusted", _file(entry))
         for entry in found
         if is_own_command(entry.get("command"))
     ]
@@ -135,7 +135,7 @@ def forget(keys: Iterable[str], home: str) -> int:
     return count
 
 
-def _with_digest(text: str, hook: Hook) -> str:
+def _with_digest(text: str, hook: CodexHook) -> str:
     header = f"[hooks.state.{json.dumps(hook.key)}]"
     line = f"trusted_hash = {json.dumps(hook.digest)}"
     start = text.find(header)

@@ -15,7 +15,7 @@ from lockgate.clients.common.hook_command import either_client, hook_command, mi
 from lockgate.clients.install import codex_trust
 from lockgate.clients.install import others as installing
 from lockgate.clients.install.claude import this_launch
-from lockgate.clients.install.claude_settings_view import Check, Look
+from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.errors import InstallError
 
 _PROGRAMS = {
@@ -29,7 +29,7 @@ _FIRST = {"codex": "PreToolUse", "gemini-cli": "BeforeTool", "copilot-cli": "pre
 """The event of a call, of the clients whose hook is a command."""
 
 
-def guarded(seen: Look) -> list[tuple[str, str]]:
+def guarded(seen: CheckContext) -> list[tuple[str, str]]:
     """The clients whose files hold hooks of the gate, each with its file."""
     found = []
     for client in installing.WAYS:
@@ -40,7 +40,7 @@ def guarded(seen: Look) -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-def checks(seen: Look) -> Iterator[Check]:
+def checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Look at each client that is guarded, or could be."""
     there = guarded(seen)
     for client, file in there:
@@ -48,10 +48,12 @@ def checks(seen: Look) -> Iterator[Check]:
         yield from _HAZARDS[client](file, seen) if client in _HAZARDS else ()
     for client, program in _PROGRAMS.items():
         if client not in dict(there) and shutil.which(program, path=seen.environ.get("PATH")):
-            yield Check(client, "warn", f"{program} is in PATH, and not guarded", f"run: lockgate install {client}")
+            yield DoctorCheck(
+                client, "warn", f"{program} is in PATH, and not guarded", f"run: lockgate install {client}"
+            )
 
 
-def trial(client: str, seen: Look, session: str) -> tuple[str, Mapping[str, Any]] | None:
+def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[str, Any]] | None:
     """The registered command, and a payload of a session that it must refuse; ``None`` where the client runs none."""
     if client not in _FIRST:
         return None
@@ -73,12 +75,12 @@ def trial(client: str, seen: Look, session: str) -> tuple[str, Mapping[str, Any]
     return command, payloads[client]
 
 
-def _current(client: str, file: str, seen: Look) -> Check:
+def _current(client: str, file: str, seen: CheckContext) -> DoctorCheck:
     again = f"run: lockgate install {client}"
     try:
         launch = this_launch(seen.folders, file)
     except InstallError as error:
-        return Check(client, "fail", str(error))
+        return DoctorCheck(client, "fail", str(error))
     way = installing.WAYS[client]
     if way.whole is not None:
         same = _text(file) in [way.whole(client, each) for each in either_client(launch)]
@@ -87,12 +89,16 @@ def _current(client: str, file: str, seen: Look) -> Check:
         try:
             settings = json.loads(_text(file).removeprefix("\ufeff"))
         except ValueError:
-            return Check(client, "fail", f"{file} is not JSON, so that its hooks are not in force", f"mend {file}")
+            return DoctorCheck(
+                client, "fail", f"{file} is not JSON, so that its hooks are not in force", f"mend {file}"
+            )
         entries = installing.valid_entries_of(client, launch)
         missing = missing_entries(settings, entries) if way.grouped else _missing_flat(settings, entries)
     if missing:
-        return Check(client, "warn", f"{file} is not as this version would write it ({', '.join(missing)})", again)
-    return Check(client, "ok", f"{file} holds every hook, exactly as this version writes them")
+        return DoctorCheck(
+            client, "warn", f"{file} is not as this version would write it ({', '.join(missing)})", again
+        )
+    return DoctorCheck(client, "ok", f"{file} holds every hook, exactly as this version writes them")
 
 
 def _missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -102,32 +108,32 @@ def _missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any
 
 
 # ---------------------------------------------------------------- what works against it
-def _codex(file: str, seen: Look) -> Iterator[Check]:
+def _codex(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
     name = "codex trust"
     try:
         ours = [hook for hook in codex_trust.hooks(seen.project, seen.folders.home) if _same(hook.file, file)]
     except InstallError as error:
-        yield Check(name, "warn", str(error), "see docs/codex.md")
+        yield DoctorCheck(name, "warn", str(error), "see docs/codex.md")
     else:
         lacking = len(adapter("codex").EVENTS) - sum(hook.trusted for hook in ours)
         if lacking > 0:
             says = f"Codex leaves out {lacking} of the hooks without a word: they are not trusted"
-            yield Check(name, "fail", says, "open Codex and type /hooks, or run: lockgate install codex --trust")
+            yield DoctorCheck(name, "fail", says, "open Codex and type /hooks, or run: lockgate install codex --trust")
         else:
-            yield Check(name, "ok", "Codex trusts every hook")
+            yield DoctorCheck(name, "ok", "Codex trusts every hook")
     try:
         config = tomllib.loads(_text(os.path.join(os.path.dirname(file), "config.toml")))
     except tomllib.TOMLDecodeError:
         return
     features = config.get("features")
     if isinstance(features, dict) and features.get("hooks") is False:
-        yield Check("codex features", "fail", "features.hooks = false switches all hooks off", "take it out")
+        yield DoctorCheck("codex features", "fail", "features.hooks = false switches all hooks off", "take it out")
     if config.get("web_search") not in (None, "disabled"):
         says = "web search is on: Codex runs no hook for it; its label comes with the next call"
-        yield Check("codex web search", "warn", says, "see docs/codex.md")
+        yield DoctorCheck("codex web search", "warn", says, "see docs/codex.md")
 
 
-def _gemini(file: str, seen: Look) -> Iterator[Check]:
+def _gemini(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
     try:
         settings = json.loads(_text(file).removeprefix("\ufeff"))
     except ValueError:
@@ -136,7 +142,7 @@ def _gemini(file: str, seen: Look) -> Iterator[Check]:
     if not isinstance(switches, dict):
         return
     if switches.get("enabled") is False or "lockgate" in (switches.get("disabled") or ()):
-        yield Check("gemini-cli switch", "fail", f"hooksConfig in {file} switches the gate off", "take it out")
+        yield DoctorCheck("gemini-cli switch", "fail", f"hooksConfig in {file} switches the gate off", "take it out")
 
 
 _HAZARDS = {"codex": _codex, "gemini-cli": _gemini}

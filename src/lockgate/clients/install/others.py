@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lockgate.clients.adapter import adapter
-from lockgate.clients.common.hook_command import Launch, either_client, hook_command, hook_timeout, hook_words
+from lockgate.clients.common.hook_command import HookLaunch, either_client, hook_command, hook_timeout, hook_words
 from lockgate.clients.install import claude as claude_install
-from lockgate.clients.install.claude import Change
-from lockgate.clients.install.settings_text import Record
+from lockgate.clients.install.claude import SettingsChange
+from lockgate.clients.install.settings_text import FormerFile
 from lockgate.core.errors import InstallError
 from lockgate.system.folders import Folders
 
@@ -19,7 +19,7 @@ _SHIM = "opencode_plugin.js"
 _MARK = "__LOCKGATE_COMMAND__"
 
 
-class Way(NamedTuple):
+class ClientHooks(NamedTuple):
     """How a client is told of its hooks."""
 
     user: tuple[str, ...]
@@ -30,7 +30,7 @@ class Way(NamedTuple):
     """The variable that holds another folder for the first part of ``user``."""
     entry: Callable[[str, str], Mapping[str, Any]] | None = None
     """The entry of an event, of its command; ``None`` where the whole file is the gate's."""
-    whole: Callable[[str, Launch], str] | None = None
+    whole: Callable[[str, HookLaunch], str] | None = None
     """The text of a file that holds nothing but the gate's hooks."""
     grouped: bool = True
     empty: str = "{}"
@@ -52,7 +52,7 @@ def _cursor(command: str, event: str) -> Mapping[str, Any]:
     return {"command": command, "timeout": hook_timeout(event), "failClosed": True}
 
 
-def _copilot(client: str, launch: Launch) -> str:
+def _copilot(client: str, launch: HookLaunch) -> str:
     import json
 
     hooks = {
@@ -62,15 +62,15 @@ def _copilot(client: str, launch: Launch) -> str:
     return json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
 
 
-def _opencode(client: str, launch: Launch) -> str:
+def _opencode(client: str, launch: HookLaunch) -> str:
     import json
 
     shim = Path(__file__).with_name(_SHIM).read_text("utf-8")
     return shim.replace(_MARK, json.dumps(hook_words(launch, client)))
 
 
-WAYS: Mapping[str, Way] = {
-    "codex": Way(
+WAYS: Mapping[str, ClientHooks] = {
+    "codex": ClientHooks(
         (".codex", "hooks.json"),
         (".codex", "hooks.json"),
         "CODEX_HOME",
@@ -78,12 +78,14 @@ WAYS: Mapping[str, Way] = {
         then="Codex runs no hook that you have not trusted, and says nothing: open it, type /hooks and trust them,"
         " or run this again with --trust. Then: lockgate doctor",
     ),
-    "gemini-cli": Way((".gemini", "settings.json"), (".gemini", "settings.json"), "", _gemini),
-    "copilot-cli": Way((".copilot", "hooks", "lockgate.json"), (".github", "hooks", "lockgate.json"), whole=_copilot),
-    "opencode": Way(
+    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _gemini),
+    "copilot-cli": ClientHooks(
+        (".copilot", "hooks", "lockgate.json"), (".github", "hooks", "lockgate.json"), whole=_copilot
+    ),
+    "opencode": ClientHooks(
         (".config", "opencode", "plugins", "lockgate.js"), (".opencode", "plugins", "lockgate.js"), whole=_opencode
     ),
-    "cursor": Way(
+    "cursor": ClientHooks(
         (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
     ),
 }
@@ -114,14 +116,14 @@ def hooks_file(client: str, scope: str, folders: Folders, project: str, environ:
     return os.path.join(project, *way.project)
 
 
-def entries_of(client: str, launch: Launch) -> dict[str, Mapping[str, Any]]:
+def entries_of(client: str, launch: HookLaunch) -> dict[str, Mapping[str, Any]]:
     """The entry of each event, where a client's file holds entries; else none."""
     entry = WAYS[client].entry
     events = adapter(client).EVENTS if entry else ()
     return {event: entry(hook_command(launch, event, client), event) for event in events} if entry else {}
 
 
-def valid_entries_of(client: str, launch: Launch) -> dict[str, list[Mapping[str, Any]]]:
+def valid_entries_of(client: str, launch: HookLaunch) -> dict[str, list[Mapping[str, Any]]]:
     """The entries of each event of which one must stand in a client's file: those of either hook client."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for each in either_client(launch):
@@ -130,7 +132,7 @@ def valid_entries_of(client: str, launch: Launch) -> dict[str, list[Mapping[str,
     return found
 
 
-def plan_install(client: str, file: str, launch: Launch) -> Change:
+def plan_install(client: str, file: str, launch: HookLaunch) -> SettingsChange:
     """Work out what installing changes, and change nothing yet.
 
     Raises:
@@ -143,11 +145,11 @@ def plan_install(client: str, file: str, launch: Launch) -> Change:
         )
     before = claude_install.read_text(file)
     known = claude_install.read_records(state).get(os.path.realpath(file))
-    record = known or Record(file=True, folder=not os.path.isdir(os.path.dirname(file)))
-    return Change(file, before, way.whole(client, launch), record)
+    record = known or FormerFile(file=True, folder=not os.path.isdir(os.path.dirname(file)))
+    return SettingsChange(file, before, way.whole(client, launch), record)
 
 
-def plan_uninstall(client: str, file: str, folders: Folders) -> Change:
+def plan_uninstall(client: str, file: str, folders: Folders) -> SettingsChange:
     """Work out what uninstalling changes, and change nothing yet.
 
     Raises:
@@ -157,4 +159,4 @@ def plan_uninstall(client: str, file: str, folders: Folders) -> Change:
     if way.whole is None:
         return claude_install.plan_uninstall(file, folders, way.empty)
     known = claude_install.read_records(folders.state).get(os.path.realpath(file))
-    return Change(file, claude_install.read_text(file), None, None, new_folder=known.folder if known else False)
+    return SettingsChange(file, claude_install.read_text(file), None, None, new_folder=known.folder if known else False)

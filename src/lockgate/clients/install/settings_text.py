@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from lockgate.clients.common.hook_command import is_own_command
 from lockgate.core.errors import InstallError
 from lockgate.system.documents import json_edit as json_text
-from lockgate.system.documents.json_edit import Node, Style
+from lockgate.system.documents.json_edit import JsonNode, Style
 
 _Path = tuple[str, ...]
 
 
-class Record(NamedTuple):
+class FormerFile(NamedTuple):
     """What a file was like before, as far as its text with the entries does not tell."""
 
     created: tuple[str, ...] = ()
@@ -26,8 +26,8 @@ class Record(NamedTuple):
     """Whether its folder was not there."""
 
 
-def _at(root: Node, path: _Path) -> Node | None:
-    node: Node | None = root
+def _at(root: JsonNode, path: _Path) -> JsonNode | None:
+    node: JsonNode | None = root
     for key in path:
         if node is None:
             return None
@@ -39,7 +39,7 @@ def _is_own_entry(value: Any) -> bool:
     return isinstance(value, dict) and is_own_command(value.get("command"))
 
 
-def _container(text: str, path: _Path, kind: type) -> Node | None:
+def _container(text: str, path: _Path, kind: type) -> JsonNode | None:
     node = _at(json_text.parse(text), path)
     if node is not None and not isinstance(node.value, kind):
         what = "an object" if kind is dict else "an array"
@@ -49,7 +49,7 @@ def _container(text: str, path: _Path, kind: type) -> Node | None:
 
 
 # ---------------------------------------------------------------- taking out
-def take_out(text: str, record: Record | None) -> str:
+def take_out(text: str, record: FormerFile | None) -> str:
     """Remove every entry of the gate, and what was added to hold it.
 
     Args:
@@ -70,7 +70,7 @@ def take_out(text: str, record: Record | None) -> str:
     return _take_out_statusline(text, record)
 
 
-def _take_out_event(text: str, path: _Path, record: Record | None) -> str:
+def _take_out_event(text: str, path: _Path, record: FormerFile | None) -> str:
     groups = _container(text, path, list)
     touched = False
     for number in reversed(range(len(groups.items) if groups else 0)):
@@ -94,13 +94,13 @@ def _take_out_event(text: str, path: _Path, record: Record | None) -> str:
     return _drop_if_created(text, path, record) if touched else text
 
 
-def _entries(text: str, path: _Path, number: int) -> Node:
+def _entries(text: str, path: _Path, number: int) -> JsonNode:
     groups = _container(text, path, list)
     assert groups is not None
     return groups.items[number].members["hooks"]
 
 
-def _drop_if_created(text: str, path: _Path, record: Record | None) -> str:
+def _drop_if_created(text: str, path: _Path, record: FormerFile | None) -> str:
     root = json_text.parse(text)
     node, owner = _at(root, path), _at(root, path[:-1])
     if node is None or owner is None or node.value or (record and "/".join(path) not in record.created):
@@ -108,11 +108,11 @@ def _drop_if_created(text: str, path: _Path, record: Record | None) -> str:
     return json_text.remove(text, owner, list(owner.members).index(path[-1]), _empty(record, path[:-1]))
 
 
-def _empty(record: Record | None, path: _Path) -> str:
+def _empty(record: FormerFile | None, path: _Path) -> str:
     return record.empty.get("/".join(path), "") if record else ""
 
 
-def _take_out_statusline(text: str, record: Record | None) -> str:
+def _take_out_statusline(text: str, record: FormerFile | None) -> str:
     root = json_text.parse(text)
     node = root.members.get("statusLine")
     if node is None or not is_own_statusline(node.value):
@@ -133,7 +133,7 @@ def put_in(
     statusline: Mapping[str, Any] | None = None,
     *,
     grouped: bool = True,
-) -> tuple[str, Record]:
+) -> tuple[str, FormerFile]:
     """Add an entry for every event, each in a group of its own, behind what is there.
 
     Args:
@@ -165,7 +165,7 @@ def put_in(
     if statusline is not None and "statusLine" not in json_text.parse(text).members:
         text = json_text.add_member(text, json_text.parse(text), "statusLine", dict(statusline), style, 0)
         created.append("statusLine")
-    return text, Record(tuple(created), empty)
+    return text, FormerFile(tuple(created), empty)
 
 
 def _ensure(text: str, path: _Path, value: Any, style: Style, created: list[str], empty: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from lockgate.clients.wire.keys import VARIABLE, read_key
-from lockgate.clients.wire.messages import CONTAIN, LONGEST_WAIT, Reply, Request, read_reply, write_request
+from lockgate.clients.wire.messages import CONTAIN, LONGEST_WAIT, ContainerRequest, HostReply, read_reply, write_request
 from lockgate.clients.wire.request_ids import new_id
 from lockgate.core.errors import RemoteError
 from lockgate.core.events import Answer, Context, Event, ToolFailed, ToolFinished, ToolRefused, ToolRequested
@@ -41,7 +41,7 @@ _MARGIN = 0.25
 _RESULTS = (ToolFinished, ToolFailed, ToolRefused)
 
 
-class Where(Record):
+class HostAddress(Record):
     """How the host is reached."""
 
     place: str
@@ -53,7 +53,7 @@ class Where(Record):
     """Certificates to trust instead of the system's, for HTTPS."""
 
 
-class Hands(Record):
+class HookServices(Record):
     """What the process that asks can do for it."""
 
     prolong: Callable[[float], float] = float
@@ -67,7 +67,7 @@ class Hands(Record):
 class RemoteGate:
     """Stands in for a :class:`lockgate.gate.Monitor`. One object is for one event."""
 
-    def __init__(self, where: Where, seconds: float, hands: Hands) -> None:
+    def __init__(self, where: HostAddress, seconds: float, hands: HookServices) -> None:
         """Read the key.
 
         Args:
@@ -131,9 +131,9 @@ class RemoteGate:
     def _analysis(self, context: Context, call: ToolCall) -> Analysis:
         from lockgate.analysis import analyse
         from lockgate.gate.host.host_view import in_client, surroundings_of
-        from lockgate.resources.host_view import Rules
+        from lockgate.resources.host_view import AnalysisRules
 
-        around = surroundings_of(self._where.folders, context.workspace, context.transcript, Rules())
+        around = surroundings_of(self._where.folders, context.workspace, context.transcript, AnalysisRules())
         around = in_client(around, context.client)
         return analyse(call, around._replace(own_paths=(*around.own_paths, *self._own())))
 
@@ -159,7 +159,7 @@ class RemoteGate:
         """A long result: the host looks at the whole, and the file is rewritten here."""
         from lockgate.gate.host.host_view import write_kept
 
-        replies: list[Reply] = []
+        replies: list[HostReply] = []
 
         def change(text: str) -> str:
             replies.append(self._ask(event, kept=text))
@@ -174,17 +174,17 @@ class RemoteGate:
         return replies[0].answer
 
     # ---------------------------------------------------------------- the way
-    def _ask(self, event: Event, **more: Any) -> Reply:
+    def _ask(self, event: Event, **more: Any) -> HostReply:
         request = self._request(event, **more)
         message = write_request(self._key.secret, request)
         until = time.monotonic() + self._seconds
         ask = self._through_files if self._place_is_files else self._through_http
         return ask(request.id, message, until)
 
-    def _request(self, event: Event, **more: Any) -> Request:
+    def _request(self, event: Event, **more: Any) -> ContainerRequest:
         folders = self._where.folders
         own = tuple(path for path in (folders.state, folders.config, *self._own()) if path)
-        return Request(new_id(), event, LONGEST_WAIT, home=folders.home, own=own, **more)
+        return ContainerRequest(new_id(), event, LONGEST_WAIT, home=folders.home, own=own, **more)
 
     def _report(self, event: Event) -> None:
         request = self._request(event, report=True)
@@ -195,7 +195,7 @@ class RemoteGate:
 
         return Mailbox(self._where.place.removeprefix("ipc:"))
 
-    def _through_files(self, name: str, message: bytes, until: float) -> Reply:
+    def _through_files(self, name: str, message: bytes, until: float) -> HostReply:
         box = self._mailbox()
         box.send(name, message)
         reply = self._read(message, name, box.receive(name, until))
@@ -204,7 +204,7 @@ class RemoteGate:
             reply = self._read(message, name, box.receive(name, until, waiting=True))
         return _final(reply)
 
-    def _through_http(self, name: str, message: bytes, until: float) -> Reply:
+    def _through_http(self, name: str, message: bytes, until: float) -> HostReply:
         from lockgate.clients.remote.http import exchange
 
         prolonged = False
@@ -217,7 +217,7 @@ class RemoteGate:
                 prolonged = True
                 until += self._hands.prolong(min(reply.waiting, LONGEST_WAIT))
 
-    def _read(self, message: bytes, name: str, answer: bytes) -> Reply:
+    def _read(self, message: bytes, name: str, answer: bytes) -> HostReply:
         reply = read_reply(self._key.secret, message, name, answer)
         if reply.failed:
             raise RemoteError(f"the gate outside of this container could not decide: {reply.failed}")
@@ -231,7 +231,7 @@ def _objected(objections: Sequence[Objection]) -> Answer:
     return Answer(Verdict.DENY, to_agent=text, to_person=text)
 
 
-def _final(reply: Reply) -> Reply:
+def _final(reply: HostReply) -> HostReply:
     if reply.waiting:
         raise RemoteError("the host says that it waits, in the place of its answer")
     return reply

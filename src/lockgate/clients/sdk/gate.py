@@ -38,7 +38,7 @@ from lockgate.gate.approvals import waiting
 from lockgate.gate.host.assembly import open_parts
 from lockgate.store.opening import open_existing
 from lockgate.system.folders import Folders, folders
-from lockgate.system.ttl_cache import Sight
+from lockgate.system.ttl_cache import TtlCache
 
 LOADING_SECONDS = 60.0
 """How long the first call waits for the pattern library to be compiled, where nobody has done that yet."""
@@ -106,7 +106,7 @@ class Gate:
 
         def make() -> Parts:
             parts = open_parts(
-                where, has_rule=has_rule, program=program, sight=Sight(REMEMBER_SECONDS), loading=LOADING_SECONDS
+                where, has_rule=has_rule, program=program, sight=TtlCache(REMEMBER_SECONDS), loading=LOADING_SECONDS
             )
             # Sessions of a program itself have no transcript, for which these say nothing.
             parts = parts._replace(parents=CLAUDE_CODE.parents_of, history=CLAUDE_CODE.has_history)

@@ -23,10 +23,10 @@ from lockgate.core.errors import ConfigError
 from lockgate.core.model import ToolCall
 from lockgate.patterns.engine.compiling import compile_library
 from lockgate.patterns.engine.matcher import Matcher
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field, fields_of
-from lockgate.patterns.library.merging import MODES, Layer, merge
+from lockgate.patterns.library.merging import MODES, PatternLayer, merge
 from lockgate.patterns.model import GuardrailResult, Mode, Side
 from lockgate.patterns.redaction.spans import redact
 from lockgate.system.libraries import library
@@ -83,7 +83,7 @@ class PatternLibrary:
         return found
 
 
-def _layer_of(file: str) -> Layer:
+def _layer_of(file: str) -> PatternLayer:
     from lockgate.patterns.library.loading import load, real_checks
 
     data = read_file(file)
@@ -92,7 +92,7 @@ def _layer_of(file: str) -> Layer:
     loaded = load(data, file, real_checks())
     if loaded.document is None:
         raise loaded.problems[0]
-    return Layer(file, file, loaded.document)
+    return PatternLayer(file, file, loaded.document)
 
 
 def validate_tool_input(
@@ -118,7 +118,7 @@ def validate_tool_input(
         ValueError: There is no such mode.
     """
     spawns = ToolCall(tool_name, tool_input).spawns
-    request = Request(Side.INPUT, tool_name, agent, timeout_ms, spawns=spawns)
+    request = CheckRequest(Side.INPUT, tool_name, agent, timeout_ms, spawns=spawns)
     return patterns.scanner(mode).check(fields_of(tool_input), request)
 
 
@@ -136,6 +136,6 @@ def validate_tool_output(
     Where the result's decision is ``block``, the text must be withheld whole. The arguments are those of
     :func:`validate_tool_input`.
     """
-    request = Request(Side.OUTPUT, tool_name, agent, timeout_ms)
+    request = CheckRequest(Side.OUTPUT, tool_name, agent, timeout_ms)
     result = patterns.scanner(mode).check([Field("", "", text)], request)
     return result, redact(text, result.pattern_matches)

@@ -20,7 +20,7 @@ _MOST = 4096
 _NAME = lazy_re(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
 
-class Key(Record):
+class ContainerKey(Record):
     """What a container shares with its host."""
 
     group: str
@@ -40,12 +40,12 @@ def is_group(name: object) -> bool:
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
-def key_file(key: Key) -> bytes:
+def key_file(key: ContainerKey) -> bytes:
     """What stands in the file of a key."""
     return json.dumps({"v": 1, "group": key.group, "key": key.secret.hex(), "local": key.local}).encode() + b"\n"
 
 
-def parse_key(data: bytes) -> Key:
+def parse_key(data: bytes) -> ContainerKey:
     """Read what stands in the file of a key.
 
     Raises:
@@ -54,13 +54,13 @@ def parse_key(data: bytes) -> Key:
     said: Any = json.loads(data)
     if not isinstance(said, dict) or said.keys() != {"v", "group", "key", "local"} or said["v"] != 1:
         raise ValueError("not a key of this version")
-    key = Key(said["group"], bytes.fromhex(said["key"]), said["local"])
+    key = ContainerKey(said["group"], bytes.fromhex(said["key"]), said["local"])
     if not is_group(key.group) or len(key.secret) != KEY_BYTES or not isinstance(key.local, bool):
         raise ValueError("not a key")
     return key
 
 
-def read_key(path: str) -> Key:
+def read_key(path: str) -> ContainerKey:
     """The key in a file. It may belong to another user, but not be open to all.
 
     Raises:

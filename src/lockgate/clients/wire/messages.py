@@ -28,7 +28,7 @@ _RULE_MOST = 200
 _OWN = 32
 
 
-class Request(Record):
+class ContainerRequest(Record):
     """One event of a container, and what its side says about it."""
 
     id: str
@@ -49,7 +49,7 @@ class Request(Record):
     """The whole of a long result, where the client keeps it in a file."""
 
 
-class Reply(Record):
+class HostReply(Record):
     """What the host answers, or that somebody is being asked first."""
 
     answer: Answer
@@ -67,7 +67,7 @@ def is_id(name: object) -> bool:
 
 
 # ---------------------------------------------------------------- requests
-def write_request(key: bytes, request: Request) -> bytes:
+def write_request(key: bytes, request: ContainerRequest) -> bytes:
     """The sealed bytes of a request."""
     body = {
         "v": VERSION,
@@ -84,7 +84,7 @@ def write_request(key: bytes, request: Request) -> bytes:
     return seal(key, REQUEST, _bytes(body))
 
 
-def read_request(key: bytes, message: bytes) -> Request:
+def read_request(key: bytes, message: bytes) -> ContainerRequest:
     """What a container asks.
 
     Raises:
@@ -102,7 +102,7 @@ def read_request(key: bytes, message: bytes) -> Request:
     found = said["found"]
     if not isinstance(found, list) or len(found) > _EFFECTS:
         raise BadInputError("found must be a list, and not a long one")
-    return Request(
+    return ContainerRequest(
         said["id"],
         from_json(said["event"]),
         float(wait),
@@ -156,7 +156,7 @@ def _effect(value: object) -> Effect:
 
 
 # ---------------------------------------------------------------- answers
-def write_reply(key: bytes, request: bytes, name: str, reply: Reply) -> bytes:
+def write_reply(key: bytes, request: bytes, name: str, reply: HostReply) -> bytes:
     """The sealed bytes of an answer.
 
     Args:
@@ -191,7 +191,7 @@ _REPLY = frozenset(
 )
 
 
-def read_reply(key: bytes, request: bytes, name: str, message: bytes) -> Reply:
+def read_reply(key: bytes, request: bytes, name: str, message: bytes) -> HostReply:
     """The answer to one request.
 
     Raises:
@@ -204,7 +204,7 @@ def read_reply(key: bytes, request: bytes, name: str, message: bytes) -> Reply:
         raise RemoteError(f"the answer cannot be read: {error}") from None
 
 
-def _reply(said: Mapping[str, Any], request: bytes, name: str) -> Reply:
+def _reply(said: Mapping[str, Any], request: bytes, name: str) -> HostReply:
     exactly(said, _REPLY, "the answer")
     _same_version(said)
     if said["id"] != name or said["request"] != digest(request):
@@ -224,7 +224,7 @@ def _reply(said: Mapping[str, Any], request: bytes, name: str) -> Reply:
         approved=flag(said["approved"], "approved"),
     )
     kept = None if said["kept"] is None else text(said["kept"], "kept")
-    return Reply(answer, kept, float(waiting), text(said["failed"], "failed"))
+    return HostReply(answer, kept, float(waiting), text(said["failed"], "failed"))
 
 
 def _bytes(body: Mapping[str, Any]) -> bytes:

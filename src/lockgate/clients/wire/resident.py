@@ -48,7 +48,7 @@ _ENVIRONMENTS, _LONGEST = 32, 64 * 1024
 """Environments that are remembered, and most bytes of one: a client gives all its hooks the same one."""
 
 
-class Request(Record):
+class HookRequest(Record):
     """What a hook asks."""
 
     parent: int
@@ -75,7 +75,7 @@ def sizes(header: bytes | bytearray) -> tuple[int, int]:
     return head, payload
 
 
-def request(head: bytes, payload: bytes) -> Request:
+def request(head: bytes, payload: bytes) -> HookRequest:
     """Read a request.
 
     Raises:
@@ -94,7 +94,7 @@ def request(head: bytes, payload: bytes) -> Request:
     variables = words.pop()
     environ, mark = _KNOWN.get(variables) or _environment(variables)
     arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()  # decoded all at once
-    return Request(int(parent), tuple(arguments), environ, payload, mark, _code(code))
+    return HookRequest(int(parent), tuple(arguments), environ, payload, mark, _code(code))
 
 
 _CODES: dict[bytes, str] = {}
@@ -125,7 +125,7 @@ def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
     return found
 
 
-def spelt_request(asked: Request) -> bytes:
+def spelt_request(asked: HookRequest) -> bytes:
     """Write a request."""
     words = [str(asked.parent), asked.code, str(len(asked.arguments)), *asked.arguments]
     words += [f"{name}={value}" for name, value in asked.environ.items()]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
-from lockgate.clients.wire.resident import Request, answer_of, spelt_request
+from lockgate.clients.wire.resident import HookRequest, answer_of, spelt_request
 from lockgate.clients.wire.resident_files import connect, locked
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -26,7 +26,7 @@ ENDING = 3.0
 _PAUSE = 0.02
 
 
-class Found(Record):
+class ResidentState(Record):
     """What there is at a state folder."""
 
     runs: bool
@@ -42,7 +42,7 @@ class Found(Record):
         return self.runs and not self.problem
 
 
-def look(state: str, seconds: float = SECONDS) -> Found:
+def look(state: str, seconds: float = SECONDS) -> ResidentState:
     """See whether a gate serves a state folder, and how it is. Never starts one.
 
     Args:
@@ -50,16 +50,16 @@ def look(state: str, seconds: float = SECONDS) -> Found:
         seconds: How long it may take to answer.
     """
     if not locked(state):
-        return Found(runs=False)
+        return ResidentState(runs=False)
     try:
         with _connected(state, seconds) as (connection, _):
             code, stdout, _ = _asked(connection, "@status")
         facts = json.loads(stdout)
     except (OSError, BadInputError, ValueError) as error:
-        return Found(runs=True, problem=_why(error))
+        return ResidentState(runs=True, problem=_why(error))
     if code or not isinstance(facts, dict):
-        return Found(runs=True, problem="it does not say how it is")
-    return Found(runs=True, facts=facts)
+        return ResidentState(runs=True, problem="it does not say how it is")
+    return ResidentState(runs=True, facts=facts)
 
 
 def stop(state: str, seconds: float = ENDING) -> bool:
@@ -95,7 +95,7 @@ def stop(state: str, seconds: float = ENDING) -> bool:
     return True
 
 
-def wait_for(state: str, seconds: float) -> Found:
+def wait_for(state: str, seconds: float) -> ResidentState:
     """Wait until a gate answers, so long at most.
 
     Args:
@@ -129,7 +129,7 @@ def _connected(state: str, seconds: float) -> Iterator[tuple[Socket, int]]:
 
 
 def _asked(connection: Socket, word: str) -> tuple[int, bytes, bytes]:
-    connection.sendall(spelt_request(Request(os.getppid(), (word,), {}, b"")))
+    connection.sendall(spelt_request(HookRequest(os.getppid(), (word,), {}, b"")))
     heard = b""
     while part := connection.recv(1 << 16):
         heard += part

@@ -15,7 +15,7 @@ from lockgate.configuration.bundles.accepted import Accepted, Current
 from lockgate.configuration.bundles.envelope import from_base64
 from lockgate.configuration.bundles.pins import Pins, pins_of
 from lockgate.configuration.bundles.sources import FileSource, StoreSource
-from lockgate.configuration.bundles.update import News, Step, take
+from lockgate.configuration.bundles.update import News, UpdateResult, take
 from lockgate.configuration.layers.files import digest_of
 from lockgate.core.errors import BundleError, ConfigError
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -122,8 +122,8 @@ def _keep(
     sources: Sequence[BundleSource],
     now: float,
     tell: Callable[[Sequence[News]], None],
-    step: Step,
-) -> tuple[Step, Mapping[str, bytes]]:
+    step: UpdateResult,
+) -> tuple[UpdateResult, Mapping[str, bytes]]:
     """Keep what has changed. Where that cannot be, it holds for this look alone."""
     from lockgate.configuration.bundles import storage as keeping
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from lockgate.configuration.bundles.fleet import Fleet
 from lockgate.configuration.bundles.manifest import CONFIGURATION, LOCKBOX, PATTERNS
-from lockgate.configuration.layers.files import LOCKED, LayerState, Look, Place
+from lockgate.configuration.layers.files import LOCKED, LayerFile, LayerPlace, LayerState
 from lockgate.core.errors import BundleError, ConfigError
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.policy.lockbox.merging import Layer
+    from lockgate.policy.lockbox.merging import LockboxLayer
 
 _NAME = "fleet "
 """Before the name of a file: the name of its layer."""
@@ -22,7 +22,7 @@ _NAME = "fleet "
 class Bound(Record):
     """The lowest layers of a configuration."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[LockboxLayer, ...]
     states: tuple[LayerState, ...]
     problems: tuple[ConfigError, ...]
     whole: bool
@@ -35,7 +35,7 @@ def layers_of(fleet: Fleet) -> Bound:
     Where there is none, or where this version cannot read it, every effect is denied: no policy could be stricter, and
     local work goes on. A bundle without a configuration leaves that to the machine.
     """
-    from lockgate.policy.lockbox.merging import Layer
+    from lockgate.policy.lockbox.merging import LockboxLayer
     from lockgate.policy.validation import parse
     from lockgate.system.libraries import library
 
@@ -53,7 +53,7 @@ def layers_of(fleet: Fleet) -> Bound:
             continue
         parsed = parse(files[name], name)
         problems += [ConfigError(_NAME + each.file, each.line, each.key, each.problem) for each in parsed.problems]
-        layers.append(Layer(_NAME + name, parsed.value or {}))
+        layers.append(LockboxLayer(_NAME + name, parsed.value or {}))
         states.append(LayerState(_NAME + name, _path(fleet), "valid", fleet.current.files[name]))
     if problems:  # another version of Lockgate has found it valid
         return _locked(fleet, tuple(problems), whole=True)
@@ -63,10 +63,10 @@ def layers_of(fleet: Fleet) -> Bound:
 
 
 def _locked(fleet: Fleet, problems: tuple[ConfigError, ...], *, whole: bool) -> Bound:
-    from lockgate.policy.lockbox.merging import Layer
+    from lockgate.policy.lockbox.merging import LockboxLayer
 
     state = LayerState(_NAME + CONFIGURATION, _path(fleet), LOCKED)
-    return Bound((Layer(_NAME + CONFIGURATION, locked()),), (state,), problems, whole)
+    return Bound((LockboxLayer(_NAME + CONFIGURATION, locked()),), (state,), problems, whole)
 
 
 def locked() -> Mapping[str, Any]:
@@ -77,15 +77,15 @@ def locked() -> Mapping[str, Any]:
     return {"strict": True, "mcp_default": "unsafe_acting", "table": dict.fromkeys(sorted(rows), "deny")}
 
 
-def pattern_look(fleet: Fleet) -> Look | None:
+def pattern_look(fleet: Fleet) -> LayerFile | None:
     """The fleet's patterns as a file that was looked at; ``None`` where its bundle has none."""
     if fleet.current is None or PATTERNS not in fleet.current.files:
         return None
-    place = Place(_NAME + PATTERNS, _path(fleet), fleet=True)
+    place = LayerPlace(_NAME + PATTERNS, _path(fleet), fleet=True)
     try:
-        return Look(place, fleet.files()[PATTERNS], "", fleet.current.files[PATTERNS])
+        return LayerFile(place, fleet.files()[PATTERNS], "", fleet.current.files[PATTERNS])
     except BundleError as error:
-        return Look(place, None, str(error), "")
+        return LayerFile(place, None, str(error), "")
 
 
 def binds_patterns(fleet: Fleet) -> bool:

@@ -32,7 +32,7 @@ class News(Record):
     facts: Mapping[str, Any]
 
 
-class Step(Record):
+class UpdateResult(Record):
     """What a look has come to, before it is kept."""
 
     accepted: Accepted
@@ -41,7 +41,7 @@ class Step(Record):
     """Bundles that are to be kept, by the hash of their payload."""
 
 
-def take(state: str, pins: Pins, accepted: Accepted, sources: Sequence[BundleSource], now: float) -> Step:
+def take(state: str, pins: Pins, accepted: Accepted, sources: Sequence[BundleSource], now: float) -> UpdateResult:
     """Look at all sources, and take what is accepted. Writes nothing."""
     news: list[News] = []
     envelopes: dict[str, bytes] = {}
@@ -61,7 +61,7 @@ def take(state: str, pins: Pins, accepted: Accepted, sources: Sequence[BundleSou
     clock = accepted.clock
     if current is not None and current.expires and clock < current.expires <= now:
         clock = now  # an expired bundle stays expired, also where the clock is put back
-    return Step(accepted._replace(looked=looked, clock=clock), tuple(news), envelopes)
+    return UpdateResult(accepted._replace(looked=looked, clock=clock), tuple(news), envelopes)
 
 
 def _under(state: str, pins: Pins, accepted: Accepted, news: list[News]) -> Accepted:

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from lockgate.configuration.known_secrets import CANARIES
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.patterns.known_values.values import Entry, KnownKind
+from lockgate.patterns.known_values.values import KnownKind, KnownValue
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 
-class Kept(Record):
+class StoredCanary(Record):
     """A canary that is looked for."""
 
     name: str
@@ -33,7 +33,7 @@ def settings(tx: Transaction) -> dict[str, str]:
     return tx.settings(CANARIES)
 
 
-def keep(tx: Transaction, kept: Kept, entry: Entry) -> None:
+def keep(tx: Transaction, kept: StoredCanary, entry: KnownValue) -> None:
     """Look for a canary from now on.
 
     Args:
@@ -50,7 +50,7 @@ def keep(tx: Transaction, kept: Kept, entry: Entry) -> None:
     tx.put_setting(setting_of(kept.name), json.dumps(value))
 
 
-def listed(told: Mapping[str, str]) -> list[Kept]:
+def listed(told: Mapping[str, str]) -> list[StoredCanary]:
     """All canaries, oldest first.
 
     Raises:
@@ -60,7 +60,7 @@ def listed(told: Mapping[str, str]) -> list[Kept]:
     return sorted(found, key=lambda kept: (kept.made, kept.name))
 
 
-def entries_of(told: Mapping[str, str]) -> list[Entry]:
+def entries_of(told: Mapping[str, str]) -> list[KnownValue]:
     """What the index keeps of all canaries.
 
     Raises:
@@ -69,7 +69,7 @@ def entries_of(told: Mapping[str, str]) -> list[Entry]:
     return [_row(setting, told[setting])[1] for setting in sorted(told)]
 
 
-def _row(setting: str, text: str) -> tuple[Kept, Entry]:
+def _row(setting: str, text: str) -> tuple[StoredCanary, KnownValue]:
     from binascii import a2b_base64
 
     from lockgate.patterns.engine.known_index import unpack_marks
@@ -78,6 +78,6 @@ def _row(setting: str, text: str) -> tuple[Kept, Entry]:
     try:
         row = json.loads(text)
         marks = unpack_marks(a2b_base64(row["marks"]))
-        return Kept(name, str(row["shape"]), float(row["made"])), Entry(name, KnownKind.CANARY, marks)
+        return StoredCanary(name, str(row["shape"]), float(row["made"])), KnownValue(name, KnownKind.CANARY, marks)
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError(f"what is kept of the canary {name} is damaged: revoke it and make another one") from error

@@ -30,7 +30,7 @@ _NOT_LOOKED_INTO = frozenset(
 """Folders that hold what others made. Folders whose name begins with a dot are passed by too."""
 
 
-class Where(Record):
+class SearchScope(Record):
     """Where to look."""
 
     home: str
@@ -40,7 +40,7 @@ class Where(Record):
     environ: Mapping[str, str]
 
 
-class Source(Record):
+class SecretFile(Record):
     """A file that may hold secrets."""
 
     path: str
@@ -48,27 +48,27 @@ class Source(Record):
     """In the table of sources."""
 
 
-def sources(where: Where, deep: Sequence[str]) -> list[Source]:
+def sources(where: SearchScope, deep: Sequence[str]) -> list[SecretFile]:
     """The files to read: the user's, those at the top of the workspace, and those that were found below it.
 
     Args:
         where: Where to look.
         deep: What ``look_deep`` gave.
     """
-    found: dict[str, Source] = {}
+    found: dict[str, SecretFile] = {}
     listed: dict[str, list[str]] = {}
     for number, row in enumerate(table()["files"]):
         if row["path"].startswith("~/"):
             folder, _, pattern = os.path.join(where.home, row["path"][2:]).rpartition("/")
             for name in _listed(folder, listed) if "*" in pattern else (pattern,):
                 if _is_named(name, pattern, row):
-                    found.setdefault(f"{folder}/{name}", Source(f"{folder}/{name}", number))
+                    found.setdefault(f"{folder}/{name}", SecretFile(f"{folder}/{name}", number))
     if where.workspace:
         names = [os.path.join(where.workspace, name) for name in _listed(where.workspace, listed)]
         for path in (*names, *deep):
             number = _row_of(os.path.basename(path))
             if number >= 0:
-                found.setdefault(path, Source(path, number))
+                found.setdefault(path, SecretFile(path, number))
     return list(found.values())
 
 
@@ -138,7 +138,7 @@ def _matches(name: str, pattern: str) -> bool:
 # ---------------------------------------------------------------- whether something changed
 
 
-def stamp(where: Where, found: Sequence[Source], salt: bytes, more: bytes = b"") -> bytes:
+def stamp(where: SearchScope, found: Sequence[SecretFile], salt: bytes, more: bytes = b"") -> bytes:
     """32 bytes that change when a source does: its size, time or inode, a value of the environment, the table itself.
 
     Args:
@@ -174,7 +174,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 # ---------------------------------------------------------------- reading
 
 
-def gather(where: Where, found: Sequence[Source]) -> list[Named]:
+def gather(where: SearchScope, found: Sequence[SecretFile]) -> list[Named]:
     """All values to look for, each once, under the names of the first places that have it."""
     places: dict[bytes, dict[str, None]] = {}
     for name, text in _all_values(where, found):
@@ -184,7 +184,7 @@ def gather(where: Where, found: Sequence[Source]) -> list[Named]:
     return [Named(_AND.join(names), data) for data, names in places.items()]
 
 
-def comes_from(name: str, file: str, where: Where) -> bool:
+def comes_from(name: str, file: str, where: SearchScope) -> bool:
     """Whether a value with this name was found in a file.
 
     Args:
@@ -196,7 +196,7 @@ def comes_from(name: str, file: str, where: Where) -> bool:
     return shown != _ENVIRONMENT and any(each == shown or each.startswith(f"{shown}: ") for each in name.split(_AND))
 
 
-def _all_values(where: Where, found: Sequence[Source]) -> Iterator[tuple[str, str]]:
+def _all_values(where: SearchScope, found: Sequence[SecretFile]) -> Iterator[tuple[str, str]]:
     for source in found:
         text = _read(source.path)
         if text:
@@ -206,7 +206,7 @@ def _all_values(where: Where, found: Sequence[Source]) -> Iterator[tuple[str, st
             yield f"{_ENVIRONMENT}: {name}", text
 
 
-def _values_of(where: Where, source: Source, text: str) -> Iterator[tuple[str, str]]:
+def _values_of(where: SearchScope, source: SecretFile, text: str) -> Iterator[tuple[str, str]]:
     from lockgate.configuration.known_secrets.formats import READERS
 
     row = table()["files"][source.row]
@@ -228,7 +228,7 @@ def last_key(name: str) -> str:
     return name.rpartition(" ")[2].rpartition(".")[2].lower()
 
 
-def _shown(path: str, where: Where) -> str:
+def _shown(path: str, where: SearchScope) -> str:
     """A path as a person knows it: in the workspace, or from the home folder."""
     for root, sign in ((where.workspace, ""), (where.home, "~/")):
         if root and path.startswith(root.rstrip("/") + "/"):

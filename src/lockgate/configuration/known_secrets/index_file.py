@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from lockgate.configuration.known_secrets.collect import Where, gather, look_deep, sources, stamp
+from lockgate.configuration.known_secrets.collect import SearchScope, gather, look_deep, sources, stamp
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.engine.known_index import MOST_ENTRIES, Index, build
-from lockgate.patterns.known_values.values import DamagedIndex, Entry, KnownKind, Marker
+from lockgate.patterns.known_values.values import DamagedIndex, KnownKind, KnownValue, Marker
 from lockgate.system.digests import blake2b
 from lockgate.system.files import open_regular, read_open, replace
 
@@ -36,7 +36,7 @@ _STALE_DRAFT = 3600.0
 _DRAFT = ".draft"
 
 
-class Opened(Record):
+class OpenedIndex(Record):
     """An index that is up to date."""
 
     known: Index
@@ -47,14 +47,14 @@ class Opened(Record):
 
 
 def open_index(
-    where: Where,
+    where: SearchScope,
     state: str,
     salt: bytes,
     hyperscan: Any,
     now: Callable[[], float],
     canaries: Mapping[str, str] | None = None,
-    before: Opened | None = None,
-) -> Opened:
+    before: OpenedIndex | None = None,
+) -> OpenedIndex:
     """The index of all known values and canaries, made anew where a source has changed.
 
     Args:
@@ -87,20 +87,20 @@ def open_index(
     if old is not None and old.stamp == wanted:
         if look:
             _touch(path, now())
-        return Opened(old, notes, data or b"")
+        return OpenedIndex(old, notes, data or b"")
     entries, more = _entries(where, found, salt, old, now(), canaries or {})
     made = build(entries, salt, hyperscan, wanted)
     notes += more + _written(path, made, now())
-    return Opened(Index(made, salt, hyperscan), notes)
+    return OpenedIndex(Index(made, salt, hyperscan), notes)
 
 
-def _name_of(where: Where) -> str:
+def _name_of(where: SearchScope) -> str:
     place = "\0".join((where.home, where.workspace)).encode("utf-8", "surrogateescape")
     return blake2b(place, digest_size=12).hexdigest() + ".index"
 
 
 def _loaded(
-    data: bytes | None, salt: bytes, hyperscan: Any, before: Opened | None
+    data: bytes | None, salt: bytes, hyperscan: Any, before: OpenedIndex | None
 ) -> tuple[Index | None, tuple[str, ...]]:
     if data is None:
         return None, ()
@@ -118,8 +118,8 @@ def _deep_of(index: Index) -> list[str]:
 
 
 def _entries(
-    where: Where, found: Sequence[Any], salt: bytes, old: Index | None, now: float, canaries: Mapping[str, str]
-) -> tuple[list[Entry], tuple[str, ...]]:
+    where: SearchScope, found: Sequence[Any], salt: bytes, old: Index | None, now: float, canaries: Mapping[str, str]
+) -> tuple[list[KnownValue], tuple[str, ...]]:
     """What the new index is made of: canaries, the values there are now, and those that were there lately."""
     from lockgate.configuration.known_secrets.canaries import entries_of
 

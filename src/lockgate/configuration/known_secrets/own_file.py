@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from lockgate.configuration.known_secrets.collect import Where, comes_from
+from lockgate.configuration.known_secrets.collect import SearchScope, comes_from
 from lockgate.core.model import ToolCall
 from lockgate.patterns.engine.results import decision_of_all, reason_of
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Kind, PatternMatch
@@ -18,7 +18,7 @@ _FILE_FIELDS = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "
 """Tools of the client that write one file and do nothing else, with the field that names it."""
 
 
-def excused(result: GuardrailResult, call: ToolCall, where: Where) -> GuardrailResult:
+def excused(result: GuardrailResult, call: ToolCall, where: SearchScope) -> GuardrailResult:
     """A result in which values on their way back into their own file are worth a warning.
 
     Args:

@@ -22,7 +22,7 @@ LOCKED = "locked"
 _GOOD, _GOOD_DIGEST, _TRUST = "config:good:", "config:good-digest:", "trust:"
 
 
-class Place(Record):
+class LayerPlace(Record):
     """Where a layer's file is looked for."""
 
     name: str
@@ -49,10 +49,10 @@ class LayerState(Record):
     """SHA-256 of the content that counts, hexadecimal."""
 
 
-class Look(Record):
+class LayerFile(Record):
     """A place and what is there now."""
 
-    place: Place
+    place: LayerPlace
     data: bytes | None
     """``None`` where there is nothing, or nothing that can be read."""
     problem: str
@@ -77,14 +77,14 @@ def digest_of(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def look_at(place: Place) -> Look:
+def look_at(place: LayerPlace) -> LayerFile:
     """What is at a place now."""
     try:
         data = read_file(place.path)
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or "the path cannot be opened"
-        return Look(place, None, f"cannot be read: {problem[:1].lower()}{problem[1:]}", "")
-    return Look(place, data, "", "" if data is None else digest_of(data))
+        return LayerFile(place, None, f"cannot be read: {problem[:1].lower()}{problem[1:]}", "")
+    return LayerFile(place, data, "", "" if data is None else digest_of(data))
 
 
 def text_digest(text: str) -> str:
@@ -125,7 +125,7 @@ def _named(prefix: str, path: str) -> str:
     return prefix + path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def trusted_of(tx: Transaction, looks: Sequence[Look]) -> frozenset[tuple[str, str]]:
+def trusted_of(tx: Transaction, looks: Sequence[LayerFile]) -> frozenset[tuple[str, str]]:
     """Paths of project files with the digest that a person trusts."""
     found = ((look.place.path, tx.setting(trust_name(look.place.path))) for look in looks if look.place.project)
     return frozenset((path, digest) for path, digest in found if digest)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from lockgate.configuration.layers.files import Look
+    from lockgate.configuration.layers.files import LayerFile
     from lockgate.store.protocol import Store, Transaction
 
 FOLDER = "patterns"
@@ -83,7 +83,7 @@ def problems_of(store: Store, where: Folders, workspace: str) -> tuple[ConfigErr
     return tuple(ConfigError(*problem) for problem in kept["problems"])
 
 
-def ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look] | None = None) -> Artefact | None:
+def ready(store: Store, where: Folders, workspace: str, looks: Sequence[LayerFile] | None = None) -> Artefact | None:
     """The artefact of a workspace where it is there, fresh and undamaged.
 
     Args:
@@ -111,7 +111,7 @@ def ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look] | 
     )
 
 
-def _kept_and_pin(store: Store, workspace: str, looks: Sequence[Look]) -> tuple[dict[str, Any] | None, Pin | None]:
+def _kept_and_pin(store: Store, workspace: str, looks: Sequence[LayerFile]) -> tuple[dict[str, Any] | None, Pin | None]:
     """What the store knows of the files as they are now, and the pin of the artefact that they were compiled to."""
     with store.reading() as tx:
         kept = _kept(tx, workspace, freshness(tx, looks))
@@ -134,7 +134,7 @@ def _kept(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | None:
 # ---------------------------------------------------------------- names
 
 
-def freshness(tx: Transaction, looks: Sequence[Look]) -> str:
+def freshness(tx: Transaction, looks: Sequence[LayerFile]) -> str:
     """Changes whenever what the files come to might."""
     code = [(found.st_mtime_ns, found.st_size) for found in map(os.stat, (SHIPPED, *COMPILERS))]
     facts = [

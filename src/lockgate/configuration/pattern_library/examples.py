@@ -8,20 +8,20 @@ from typing import Any
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
 from lockgate.patterns.engine.compiling import compile_library
-from lockgate.patterns.engine.matcher import Found, Matcher
-from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.matcher import ConfirmedMatch, Matcher
+from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field
 from lockgate.patterns.library.linking import Linked
 from lockgate.patterns.model import (
     Candidate,
-    Group,
     GuardrailDecision,
     Kind,
     Library,
     Mode,
     PatternMatch,
     Rule,
+    RuleGroup,
     Side,
     ToolRule,
 )
@@ -75,7 +75,7 @@ def _apart(rules: Sequence[Rule]) -> Library:
     """A library in which each rule is a group of its own, that one tool is looked at with."""
     block = GuardrailDecision.BLOCK
     groups = (
-        Group(str(index), Side.INPUT, "", Mode.BLOCK, _MILLISECONDS, Kind.OTHER, block, (index,))
+        RuleGroup(str(index), Side.INPUT, "", Mode.BLOCK, _MILLISECONDS, Kind.OTHER, block, (index,))
         for index in range(len(rules))
     )
     tools = (ToolRule(str(index), (str(index),), None, {}) for index in range(len(rules)))
@@ -85,7 +85,7 @@ def _apart(rules: Sequence[Rule]) -> Library:
 def _finds(scanner: Scanner, index: int, rule: Rule, text: str) -> bool:
     """Whether one rule finds something in a text that stands in a field of its own."""
     name = rule.fields[0].replace("*", "x") if rule.fields else "text"
-    found = scanner.check([Field(name, name, text)], Request(Side.INPUT, str(index)))
+    found = scanner.check([Field(name, name, text)], CheckRequest(Side.INPUT, str(index)))
     return any(match.rule == f"{rule.group}/{rule.id}" for match in found.pattern_matches)
 
 
@@ -105,7 +105,7 @@ def explained(linked: Linked, text: str, tool: str, *, output: bool) -> dict[str
         PatternError: The patterns cannot be compiled together.
     """
     scanner = _scanner(linked.library)
-    request = Request(Side.OUTPUT if output else Side.INPUT, tool, timeout_ms=_MILLISECONDS)
+    request = CheckRequest(Side.OUTPUT if output else Side.INPUT, tool, timeout_ms=_MILLISECONDS)
     result = scanner.check([Field("text", "text", text)], request)
     used = {index for use in scanner.uses(request) for index in use.group.rules}
     answers = list(_answers(scanner.matcher, text, used))
@@ -143,7 +143,7 @@ def _answers(matcher: Matcher, text: str, used: Collection[int]) -> Iterator[dic
     data = text.encode("utf-8", "surrogatepass")
     for hits in matcher.pieces(data):
         for index in sorted(set(hits.ends) & set(used)):
-            places: list[Found] = []
+            places: list[ConfirmedMatch] = []
             # A match that is refused is looked within again, as when it is checked.
             matcher.confirm(index, data, hits, lambda found, places=places: places.append(found) or False)  # type: ignore[misc]
             rule = matcher.rule(index)
@@ -151,7 +151,7 @@ def _answers(matcher: Matcher, text: str, used: Collection[int]) -> Iterator[dic
                 yield _answer(rule, found, data)
 
 
-def _answer(rule: Rule, found: Found, data: bytes) -> dict[str, Any]:
+def _answer(rule: Rule, found: ConfirmedMatch, data: bytes) -> dict[str, Any]:
     def piece(start: int, end: int) -> str:
         return data[max(start, 0) : end].decode("utf-8", "replace")
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 
 from lockgate.configuration.layers.files import (
+    LayerFile,
+    LayerPlace,
     LayerState,
-    Look,
-    Place,
     digest_of,
     joined,
     last_good,
@@ -24,8 +24,8 @@ from lockgate.system.folders import Folders, managed_folder
 
 if TYPE_CHECKING:
     from lockgate.patterns.library.linking import Linked
-    from lockgate.patterns.library.loading import Checks
-    from lockgate.patterns.library.merging import Layer
+    from lockgate.patterns.library.loading import PatternChecks
+    from lockgate.patterns.library.merging import PatternLayer
     from lockgate.store.protocol import Transaction
 
 SHIPPED = os.path.join(PACKAGE_FOLDER, "patterns", "library", "shipped.json")
@@ -53,7 +53,7 @@ class Gathered(Record):
     """Files whose last good content stands in for them."""
 
 
-def places(where: Folders, workspace: str) -> tuple[Place, ...]:
+def places(where: Folders, workspace: str) -> tuple[LayerPlace, ...]:
     """All places of pattern files, from the lowest to the highest layer; what is shipped lies below them.
 
     Args:
@@ -61,12 +61,12 @@ def places(where: Folders, workspace: str) -> tuple[Place, ...]:
         workspace: The project's root folder, absolute; empty where there is none.
     """
     found = [
-        Place("managed patterns.yaml", os.path.join(managed_folder(), "patterns.yaml")),
-        Place("user patterns.yaml", os.path.join(where.config, "patterns.yaml")),
+        LayerPlace("managed patterns.yaml", os.path.join(managed_folder(), "patterns.yaml")),
+        LayerPlace("user patterns.yaml", os.path.join(where.config, "patterns.yaml")),
     ]
     if os.path.isabs(workspace) and "\0" not in workspace:
         root = real_path(workspace)
-        found += [Place(f"project {name}", os.path.join(root, name), project=True) for name in PROJECT_FILES]
+        found += [LayerPlace(f"project {name}", os.path.join(root, name), project=True) for name in PROJECT_FILES]
     users = {real_path(place.path) for place in found if not place.project}
     return tuple(place for place in found if not place.project or real_path(place.path) not in users)
 
@@ -76,7 +76,7 @@ def is_patterns(path: str) -> bool:
     return os.path.basename(path).endswith("patterns.yaml")
 
 
-def looks_at(where: Folders, workspace: str) -> tuple[Look, ...]:
+def looks_at(where: Folders, workspace: str) -> tuple[LayerFile, ...]:
     """What is at all places now. A fleet's policy lies below them, and binds them."""
     found = places(where, workspace)
     if not joined(where.state):
@@ -94,7 +94,7 @@ def looks_at(where: Folders, workspace: str) -> tuple[Look, ...]:
     return (below, *looks) if below is not None else tuple(looks)
 
 
-def gather(tx: Transaction | None, looks: Sequence[Look], checks: Checks | None = None) -> Gathered:
+def gather(tx: Transaction | None, looks: Sequence[LayerFile], checks: PatternChecks | None = None) -> Gathered:
     """Read all layers and lay them over each other. Writes nothing.
 
     Args:
@@ -105,7 +105,7 @@ def gather(tx: Transaction | None, looks: Sequence[Look], checks: Checks | None 
     from lockgate.patterns.library.linking import link
     from lockgate.patterns.library.merging import merge
 
-    reader = _Reader(tx, looks, checks)
+    reader = _LayerReader(tx, looks, checks)
     state = merge([shipped_layer(), *reader.layers])
     return Gathered(
         linked=link(state),
@@ -136,29 +136,29 @@ def gather_for_cli(where: Folders, workspace: str) -> Gathered:
         store.close()
 
 
-def gather_layers(where: Folders, checks: Checks) -> list[Layer]:
+def gather_layers(where: Folders, checks: PatternChecks) -> list[PatternLayer]:
     """The layers of the machine and of the person, as they stand; what is not valid is left out."""
-    return _Reader(None, looks_at(where, ""), checks).layers
+    return _LayerReader(None, looks_at(where, ""), checks).layers
 
 
-def shipped_layer() -> Layer:
+def shipped_layer() -> PatternLayer:
     """What is shipped, as the lowest layer. It was checked when it was built."""
     from lockgate.patterns.library.merging import SHIPPED as NAME
-    from lockgate.patterns.library.merging import Layer
+    from lockgate.patterns.library.merging import PatternLayer
     from lockgate.system.documents.values import Document
 
     with open(SHIPPED, encoding="utf-8") as file:
-        return Layer(NAME, SHIPPED, Document(json.load(file), {}))
+        return PatternLayer(NAME, SHIPPED, Document(json.load(file), {}))
 
 
-class _Reader:
+class _LayerReader:
     """Reads the files one after the other."""
 
-    def __init__(self, tx: Transaction | None, looks: Sequence[Look], checks: Checks | None) -> None:
+    def __init__(self, tx: Transaction | None, looks: Sequence[LayerFile], checks: PatternChecks | None) -> None:
         self.tx = tx
         self.checks = checks
         self.trusted = trusted_of(tx, looks) if tx is not None else frozenset()
-        self.layers: list[Layer] = []
+        self.layers: list[PatternLayer] = []
         self.states: list[LayerState] = []
         self.problems: list[ConfigError] = []
         self.good: list[tuple[str, bytes | None]] = []
@@ -166,7 +166,7 @@ class _Reader:
         for look in looks:
             self._read(look)
 
-    def _read(self, look: Look) -> None:
+    def _read(self, look: LayerFile) -> None:
         place, path = look.place, look.place.path
         if place.fleet:
             self._read_fleet(look)
@@ -186,16 +186,16 @@ class _Reader:
         if stored is None or not self._take(place, stored, "last good", []):
             self.states.append(LayerState(place.name, path, "invalid"))
 
-    def _read_fleet(self, look: Look) -> None:
+    def _read_fleet(self, look: LayerFile) -> None:
         """Nothing stands in for a fleet's patterns: what has one gate find them valid, another must not do without."""
         problems: list[ConfigError] = []
         if look.data is None or not self._take(look.place, look.data, "valid", problems):
             raise PatternError(f"the fleet's patterns cannot be used: {look.problem or problems[0]}")
 
-    def _take(self, place: Place, data: bytes, state: str, problems: list[ConfigError]) -> bool:
+    def _take(self, place: LayerPlace, data: bytes, state: str, problems: list[ConfigError]) -> bool:
         """Take a content as a layer; whether it is valid."""
         from lockgate.patterns.library.loading import load, real_checks
-        from lockgate.patterns.library.merging import Layer
+        from lockgate.patterns.library.merging import PatternLayer
         from lockgate.system.libraries import library
 
         for name in ("yaml", "jsonschema"):
@@ -208,7 +208,7 @@ class _Reader:
         digest = digest_of(data)
         trusted = not place.project or (place.path, digest) in self.trusted
         may_loosen = trusted and not place.bound
-        layer = Layer(place.name, place.path, loaded.document, may_loosen)
+        layer = PatternLayer(place.name, place.path, loaded.document, may_loosen)
         self.layers.append(layer._replace(held=_BOUND) if place.bound else layer)
         held = "bound" if trusted else "untrusted"
         self.states.append(LayerState(place.name, place.path, state if may_loosen else held, digest))

@@ -13,11 +13,11 @@ from lockgate.system import caller
 from lockgate.system.folders import Folders
 
 if TYPE_CHECKING:
-    from lockgate.configuration.pattern_library.opening import Opened
+    from lockgate.configuration.pattern_library.opening import OpenedLibrary
     from lockgate.patterns.engine.scanner import Scanner
     from lockgate.patterns.fields import Field
     from lockgate.store.protocol import Store
-    from lockgate.system.ttl_cache import Sight
+    from lockgate.system.ttl_cache import TtlCache
 
 
 _PREPARING = 0.3
@@ -30,7 +30,7 @@ class PatternGuard:
     """Scanners by workspace. A hook, which lives for one event, opens one at most."""
 
     def __init__(
-        self, store: Store, where: Folders, seconds: float, *, own_files: bool = True, sight: Sight | None = None
+        self, store: Store, where: Folders, seconds: float, *, own_files: bool = True, sight: TtlCache | None = None
     ) -> None:
         """Open nothing yet.
 
@@ -47,7 +47,7 @@ class PatternGuard:
         self._seconds = seconds
         self._own_files = own_files
         self._sight = sight
-        self._open: dict[tuple[str, int], tuple[float, Opened]] = {}
+        self._open: dict[tuple[str, int], tuple[float, OpenedLibrary]] = {}
 
     def check_input(self, context: Context, call: ToolCall) -> GuardrailResult:
         """Check all texts in a tool's input.
@@ -65,10 +65,10 @@ class PatternGuard:
         if not any(match.detail for match in result.pattern_matches):
             return result
 
-        from lockgate.configuration.known_secrets.collect import Where
+        from lockgate.configuration.known_secrets.collect import SearchScope
         from lockgate.configuration.known_secrets.own_file import excused
 
-        return excused(result, call, Where(self._where.home, context.workspace, caller.environ()))
+        return excused(result, call, SearchScope(self._where.home, context.workspace, caller.environ()))
 
     def check_output(
         self, context: Context, call: ToolCall, texts: Sequence[tuple[str, str]]
@@ -111,7 +111,7 @@ class PatternGuard:
             return GuardrailResult()
         import lockgate.patterns.engine.request as request
 
-        wanted = request.Request(side, call.tool, context.agent_type, spawns=call.spawns)
+        wanted = request.CheckRequest(side, call.tool, context.agent_type, spawns=call.spawns)
         return self._scanner(context).check(fields, wanted)
 
     def _scanner(self, context: Context) -> Scanner:
@@ -126,7 +126,7 @@ class PatternGuard:
             self._open[name] = (now, opened)
         return opened.scanner
 
-    def _opened(self, context: Context, before: Opened | None) -> Opened:
+    def _opened(self, context: Context, before: OpenedLibrary | None) -> OpenedLibrary:
         from lockgate.configuration.pattern_library.opening import open_library, refreshed
 
         where = (self._store, self._where, context.workspace, self._seconds)

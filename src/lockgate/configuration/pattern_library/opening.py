@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from lockgate.configuration.known_secrets.index_file import Opened as Known
+    from lockgate.configuration.known_secrets.index_file import OpenedIndex as Known
     from lockgate.core.errors import ConfigError
     from lockgate.store.protocol import Store
 
@@ -29,7 +29,7 @@ _FRESH = 0.005
 """Seconds for which a thread's processor time is reckoned before it is asked for again."""
 
 
-class _Reckoned(_local):
+class _CachedCpuTime(_local):
     """Of each thread: until when what the system said last is reckoned with, and how far that is from any clock."""
 
     until = float("-inf")
@@ -52,7 +52,7 @@ class ProcessorTime:
         """
         self._exact = exact
         self._passing = passing
-        self._mine = _Reckoned()
+        self._mine = _CachedCpuTime()
 
     def __call__(self) -> float:
         """Seconds since some moment."""
@@ -62,7 +62,7 @@ class ProcessorTime:
         return now + mine.ahead
 
 
-class Opened(Record):
+class OpenedLibrary(Record):
     """The library, loaded."""
 
     scanner: Scanner
@@ -84,7 +84,7 @@ def open_scanner(store: Store, where: Folders, workspace: str, seconds: float, *
     return open_library(store, where, workspace, seconds, known=known).scanner
 
 
-def open_library(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True) -> Opened:
+def open_library(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True) -> OpenedLibrary:
     """Load the compiled library that holds for a workspace, and the index of this machine's secrets.
 
     Args:
@@ -105,8 +105,8 @@ def open_library(store: Store, where: Folders, workspace: str, seconds: float, *
 
 
 def refreshed(
-    opened: Opened, store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True
-) -> Opened:
+    opened: OpenedLibrary, store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True
+) -> OpenedLibrary:
     """What :func:`open_library` would give now; what has not changed since is not loaded again.
 
     Args:
@@ -132,7 +132,7 @@ def refreshed(
     return opened._replace(scanner=scanner, news=found.notes, known=found)
 
 
-def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> Opened:
+def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> OpenedLibrary:
     hyperscan = extension("hyperscan", "_hs_ext")
     artefact = load(store, where, workspace, seconds=seconds)
     try:
@@ -144,7 +144,7 @@ def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, kno
     found = _known(store, where, workspace, hyperscan) if known else None
     finds, news = (found.known.scan, found.notes) if found is not None else (None, ())
     scanner = Scanner(matcher, ProcessorTime(), store.key, finds)
-    return Opened(scanner, matcher, artefact.digest, artefact.problems, (*artefact.notes, *news), news, found)
+    return OpenedLibrary(scanner, matcher, artefact.digest, artefact.problems, (*artefact.notes, *news), news, found)
 
 
 def _re2() -> Any:
@@ -153,10 +153,10 @@ def _re2() -> Any:
 
 def _known(store: Store, where: Folders, workspace: str, hyperscan: Any, before: Known | None = None) -> Known:
     from lockgate.configuration.known_secrets import CANARIES
-    from lockgate.configuration.known_secrets.collect import Where
+    from lockgate.configuration.known_secrets.collect import SearchScope
     from lockgate.configuration.known_secrets.index_file import open_index
 
     with store.reading() as tx:
         canaries = tx.settings(CANARIES)
-    places = Where(where.home, workspace, caller.environ())
+    places = SearchScope(where.home, workspace, caller.environ())
     return open_index(places, where.state, store.key, hyperscan, time.time, canaries, before)

@@ -10,9 +10,9 @@ from typing import Any
 
 from lockgate.configuration.plugins import files
 from lockgate.configuration.plugins.answers import verdict_of
-from lockgate.configuration.plugins.loading import Hook, Plugin, load, name_of, plugin_of
+from lockgate.configuration.plugins.loading import Plugin, PluginFunction, load, name_of, plugin_of
 from lockgate.configuration.plugins.model import HookContext
-from lockgate.configuration.plugins.time_limit import Outcome, call
+from lockgate.configuration.plugins.time_limit import TimedOutcome, call
 from lockgate.core.display_text import visible
 from lockgate.core.errors import PluginError
 from lockgate.core.model import Verdict
@@ -92,10 +92,10 @@ class Plugins:
             kept = self._loaded.get(entry)
             if kept is not None and kept[0] == mark:
                 return kept[1]
-            from lockgate.configuration.plugins.time_limit import Late
+            from lockgate.configuration.plugins.time_limit import AbandonedCalls
 
             most = self._seconds * _LOADING
-            outcome = call(lambda: load(entry, self._home), most, Late())
+            outcome = call(lambda: load(entry, self._home), most, AbandonedCalls())
             if not isinstance(outcome.value, Plugin):
                 raise PluginError(self._failure(entry, outcome, "cannot be loaded", most))
             self._loaded[entry] = (mark, outcome.value)
@@ -115,7 +115,7 @@ class Plugins:
     def _ask(
         self,
         entries: Iterable[PluginEntry],
-        hook_of: Callable[[Plugin], Hook | None],
+        hook_of: Callable[[Plugin], PluginFunction | None],
         given: Callable[[], dict[str, Any]],
     ) -> list[Objection]:
         found: list[Objection] = []
@@ -128,7 +128,10 @@ class Plugins:
         return found
 
     def _one(
-        self, entry: PluginEntry, hook_of: Callable[[Plugin], Hook | None], given: Callable[[], dict[str, Any]]
+        self,
+        entry: PluginEntry,
+        hook_of: Callable[[Plugin], PluginFunction | None],
+        given: Callable[[], dict[str, Any]],
     ) -> Objection | None:
         try:
             plugin = self.loaded(entry)
@@ -154,7 +157,7 @@ class Plugins:
             return None
         return Objection(plugin.rule, reason or f"the plugin `{name_of(entry)}` objects", verdict)
 
-    def _failure(self, entry: PluginEntry, outcome: Outcome, what: str, seconds: float) -> str:
+    def _failure(self, entry: PluginEntry, outcome: TimedOutcome, what: str, seconds: float) -> str:
         """What is said of a plugin that failed. Its own words go nowhere, but for those of ours about it."""
         if outcome.error is None:
             self._log(name_of(entry), "TimeoutError", "?")

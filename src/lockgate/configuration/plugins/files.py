@@ -19,7 +19,7 @@ MOST_BYTES = 1_000_000
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-class Code(Record):
+class PluginCode(Record):
     """A plugin's file as it is now."""
 
     path: str
@@ -55,7 +55,7 @@ def path_of(entry: str, home: str, base: str) -> str:
     return os.path.normpath(os.path.join(base, entry))
 
 
-def read(path: str) -> Code:
+def read(path: str) -> PluginCode:
     """Read a plugin's file, where nobody but its owner can have changed it.
 
     Raises:
@@ -78,7 +78,7 @@ def read(path: str) -> Code:
         raise PluginError(
             f"it cannot be read: {getattr(error, 'strerror', None) or 'its path cannot be one'}"
         ) from None
-    return Code(path, data, sha256(data).hexdigest())
+    return PluginCode(path, data, sha256(data).hexdigest())
 
 
 def _check_folders(folder: str) -> None:
@@ -98,7 +98,7 @@ def _check(found: os.stat_result, what: str, others: int, *, sticky: bool = Fals
         raise PluginError(f"others can write to {what}: chmod go-w")
 
 
-def load(code: Code) -> Any:
+def load(code: PluginCode) -> Any:
     """Run a plugin's file as a module. Raises whatever it raises."""
     name = f"lockgate_plugin_{code.digest[:16]}"
     module = ModuleType(name)

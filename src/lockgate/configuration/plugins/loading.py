@@ -16,7 +16,7 @@ from lockgate.system.libraries import library
 if TYPE_CHECKING:
     from pluggy import HookImpl, HookimplOpts
 
-    from lockgate.configuration.plugins.time_limit import Late
+    from lockgate.configuration.plugins.time_limit import AbandonedCalls
 
 GROUP = "lockgate"
 
@@ -26,7 +26,7 @@ def name_of(entry: PluginEntry) -> str:
     return files.stem(entry.text) if files.is_file(entry.text) else visible(entry.text, 60)
 
 
-class Hook(Record):
+class PluginFunction(Record):
     """A plugin's function for one event."""
 
     function: Callable[..., Any]
@@ -44,9 +44,9 @@ class Plugin(Record):
     """The file's path, or what the entry point names."""
     digest: str
     """The file's SHA-256, hexadecimal; empty for an entry point."""
-    before: Hook | None
-    after: Hook | None
-    late: Late
+    before: PluginFunction | None
+    after: PluginFunction | None
+    late: AbandonedCalls
 
     @property
     def rule(self) -> str:
@@ -91,7 +91,7 @@ def plugin_of(entry: PluginEntry, loaded: Any, version: str = "", source: str = 
     Raises:
         PluginError: It is none.
     """
-    from lockgate.configuration.plugins.time_limit import Late
+    from lockgate.configuration.plugins.time_limit import AbandonedCalls
 
     hooks = hooks_of(loaded)
     return Plugin(
@@ -101,11 +101,11 @@ def plugin_of(entry: PluginEntry, loaded: Any, version: str = "", source: str = 
         digest,
         hooks.get(HookEvent.BEFORE_TOOL_USE),
         hooks.get(HookEvent.AFTER_TOOL_USE),
-        Late(),
+        AbandonedCalls(),
     )
 
 
-def hooks_of(loaded: Any) -> dict[str, Hook]:
+def hooks_of(loaded: Any) -> dict[str, PluginFunction]:
     """The functions of a plugin, checked against the specifications.
 
     Raises:
@@ -123,13 +123,13 @@ def hooks_of(loaded: Any) -> dict[str, Hook]:
         if not inspect.isroutine(getattr(loaded, event, inspect.isroutine)):
             raise PluginError(f"its `{event}` is not a function")
 
-    class Manager(pluggy.PluginManager):
+    class HookManager(pluggy.PluginManager):
         """Takes every function that has the name of a hook for one: no marker is needed."""
 
         def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
             return super().parse_hookimpl_opts(plugin, name) or (_PLAIN if name in _EVENTS else None)
 
-    manager = Manager(specs.PROJECT)
+    manager = HookManager(specs.PROJECT)
     manager.add_hookspecs(specs)
     try:
         manager.register(loaded)
@@ -142,7 +142,7 @@ def hooks_of(loaded: Any) -> dict[str, Hook]:
     return {event: hook for event, hook in found.items() if hook is not None}
 
 
-def _hook(event: str, found: Sequence[HookImpl]) -> Hook | None:
+def _hook(event: str, found: Sequence[HookImpl]) -> PluginFunction | None:
     import inspect
 
     if not found:
@@ -158,7 +158,7 @@ def _hook(event: str, found: Sequence[HookImpl]) -> Hook | None:
         inspect.signature(made.function).bind(**dict.fromkeys(takes))
     except TypeError as error:
         raise PluginError(f"its `{event}` cannot be called with {', '.join(takes) or 'nothing'}: {error}") from None
-    return Hook(made.function, takes)
+    return PluginFunction(made.function, takes)
 
 
 _EVENTS: Sequence[str] = tuple(event.value for event in HookEvent)

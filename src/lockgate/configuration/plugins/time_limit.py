@@ -20,7 +20,7 @@ _AFTER = 0.1
 """Seconds after which what is late is cancelled."""
 
 
-class Outcome(Record):
+class TimedOutcome(Record):
     """What came of a call: a value, or an error."""
 
     value: Any = None
@@ -29,7 +29,7 @@ class Outcome(Record):
     """Whether it has not come back in time."""
 
 
-class Late:
+class AbandonedCalls:
     """Counts the calls of one plugin that were left behind and still run."""
 
     def __init__(self) -> None:
@@ -50,21 +50,21 @@ class Late:
 class _Call:
     """One call in its thread. Whether it is late is settled once, under a lock."""
 
-    def __init__(self, work: Callable[[], Any], seconds: float, late: Late) -> None:
+    def __init__(self, work: Callable[[], Any], seconds: float, late: AbandonedCalls) -> None:
         self._work, self._until, self._late = work, time.monotonic() + seconds, late
         self._lock = threading.Lock()
         self._back = threading.Event()
         self._left = False
-        self.outcome = Outcome(late=True)
+        self.outcome = TimedOutcome(late=True)
 
     def run(self) -> None:
         try:
             value = self._work()
             if hasattr(type(value), "__await__"):
                 value = _awaited(value, self._until - time.monotonic())
-            outcome = Outcome(value)
+            outcome = TimedOutcome(value)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a plugin decides about a call, and nothing else
-            outcome = Outcome(error=error)
+            outcome = TimedOutcome(error=error)
         with self._lock:
             if self._left:
                 self._late.add(-1)
@@ -72,7 +72,7 @@ class _Call:
                 self.outcome = outcome
             self._back.set()
 
-    def wait(self) -> Outcome:
+    def wait(self) -> TimedOutcome:
         self._back.wait(max(self._until - time.monotonic(), 0))
         with self._lock:
             if not self._back.is_set():
@@ -81,16 +81,16 @@ class _Call:
         return self.outcome
 
 
-def call(work: Callable[[], Any], seconds: float, late: Late) -> Outcome:
+def call(work: Callable[[], Any], seconds: float, late: AbandonedCalls) -> TimedOutcome:
     """Run a function, and what it gives to be awaited, for at most so many seconds. Never raises."""
     if late.too_many:
-        return Outcome(late=True)
+        return TimedOutcome(late=True)
     made = _Call(work, seconds, late)
     thread = threading.Thread(target=made.run, name="lockgate-plugin", daemon=True)
     try:
         thread.start()
     except RuntimeError as error:  # no more threads
-        return Outcome(error=error)
+        return TimedOutcome(error=error)
     return made.wait()
 
 

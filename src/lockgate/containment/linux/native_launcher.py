@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lockgate.containment import hidden_files as hidden
 from lockgate.containment.host_facts import Host
-from lockgate.containment.layout import Look
+from lockgate.containment.layout import FileLookup
 from lockgate.containment.plan import Plan
 from lockgate.containment.protected_files import MOST_ENTRIES, VENDORED, what_matters
 from lockgate.core.errors import BadInputError, ContainmentError
 from lockgate.core.record import Record
 from lockgate.resources.path_spelling import names_of
-from lockgate.resources.protected_paths import Entry, Guard
+from lockgate.resources.protected_paths import PathGuard, ProtectedPath
 from lockgate.system.files import real_path
 
 WALK = "walk 1"
@@ -42,7 +42,7 @@ class Suspect(Record):
 
 
 # ---------------------------------------------------------------- what to look for
-def spelt_filters(guard: Guard) -> bytes:
+def spelt_filters(guard: PathGuard) -> bytes:
     """What could matter to a guard: the part of :func:`spelt_walk` that is the same for as long as the guard is."""
     names, globs, patterns = guard.filters()
     words: list[str] = []
@@ -54,7 +54,7 @@ def spelt_filters(guard: Guard) -> bytes:
     return spelt(words)
 
 
-def spelt_walk(roots: Sequence[str], home: str, guard: Guard, filters: bytes) -> bytes:
+def spelt_walk(roots: Sequence[str], home: str, guard: PathGuard, filters: bytes) -> bytes:
     """How to walk: through the folders that may be written to, and then near the surface of the home folder."""
     words = [WALK, str(len(roots) + 1)]
     for root in roots:
@@ -95,12 +95,12 @@ def suspects(told: bytes, roots: Sequence[str]) -> list[list[Suspect]]:
     return found
 
 
-def entries(root: str, seen: Iterable[Suspect], guard: Guard, *, anchored: bool = True) -> Iterator[Entry]:
+def entries(root: str, seen: Iterable[Suspect], guard: PathGuard, *, anchored: bool = True) -> Iterator[ProtectedPath]:
     """What :func:`lockgate.containment.protected_files.survey` yields where it meets what another process has seen."""
     known = guard.from_root(root, anchored=anchored)
     states = {root: _OPEN}
 
-    def found_at(path: str, *, folder: bool) -> Entry | None:
+    def found_at(path: str, *, folder: bool) -> ProtectedPath | None:
         below = path[len(root.rstrip("/")) :].split("/")[1:]
         folded = [name.lower() if name.isascii() else names_of(f"/{name}")[-1] for name in below]
         patterns = () if known is None else (*known, *(one for name in folded for one in guard.patterns(name)))
@@ -123,21 +123,21 @@ def entries(root: str, seen: Iterable[Suspect], guard: Guard, *, anchored: bool 
         # A link may lead to a folder now or later.
         found = found_at(each.path, folder=each.kind in "dl")
         if found is None and each.kind == "s":
-            found = Entry(each.path, hidden=True)
+            found = ProtectedPath(each.path, hidden=True)
         if found is not None and (found.hidden or above == _OPEN):
             yield found._replace(link=each.link)
 
 
-class Told(Look):
+class RecordedLookup(FileLookup):
     """Files as the process that runs the command has seen them."""
 
-    def __init__(self, guard: Guard, roots: Sequence[str], seen: Sequence[Sequence[Suspect]]) -> None:
+    def __init__(self, guard: PathGuard, roots: Sequence[str], seen: Sequence[Sequence[Suspect]]) -> None:
         """Take what was seen below each of the folders, and near the surface of the home folder."""
         super().__init__(guard)
         self._seen = dict(zip(roots, seen, strict=False))
         self._near = seen[-1]
 
-    def project(self, root: str) -> Iterable[Entry]:
+    def project(self, root: str) -> Iterable[ProtectedPath]:
         """What matters below a folder that may be written to."""
         return entries(root, self._seen[root], self.guard)
 
@@ -148,7 +148,7 @@ class Told(Look):
 
 
 # ---------------------------------------------------------------- what is new
-def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: Guard) -> bytes:
+def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: PathGuard) -> bytes:
     """Of what is new, the paths at which nothing may be made, as words: the topmost of each."""
     pairs = zip(roots, seen, strict=True)
     return spelt(entry.path for root, new in pairs for entry in entries(root, new, guard) if entry.protected)

@@ -26,7 +26,7 @@ Process = tuple[int, str]
 """A process by its number and when it was started: numbers come again."""
 
 
-class Group:
+class SandboxProcesses:
     """A sandbox that was started: one process group, and what descends from it."""
 
     def __init__(self, pid: int) -> None:
@@ -78,7 +78,7 @@ class Group:
         return {each for each in found if each[0] != self._pid}
 
 
-def start(plan: Plan, program: str, prepare: Callable[[], None]) -> Group:
+def start(plan: Plan, program: str, prepare: Callable[[], None]) -> SandboxProcesses:
     """Start a sandbox with this process's descriptors 0 to 2.
 
     Args:
@@ -100,7 +100,7 @@ def start(plan: Plan, program: str, prepare: Callable[[], None]) -> Group:
         except BaseException as error:  # noqa: BLE001 - this process must not go on as its parent
             os.write(2, f"lockgate: {error}\n".encode("utf-8", "backslashreplace"))
         os._exit(125)
-    return Group(pid)
+    return SandboxProcesses(pid)
 
 
 def command_line(plan: Plan, program: str) -> tuple[list[str], dict[str, str]]:

@@ -13,13 +13,13 @@ from lockgate.store.audit.record import happened
 from lockgate.store.rows import AuditQuery
 
 if TYPE_CHECKING:
-    from lockgate.gate.session.endorsements import Source
+    from lockgate.gate.session.endorsements import UntrustedResult
     from lockgate.store.protocol import Store, Transaction
 
 _MOVED = "the audit does not tell that this call has brought all of that: lockgate audit verify"
 
 
-def endorse(store: Store, shown: Source, *, by: str, client: str = "cli") -> frozenset[Label]:
+def endorse(store: Store, shown: UntrustedResult, *, by: str, client: str = "cli") -> frozenset[Label]:
     """Take the label ``untrusted`` of one result from whoever has read it, and record that.
 
     Args:
@@ -55,7 +55,7 @@ def endorse(store: Store, shown: Source, *, by: str, client: str = "cli") -> fro
     return left
 
 
-def _is_as_recorded(tx: Transaction, shown: Source) -> bool:
+def _is_as_recorded(tx: Transaction, shown: UntrustedResult) -> bool:
     """Whether no more labels name the call than it could give, as the audit tells of it.
 
     A row of the state can be moved from another call to this one. The record of what was decided cannot.
@@ -66,7 +66,7 @@ def _is_as_recorded(tx: Transaction, shown: Source) -> bool:
     return row is not None and len(named) <= _most_sources(tx, shown, row.digest)
 
 
-def _most_sources(tx: Transaction, shown: Source, digest: str) -> int:
+def _most_sources(tx: Transaction, shown: UntrustedResult, digest: str) -> int:
     """From how many sources a call could bring what is untrusted, as one of the gates has recorded it."""
     query = AuditQuery(event="decision", session=shown.subject.session, text=digest)
     for gate in tx.gates():

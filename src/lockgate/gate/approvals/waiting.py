@@ -100,8 +100,8 @@ def wait(
         is_gone: Tells whether whoever asked is gone.
     """
     with (
-        bells.Bell(state, question.approval) as bell,
-        _Vigil(question, most, is_gone).looking(open_store, bell) as vigil,
+        bells.WakeupSocket(state, question.approval) as bell,
+        _AnswerWait(question, most, is_gone).looking(open_store, bell) as vigil,
     ):
         bells.ring(state, WATCHERS)
         while (seconds := vigil.seconds()) > 0:
@@ -113,7 +113,7 @@ async def waited(state: str, question: PersonQuestion, open_store: OpenStore) ->
     import asyncio
 
     loop = asyncio.get_running_loop()
-    with bells.Bell(state, question.approval) as bell, _Vigil(question).looking(open_store, bell) as vigil:
+    with bells.WakeupSocket(state, question.approval) as bell, _AnswerWait(question).looking(open_store, bell) as vigil:
         bells.ring(state, WATCHERS)
         while (seconds := vigil.seconds()) > 0:
             if bell.socket is None:
@@ -125,7 +125,7 @@ async def waited(state: str, question: PersonQuestion, open_store: OpenStore) ->
                 bell.quieten()
 
 
-class _Vigil:
+class _AnswerWait:
     """How long to go on waiting for one question."""
 
     def __init__(
@@ -138,7 +138,7 @@ class _Vigil:
         self._store: Store | None = None
 
     @contextmanager
-    def looking(self, open_store: OpenStore, bell: bells.Bell) -> Iterator[_Vigil]:
+    def looking(self, open_store: OpenStore, bell: bells.WakeupSocket) -> Iterator[_AnswerWait]:
         with ExitStack() as stack:
             with suppress(StoreError):  # the transaction that decides will tell
                 self._store = store = open_store()
@@ -150,7 +150,7 @@ class _Vigil:
                     stack.enter_context(store.listen(self._hearing(bell)))
             yield self
 
-    def _hearing(self, bell: bells.Bell) -> Callable[[str], None]:
+    def _hearing(self, bell: bells.WakeupSocket) -> Callable[[str], None]:
         """What wakes the bell when the store tells of this question, or may have missed it."""
         wake = bell.wakeable()
         return lambda approval: wake() if approval in ("", self._question.approval) else None

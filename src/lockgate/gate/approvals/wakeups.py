@@ -26,7 +26,7 @@ _SWEPT = 32
 """Bells that are looked at whenever one is hung up, so that those of the dead do not gather."""
 
 
-class Bell:
+class WakeupSocket:
     """A bell of this process. Where none can be hung up, :meth:`heard` waits all the same, and is never woken.
 
     Not every file system has sockets, and a state folder can be read-only; whoever waits looks at the store now and

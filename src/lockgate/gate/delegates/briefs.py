@@ -42,7 +42,7 @@ _STEP = "$ "
 """How a line of a brief begins that is a command, and nothing else."""
 
 
-class Refusal(Record):
+class BriefRefusal(Record):
     """Why a brief cannot be put before a person."""
 
     because: str
@@ -53,21 +53,21 @@ def wants_delegate(call: ToolCall) -> bool:
     return call.spawns in DELEGATE_TYPES
 
 
-def brief_of(call: ToolCall) -> str | Refusal:
+def brief_of(call: ToolCall) -> str | BriefRefusal:
     """The brief's text, or why it cannot be approved: a person must be able to see the whole of it."""
     text = call.tool_input.get("prompt")
     if not isinstance(text, str) or not text.strip():
-        return Refusal("the delegate has no brief (prompt)")
+        return BriefRefusal("the delegate has no brief (prompt)")
     text = text.strip()
     if fits(text):
         return text
     if len(text) > LONGEST:
-        return Refusal(
+        return BriefRefusal(
             f"the brief has {len(text)} characters, and more than {LONGEST} nobody reads to the end: put long content "
             "in a file, name the file in the brief, and say shortly what to do with it",
         )
     if redact(text) != text:
-        return Refusal("a brief of many lines must not hold a credential: put that in a file, and name the file")
+        return BriefRefusal("a brief of many lines must not hold a credential: put that in a file, and name the file")
     return text
 
 
@@ -119,7 +119,7 @@ def _may_begin(row: BriefRow) -> bool:
     return not row.agent and (row.state == READ or (row.state == "asked" and fits(row.text)))
 
 
-def read(tx: Transaction, wanted: str) -> BriefRow | Refusal:
+def read(tx: Transaction, wanted: str) -> BriefRow | BriefRefusal:
     """Note that a person was shown the whole of a brief, outside of the client.
 
     Args:
@@ -128,7 +128,7 @@ def read(tx: Transaction, wanted: str) -> BriefRow | Refusal:
     """
     found = [row for session in tx.sessions() for row in tx.briefs(session.session) if row.brief.startswith(wanted)]
     if len(wanted) < _SHORTEST_ID or len(found) != 1:
-        return Refusal("there is no brief with this id" if not found else "give more of the id")
+        return BriefRefusal("there is no brief with this id" if not found else "give more of the id")
     return mark_read(tx, found[0])
 
 

@@ -12,7 +12,7 @@ from lockgate.store.audit.record import happened
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
-    from lockgate.gate.monitor.decide import Question, Ruling
+    from lockgate.gate.monitor.decide import DecisionInput, Ruling
     from lockgate.store.protocol import Store, Transaction
     from lockgate.store.rows import BriefRow, CallRow
 
@@ -28,7 +28,7 @@ _ROWS = frozenset({"egress", "fetch"})
 """Rows of a table that may stand against it. Not those of secrets."""
 
 
-def read(store: Store, wanted: str, *, by: str) -> BriefRow | delegates.Refusal:
+def read(store: Store, wanted: str, *, by: str) -> BriefRow | delegates.BriefRefusal:
     """Note that a person was shown the whole of a brief, and record that.
 
     Args:
@@ -41,7 +41,7 @@ def read(store: Store, wanted: str, *, by: str) -> BriefRow | delegates.Refusal:
     """
     with store.transaction() as tx:
         row = delegates.read(tx, wanted)
-        if not isinstance(row, delegates.Refusal) and row.state == delegates.READ:
+        if not isinstance(row, delegates.BriefRefusal) and row.state == delegates.READ:
             person = Context("cli", Subject(row.session, row.parent))
             tx.append_audit(store.clock(), happened(person, "brief-read", {"brief": row.brief, "by": by}))
     return row
@@ -72,7 +72,7 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     return command if len(taken) < allowed else ""
 
 
-def let_run(question: Question, ruling: Ruling) -> Ruling:
+def let_run(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Let a step run that a person has read, where only what an earlier step has printed stands against it.
 
     That may hold a stranger's words, and they can lead the delegate. They change nothing of a step that is written
@@ -95,7 +95,7 @@ def let_run(question: Question, ruling: Ruling) -> Ruling:
     return ruling._replace(decision=decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON), new_input=None)
 
 
-def _only_steps_since(question: Question) -> bool:
+def _only_steps_since(question: DecisionInput) -> bool:
     began = min((taint.at for taint in question.taints if taint.label is Label.UNTRUSTED), default=None)
     calls = _calls_of(question.tx, question.context.subject, question.call)
     return began is not None and all(row.facts.get(LOOKS) or row.facts.get(STEP) for row in calls if row.at >= began)

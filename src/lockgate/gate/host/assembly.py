@@ -27,7 +27,7 @@ from lockgate.gate.host.host_view import (
     task_folders,
     write_kept,
 )
-from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, Surroundings
 from lockgate.store.opening import open_existing, open_store
 from lockgate.system import caller
 from lockgate.system.folders import PAUSE, Folders
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion, TurnQuestion
-    from lockgate.gate.monitor.kept_files import Look
+    from lockgate.gate.monitor.kept_files import EarlierFiles
     from lockgate.gate.objections import Objectors
     from lockgate.store.protocol import Store, Transaction
-    from lockgate.system.ttl_cache import Sight
+    from lockgate.system.ttl_cache import TtlCache
 
 _TRACEPARENT = 55
 """Characters of the header's value."""
@@ -95,7 +95,7 @@ def open_parts(
     limit: Callable[[float], None] = lambda _: None,
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
     program: Mapping[str, Any] | None = None,
-    sight: Sight | None = None,
+    sight: TtlCache | None = None,
     prolong: Callable[[float], float] = float,
     loading: float = LOADING,
     groups: bool = False,
@@ -139,7 +139,11 @@ def open_parts(
 
 
 def _configuring(
-    store: Store, where: Folders, limit: Callable[[float], None], program: Mapping[str, Any] | None, sight: Sight | None
+    store: Store,
+    where: Folders,
+    limit: Callable[[float], None],
+    program: Mapping[str, Any] | None,
+    sight: TtlCache | None,
 ) -> Callable[[Context], Configuration]:
     """The look-up of the configuration that holds for an event; the arguments are those of :func:`open_parts`."""
 
@@ -178,7 +182,7 @@ def _unless_paused(found: Configuration, state: str) -> Configuration:
     return pausing.paused(found) if pauses else found
 
 
-def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, Rules], Surroundings]:
+def _looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context, AnalysisRules], Surroundings]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
     if sight is None:
         return lambda context, rules: in_client(
@@ -192,7 +196,7 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
     kept: dict[Hashable, tuple[object, Surroundings]] = {}
     """What a project's surroundings are in a session of a client, with what they were made of."""
 
-    def surroundings(context: Context, rules: Rules) -> Surroundings:
+    def surroundings(context: Context, rules: AnalysisRules) -> Surroundings:
         project = look(context)
         name = (context.workspace, context.transcript, context.client, caller.mark())
         made_of, found = kept.get(name, (None, None))
@@ -213,9 +217,9 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, Surroundings], 
     """What earlier calls have left on this machine, looked up once for each decision."""
 
     def earlier(context: Context, around: Surroundings) -> Surroundings:
-        seen: list[Look] = []
+        seen: list[EarlierFiles] = []
 
-        def look() -> Look:
+        def look() -> EarlierFiles:
             if not seen:
                 from lockgate.gate.monitor.kept_files import look
 

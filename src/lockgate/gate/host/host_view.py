@@ -10,7 +10,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.resources.host_view import OwnDatabase, Rules, Surroundings, records_beside
+from lockgate.resources.host_view import AnalysisRules, OwnDatabase, Surroundings, records_beside
 from lockgate.system import caller
 from lockgate.system.files import real_path
 from lockgate.system.folders import Folders, outside_folders
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.containment.host_facts import Host
-    from lockgate.containment.rewriting import Launch
+    from lockgate.containment.rewriting import RunLaunch
     from lockgate.resources.host_view import Repository, ScriptFile
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
@@ -39,7 +39,7 @@ _CONTAIN, _LAUNCHER = "contain.py", "lockgate-contain"
 """The program that a contained command is rewritten to, and the native one that becomes it where it has to."""
 
 
-def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:
+def surroundings_of(where: Folders, workspace: str, transcript: str, rules: AnalysisRules) -> Surroundings:
     """What the analysis may know of this machine."""
     return in_session(surroundings_in(where, workspace), task_folders(), where, transcript)._replace(rules=rules)
 
@@ -49,7 +49,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
     asked = caller.environ()
     variables = {name: asked[name] for name in _VARIABLES if name in asked}
     variables["HOME"] = where.home
-    files = _Files(workspace)
+    files = _ProjectFiles(workspace)
     return Surroundings(
         home=where.home,
         real_home=real_path(where.home),
@@ -167,7 +167,7 @@ def _python_files(folder: str) -> frozenset[str]:
         return frozenset()
 
 
-class _Files:
+class _ProjectFiles:
     """The functions of :mod:`lockgate.gate.host.project_files` for one workspace; most commands need none of them."""
 
     def __init__(self, workspace: str) -> None:
@@ -362,13 +362,13 @@ def containing_host(where: Folders) -> Host:
     return host(where.state)
 
 
-def _launch(where: Folders, context: Context) -> Launch:
+def _launch(where: Folders, context: Context) -> RunLaunch:
     """How a contained run of this very installation is started."""
-    from lockgate.containment.rewriting import Launch
+    from lockgate.containment.rewriting import RunLaunch
 
     program = os.path.join(PACKAGE_FOLDER, _CONTAIN)
     launcher = os.path.join(os.path.dirname(program), _LAUNCHER)
-    return Launch(sys.executable, program, *where, context.workspace, launcher)
+    return RunLaunch(sys.executable, program, *where, context.workspace, launcher)
 
 
 def write_kept(context: Context, path: str, change: Callable[[str], str]) -> None:

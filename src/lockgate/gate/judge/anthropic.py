@@ -11,7 +11,7 @@ from lockgate.core.errors import JudgeError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.judge.prompts import Prompt
 from lockgate.gate.judge.reply import SCHEMA, Reply, member, opinion, tokens_of
-from lockgate.gate.judge.settings import ANTHROPIC_MODEL, Settings
+from lockgate.gate.judge.settings import ANTHROPIC_MODEL, JudgeSettings
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,7 +25,7 @@ _EFFORT = {ANTHROPIC_MODEL: "low"}
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
-def address(settings: Settings) -> str:
+def address(settings: JudgeSettings) -> str:
     """Where the question is sent. SDKs take the address without the version; with it, it is understood too."""
     return settings.base_url.removesuffix("/v1") + "/v1/messages"
 
@@ -36,7 +36,7 @@ def headers(key: str) -> dict[str, str]:
     return {**version, "x-api-key": key} if key else version
 
 
-def body(settings: Settings, prompt: Prompt) -> dict[str, Any]:
+def body(settings: JudgeSettings, prompt: Prompt) -> dict[str, Any]:
     """The question."""
     effort = {"effort": _EFFORT[settings.model]} if settings.model in _EFFORT else {}
     return {

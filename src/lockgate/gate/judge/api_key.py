@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from lockgate.core.errors import JudgeError
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.judge.settings import FOLDER, Settings, available, settings_of
+from lockgate.gate.judge.settings import FOLDER, JudgeSettings, available, settings_of
 from lockgate.system.digests import sha256
 from lockgate.system.keyring import secret_in
 from lockgate.system.libraries import installed
@@ -29,7 +29,7 @@ _SENDABLE = lazy_re(r"[!-~]{1,4096}")
 """What can stand in a header: visible ASCII."""
 
 
-class Key:
+class ApiKey:
     """A key that shows itself to nobody but the endpoint."""
 
     __slots__ = ("_text",)
@@ -52,7 +52,7 @@ class Key:
         raise TypeError("a key is not written anywhere")
 
 
-def find_key(settings: Settings, environ: Mapping[str, str], state: str) -> Key | None:
+def find_key(settings: JudgeSettings, environ: Mapping[str, str], state: str) -> ApiKey | None:
     """The key for an endpoint; ``None`` where it needs none and none is said.
 
     Args:
@@ -71,7 +71,7 @@ def find_key(settings: Settings, environ: Mapping[str, str], state: str) -> Key 
         if text:
             _remember(settings, state, missing=False)
     if text:
-        return Key(text)
+        return ApiKey(text)
     if settings.needs_key:
         raise JudgeError("there is no key for the judge")
     return None
@@ -102,19 +102,19 @@ def why_not(configured: Mapping[str, Any] | None, environ: Mapping[str, str], st
     return ""
 
 
-def _gave_none(settings: Settings, state: str) -> bool:
+def _gave_none(settings: JudgeSettings, state: str) -> bool:
     try:
         return 0 <= time.time() - os.stat(_note(settings, state)).st_mtime < MISSING_SECONDS
     except OSError:
         return False
 
 
-def _note(settings: Settings, state: str) -> str:
+def _note(settings: JudgeSettings, state: str) -> str:
     name = sha256(settings.key_keyring.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return os.path.join(state, FOLDER, f"no-key-{name}")
 
 
-def _remember(settings: Settings, state: str, *, missing: bool) -> None:
+def _remember(settings: JudgeSettings, state: str, *, missing: bool) -> None:
     """An empty file says by its age when the keyring was last asked and gave no key."""
     path = _note(settings, state)
     try:

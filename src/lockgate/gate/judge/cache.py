@@ -13,7 +13,7 @@ from lockgate.core.errors import LockgateError
 from lockgate.core.questions import JudgeQuestion, Opinion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.judge.prompts import VERSION
-from lockgate.gate.judge.settings import Settings
+from lockgate.gate.judge.settings import JudgeSettings
 from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MOST = 500
 _PREFIX = "judge:opinion:"
 
 
-def recall(store: Store, settings: Settings, question: JudgeQuestion, now: float) -> Opinion | None:
+def recall(store: Store, settings: JudgeSettings, question: JudgeQuestion, now: float) -> Opinion | None:
     """The opinion on exactly this question, where there is one that is young enough.
 
     Raises:
@@ -40,7 +40,7 @@ def recall(store: Store, settings: Settings, question: JudgeQuestion, now: float
     return Opinion(value["flagged"], value["reason"], model=settings.model, cached=True)
 
 
-def remember(store: Store, settings: Settings, question: JudgeQuestion, opinion: Opinion, now: float) -> None:
+def remember(store: Store, settings: JudgeSettings, question: JudgeQuestion, opinion: Opinion, now: float) -> None:
     """Keep an opinion, which must not be a failed one.
 
     Raises:
@@ -56,7 +56,7 @@ def remember(store: Store, settings: Settings, question: JudgeQuestion, opinion:
         tx.put_setting(_name(store.key, settings, question), json.dumps(value))
 
 
-def _name(key: bytes, settings: Settings, question: JudgeQuestion) -> str:
+def _name(key: bytes, settings: JudgeSettings, question: JudgeQuestion) -> str:
     effects = sorted(
         json.dumps([reason.row, reason.column.value, *map(str, reason.effect._replace(because=""))])
         for reason in question.decision.reasons
@@ -77,7 +77,7 @@ def _name(key: bytes, settings: Settings, question: JudgeQuestion) -> str:
 class Keeping:
     """The kept opinions of a store that is opened for each look. Where it cannot be, nothing is known or kept."""
 
-    def __init__(self, open_store: Callable[[], Store], settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, open_store: Callable[[], Store], settings: JudgeSettings, clock: Callable[[], float]) -> None:
         self._open = open_store
         self._settings = settings
         self._clock = clock

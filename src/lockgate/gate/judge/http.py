@@ -19,11 +19,11 @@ from lockgate.core.errors import JudgeError
 from lockgate.core.version import __version__
 from lockgate.gate.judge import anthropic as anthropic_messages
 from lockgate.gate.judge import openai as openai_chat
-from lockgate.gate.judge.api_key import Key
+from lockgate.gate.judge.api_key import ApiKey
 from lockgate.gate.judge.concurrency import Slots
 from lockgate.gate.judge.prompts import Prompt
 from lockgate.gate.judge.reply import Reply, parse
-from lockgate.gate.judge.settings import Settings
+from lockgate.gate.judge.settings import JudgeSettings
 from lockgate.system.libraries import library
 
 MAX_ANSWER = 64 * 1024
@@ -59,7 +59,7 @@ class _PassingError(JudgeError):
 
 
 async def ask(
-    settings: Settings, prompt: Prompt, key: Key | None, slots: Slots, *, until: float, seconds: float
+    settings: JudgeSettings, prompt: Prompt, key: ApiKey | None, slots: Slots, *, until: float, seconds: float
 ) -> Reply:
     """Put a question to the endpoint.
 
@@ -84,7 +84,9 @@ async def ask(
         raise JudgeError(f"there was no answer within {seconds:g} s{beside}") from None
 
 
-async def _tried(settings: Settings, prompt: Prompt, key: Key | None, until: float, failures: list[str]) -> Reply:
+async def _tried(
+    settings: JudgeSettings, prompt: Prompt, key: ApiKey | None, until: float, failures: list[str]
+) -> Reply:
     httpx = library("httpx")
     wire = _WIRES[settings.api]
     data = json.dumps(wire.body(settings, prompt)).encode()
@@ -106,7 +108,7 @@ def _pause(failures: int, after: float | None) -> float:
     return max(after or 0.0, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads tries, and hides nothing
 
 
-def _client(httpx: Any, settings: Settings) -> Any:
+def _client(httpx: Any, settings: JudgeSettings) -> Any:
     import ssl
 
     context: ssl.SSLContext | bool = True
@@ -126,7 +128,9 @@ def _client(httpx: Any, settings: Settings) -> Any:
     )
 
 
-async def _once(httpx: Any, client: Any, wire: ModuleType, settings: Settings, data: bytes, key: Key | None) -> Reply:
+async def _once(
+    httpx: Any, client: Any, wire: ModuleType, settings: JudgeSettings, data: bytes, key: ApiKey | None
+) -> Reply:
     headers = {
         **wire.headers(key.reveal() if key else ""),
         "content-type": "application/json",

@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from lockgate.core.errors import JudgeError, LockgateError
 from lockgate.core.questions import JudgeQuestion, Opinion
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.judge.api_key import EXTRA, Key, find_key
+from lockgate.gate.judge.api_key import EXTRA, ApiKey, find_key
 from lockgate.gate.judge.cache import Keeping
-from lockgate.gate.judge.settings import Settings, settings_of
+from lockgate.gate.judge.settings import JudgeSettings, settings_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,7 +39,7 @@ class Judge:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: JudgeSettings,
         state: str,
         open_store: Callable[[], Store],
         environ: Mapping[str, str],
@@ -94,7 +94,7 @@ class Judge:
         reply = await ask(settings, prompt, key, slots, until=until, seconds=round(seconds, 1))
         return Opinion(reply.flagged, reply.reason, model=settings.model, tokens=reply.tokens)
 
-    async def _key(self, seconds: float) -> Key | None:
+    async def _key(self, seconds: float) -> ApiKey | None:
         if not self._settings.key_keyring:
             return find_key(self._settings, self._environ, self._state)
         import asyncio

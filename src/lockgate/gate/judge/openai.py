@@ -10,7 +10,7 @@ from lockgate.core.errors import JudgeError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.judge.prompts import Prompt
 from lockgate.gate.judge.reply import SCHEMA, Reply, member, opinion, tokens_of
-from lockgate.gate.judge.settings import Settings
+from lockgate.gate.judge.settings import JudgeSettings
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,7 +21,7 @@ _OWN = "https://api.openai.com"
 _WHAT = "the endpoint's answer"
 
 
-def address(settings: Settings) -> str:
+def address(settings: JudgeSettings) -> str:
     """Where the question is sent."""
     return settings.base_url + "/chat/completions"
 
@@ -31,7 +31,7 @@ def headers(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def body(settings: Settings, prompt: Prompt) -> dict[str, Any]:
+def body(settings: JudgeSettings, prompt: Prompt) -> dict[str, Any]:
     """The question."""
     limit = "max_completion_tokens" if settings.base_url.startswith(f"{_OWN}/") else "max_tokens"
     return {

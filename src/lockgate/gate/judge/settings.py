@@ -28,7 +28,7 @@ _KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADDRESS = lazy_re(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?\Z")
 
 
-class Settings(Record):
+class JudgeSettings(Record):
     """The judge that a configuration describes. It holds no key."""
 
     api: str = "anthropic"
@@ -60,7 +60,7 @@ class Settings(Record):
         return self.base_url.partition("://")[2].partition("/")[0]
 
 
-def settings_of(configured: Mapping[str, Any] | None) -> Settings:
+def settings_of(configured: Mapping[str, Any] | None) -> JudgeSettings:
     """The judge that the configuration's ``judge`` describes; the schema has checked each value by itself.
 
     A key from a default variable is sent to its own provider only: whoever names another address names the key too.
@@ -81,7 +81,7 @@ def settings_of(configured: Mapping[str, Any] | None) -> Settings:
     given = {"api": api, "model": ANTHROPIC_MODEL, "key_env": "", **said, "base_url": base_url}
     if base_url == _ADDRESSES[api] and "key_keyring" not in said:
         given["key_env"] = said.get("key_env", _KEY_VARIABLES[api])
-    return Settings(**{**given, "timeout_seconds": float(given.get("timeout_seconds", TIMEOUT_SECONDS))})
+    return JudgeSettings(**{**given, "timeout_seconds": float(given.get("timeout_seconds", TIMEOUT_SECONDS))})
 
 
 def _check_address(address: str, name: str = "judge.base_url", *, plain: bool = False) -> None:
@@ -98,7 +98,7 @@ def is_here(address: str) -> bool:
     return found is not None and is_loopback(found[2].lower().strip("[]"))
 
 
-def available(settings: Settings, environ: Mapping[str, str]) -> bool:
+def available(settings: JudgeSettings, environ: Mapping[str, str]) -> bool:
     """Whether the judge may be asked: it is enabled, and a key is there or not needed.
 
     The keyring is not looked into: it can take seconds, and a question to the person. Where one is named, it is

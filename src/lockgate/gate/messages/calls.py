@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lockgate.core.display_text import condensed, visible, visible_block
-from lockgate.core.model import REACHING, Decision, Label, Reason, Taint, TaintState, ToolCall, Variant
+from lockgate.core.model import REACHING, Label, PolicyDecision, Reason, Taint, TaintState, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.redaction.credentials import redact
 
@@ -127,13 +127,13 @@ def exposure(taints: Sequence[Taint]) -> list[str]:
     return lines
 
 
-def always_denied(decision: Decision) -> bool:
+def always_denied(decision: PolicyDecision) -> bool:
     """Whether no label would have changed the verdict, so that there is no way round to offer."""
     return any(reason.effect.variant.value == "self" for reason in decision.reasons)
 
 
 def denied_to_agent(
-    call: ToolCall, decision: Decision, taints: Sequence[Taint], hints: Sequence[str], client: str = _CLAUDE
+    call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], hints: Sequence[str], client: str = _CLAUDE
 ) -> str:
     """Build the reason that the agent reads with a refusal, with the ways out that its client has."""
     lines = [
@@ -151,7 +151,7 @@ def denied_to_agent(
     return "\n".join(lines)
 
 
-def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint], client: str = _CLAUDE) -> str:
+def denied_to_person(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], client: str = _CLAUDE) -> str:
     """Build what the person reads when a call is refused, with the ways out that the client has."""
     lines = [f"Lockgate blocked {call_text(call, 300)}", "Why: " + "; ".join(_because(decision.reasons)) + "."]
     if always_denied(decision):
@@ -169,7 +169,7 @@ def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]
     return "\n".join(lines)
 
 
-def unaskable(call: ToolCall, decision: Decision, taints: Sequence[Taint], mode: str) -> tuple[str, str]:
+def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], mode: str) -> tuple[str, str]:
     """Build what the agent and the person read when a question would be due that the client can lose."""
     why = [f"Why: {'; '.join(_because(decision.reasons))}.", *exposure(taints)]
     shown = visible(mode, 40)
@@ -190,7 +190,7 @@ def unaskable(call: ToolCall, decision: Decision, taints: Sequence[Taint], mode:
     return "\n".join(to_agent), "\n".join(to_person)
 
 
-def unheard(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> tuple[str, str]:
+def unheard(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint]) -> tuple[str, str]:
     """Build what the agent and the person read when a question would be due that nobody would hear."""
     blocked = f"Lockgate blocked this call ({call_text(call, 300)})."
     why = [f"Why: {'; '.join(_because(decision.reasons))}.", *exposure(taints)]
@@ -204,7 +204,7 @@ def unheard(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> tupl
     return "\n".join([blocked, *why, how, *to_agent]), "\n".join([blocked, *why, how, to_person])
 
 
-def asked(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
+def asked(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint]) -> str:
     """Build the question for a native prompt: why it is asked, where the labels came from, and the exact action.
 
     What matters stands first: a client may cut a long question (Claude Code 2.1.329 after ten screen lines), and shows

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.core.display_text import barred, indented, visible, wrapped
 from lockgate.core.lazy import lazy_re
-from lockgate.core.model import Decision, Label, Reason, Taint, ToolCall
+from lockgate.core.model import Label, PolicyDecision, Reason, Taint, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.messages.calls import call_text, provenance_text
 
@@ -55,7 +55,7 @@ _WIDE = lazy_re(r"[^\x00-\x7f]")
 
 def asked(
     call: ToolCall,
-    decision: Decision,
+    decision: PolicyDecision,
     taints: Sequence[Taint],
     approval: str,
     reached: Sequence[str] = (),

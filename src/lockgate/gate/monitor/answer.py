@@ -7,12 +7,12 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
 
 if TYPE_CHECKING:
-    from lockgate.gate.monitor.decide import Question, Ruling
+    from lockgate.gate.monitor.decide import DecisionInput, Ruling
     from lockgate.gate.monitor.screening import Screening
 from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
 
 
-def answer(question: Question, ruling: Ruling) -> Answer:
+def answer(question: DecisionInput, ruling: Ruling) -> Answer:
     """Say it to the agent and to the person."""
     said = _said(question, ruling)
     if ruling.approval or ruling.person:
@@ -30,7 +30,7 @@ def answer(question: Question, ruling: Ruling) -> Answer:
     return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
 
 
-def _asked_brief(brief: str, ruling: Ruling, question: Question) -> str:
+def _asked_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
     import lockgate.gate.messages.calls as messages
     from lockgate.gate.delegates import briefs as delegates
 
@@ -41,7 +41,7 @@ def _asked_brief(brief: str, ruling: Ruling, question: Question) -> str:
     return messages.asked_long_brief(brief, ruling.brief_id[: delegates.SHOWN_ID], question.taints)
 
 
-def _said(question: Question, ruling: Ruling) -> Answer:
+def _said(question: DecisionInput, ruling: Ruling) -> Answer:
     decision = question.mask.decision(ruling.decision)
     if decision.verdict is Verdict.ALLOW:
         return Answer(decision=decision, context=_said_of_delegates(question.call, decision.column))
@@ -105,7 +105,7 @@ def _said_of_delegates(call: ToolCall, column: LabelState) -> str:
     return messages.former_delegate(call.spawns)
 
 
-def question_text(question: Question, ruling: Ruling) -> str:
+def question_text(question: DecisionInput, ruling: Ruling) -> str:
     """What the person reads in the client's own dialog; empty where it does not fit there."""
     from lockgate.gate.messages import dialog as messages_dialog
 

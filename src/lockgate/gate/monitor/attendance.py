@@ -31,7 +31,7 @@ _MOST_NOES = 2
 """Noes to the same effects on the same targets, after which nobody is asked about such a call."""
 
 
-class Where(StrEnum):
+class PersonLocation(StrEnum):
     """Where a person is who can be asked about a call, as far as it is proven."""
 
     DIALOG = "dialog"
@@ -41,17 +41,17 @@ class Where(StrEnum):
     NOBODY = "nobody"
 
 
-class Place(Record):
+class LocatedPerson(Record):
     """Where a person is, and why not before the client."""
 
-    where: Where
+    where: PersonLocation
     because: str = ""
     """Why the client's dialog does not count, in words; empty where that goes without saying."""
 
 
 def place_of(
     consultants: Consultants, configuration: Configuration, event: ToolRequested, tx: Transaction, *, asked: bool
-) -> Place:
+) -> LocatedPerson:
     """Where the person is who can be asked about a call.
 
     Args:
@@ -62,11 +62,13 @@ def place_of(
         asked: Whether a person elsewhere was asked about it already.
     """
     if asked:
-        return Place(Where.ELSEWHERE)
+        return LocatedPerson(PersonLocation.ELSEWHERE)
     because = _not_in_dialog(consultants, event, tx)
     if because is None:
-        return Place(Where.DIALOG)
-    return Place(Where.ELSEWHERE if consultants.listened(configuration, tx) else Where.NOBODY, because)
+        return LocatedPerson(PersonLocation.DIALOG)
+    return LocatedPerson(
+        PersonLocation.ELSEWHERE if consultants.listened(configuration, tx) else PersonLocation.NOBODY, because
+    )
 
 
 def _not_in_dialog(consultants: Consultants, event: ToolRequested, tx: Transaction) -> str | None:

@@ -17,7 +17,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate import session
 from lockgate.gate.findings import sources
 from lockgate.gate.monitor.answer import answer
-from lockgate.gate.monitor.decide import MESSAGE_TOOL, Question, Ruling, recipient, rule
+from lockgate.gate.monitor.decide import MESSAGE_TOOL, DecisionInput, Ruling, recipient, rule
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merged
 from lockgate.patterns.model import GuardrailResult
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.core.questions import Deliberation, Need
-    from lockgate.gate.monitor.attendance import Place
+    from lockgate.gate.monitor.attendance import LocatedPerson
     from lockgate.store.protocol import Transaction
 
 _KNOWN = "known_secrets/"
@@ -180,7 +180,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
     return answer(question, ruling)
 
 
-def _kept(question: Question, ruling: Ruling) -> Ruling:
+def _kept(question: DecisionInput, ruling: Ruling) -> Ruling:
     """The ruling with the id of its question, where the client's own dialog is about to put one."""
     if ruling.decision.verdict is not Verdict.ASK or ruling.place is None:
         return ruling
@@ -189,7 +189,7 @@ def _kept(question: Question, ruling: Ruling) -> Ruling:
     return asking.put(question, ruling)
 
 
-def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tuple[Ruling, bool]:
+def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) -> tuple[Ruling, bool]:
     """What is decided without a person, and whether one elsewhere has a word in it."""
     event = case.event
     if heard.approval:
@@ -215,7 +215,7 @@ def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tupl
     return ruling._replace(unheard=unheard), False
 
 
-def _is_granted(question: Question, ruling: Ruling) -> bool:
+def _is_granted(question: DecisionInput, ruling: Ruling) -> bool:
     """Whether a person has said yes to all pages of the host, and nothing but the table stands against this one."""
     from lockgate.gate.approvals import fetches
 
@@ -224,9 +224,9 @@ def _is_granted(question: Question, ruling: Ruling) -> bool:
     return decision.tier is Tier.TABLE and fetches.granted(question.tx, question.context.subject, host, question.labels)
 
 
-def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> Question:
+def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> DecisionInput:
     context, call = case.event.context, case.event.call
-    question = Question(
+    question = DecisionInput(
         tx,
         context,
         call,
@@ -254,14 +254,14 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
     return question._replace(opinion=heard.opinion)
 
 
-def _place(parts: Parts, case: _Case, heard: _Heard, tx: Transaction) -> Place:
+def _place(parts: Parts, case: _Case, heard: _Heard, tx: Transaction) -> LocatedPerson:
     """Where the person is who can be asked."""
     from lockgate.gate.monitor.attendance import place_of
 
     return place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(heard.approval))
 
 
-def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:
+def _for_the_judge(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:
     return JudgeQuestion(
         question.context,
         question.mask.call(question.call),
@@ -318,7 +318,7 @@ def _timed(seconds: float, steps: Mapping[str, float], trace: str) -> record.Tim
     return record.Timing(round(seconds * 1000, 3), told, trace)
 
 
-def _record(question: Question, ruling: Ruling, timing: record.Timing, *, trial: bool) -> None:
+def _record(question: DecisionInput, ruling: Ruling, timing: record.Timing, *, trial: bool) -> None:
     tx, context, mask = question.tx, question.context, question.mask
     call = mask.call(question.call)
     if ruling.decision.verdict is Verdict.DENY and not trial:
@@ -340,7 +340,7 @@ def _record(question: Question, ruling: Ruling, timing: record.Timing, *, trial:
     tx.append_audit(question.now, body)
 
 
-def _note_deployments(question: Question, ruling: Ruling, told: Analysis) -> None:
+def _note_deployments(question: DecisionInput, ruling: Ruling, told: Analysis) -> None:
     """Note with a call which deployments a person says yes to when it runs."""
     asked = ruling.decision.verdict is Verdict.ASK or ruling.person == "used"
     if not asked or not any(effect.deployment for effect in told.effects):
@@ -352,7 +352,7 @@ def _note_deployments(question: Question, ruling: Ruling, told: Analysis) -> Non
         question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked(told)}))
 
 
-def _note_page(question: Question, ruling: Ruling) -> None:
+def _note_page(question: DecisionInput, ruling: Ruling) -> None:
     """Note that the call may open another page in a browser."""
     call = question.call
     if call.tool.startswith("mcp__"):
@@ -362,7 +362,7 @@ def _note_page(question: Question, ruling: Ruling) -> None:
         let_run(question.tx, question.context.subject.session, call, key, ruling.analysis, question.now)
 
 
-def _keep_files(question: Question, analysis: Analysis, key: bytes) -> None:
+def _keep_files(question: DecisionInput, analysis: Analysis, key: bytes) -> None:
     """Note which files hold a secret, or code from the network, once the call has run."""
     call, matches = question.call, question.found.pattern_matches
     known = [match.detail for match in matches if match.rule.startswith(_KNOWN)]
@@ -378,7 +378,7 @@ def _keep_files(question: Question, analysis: Analysis, key: bytes) -> None:
     )  # fmt: skip
 
 
-def _first_time(question: Question, verdict: Verdict) -> bool:
+def _first_time(question: DecisionInput, verdict: Verdict) -> bool:
     """Whether the verdict on a call is news. Hooks may be installed twice, and then ask twice.
 
     A denial is noted with the call; whatever lets it run is noted by whoever expects its result.
@@ -417,7 +417,7 @@ def _folder(call: ToolCall, ruling: Ruling) -> str:
     return folder_of(call)
 
 
-def _with_step(question: Question, ruling: Ruling, *, elsewhere: bool) -> tuple[Ruling, bool]:
+def _with_step(question: DecisionInput, ruling: Ruling, *, elsewhere: bool) -> tuple[Ruling, bool]:
     if ruling.decision.verdict is Verdict.ALLOW:
         return ruling, elsewhere
     from lockgate.gate.delegates.steps import let_run
@@ -441,7 +441,7 @@ def _only_looks(call: ToolCall, analysis: Analysis) -> bool:
     return only_looks(call, analysis)
 
 
-def _message_flows(question: Question) -> None:
+def _message_flows(question: DecisionInput) -> None:
     """Let the sender's labels flow to whom a message goes."""
     subject = question.context.subject
     if question.call.tool != MESSAGE_TOOL or not question.taints:

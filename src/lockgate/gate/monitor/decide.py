@@ -1,6 +1,6 @@
 """What is to happen with one tool call: the table's verdict, what the pattern library found, the ways of escape.
 
-Everything here looks at one :class:`Question`, inside the transaction in which it was put.
+Everything here looks at one :class:`DecisionInput`, inside the transaction in which it was put.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lockgate.core.model import (
     PAGE_OPENED,
     SPAWNING_TOOLS,
     Analysis,
-    Decision,
     Effect,
     EffectKind,
     Label,
     LabelState,
+    PolicyDecision,
     Reason,
     Taint,
     Tier,
@@ -39,7 +39,7 @@ from lockgate.policy.profiles import Profile
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.gate.monitor.attendance import Place
+    from lockgate.gate.monitor.attendance import LocatedPerson
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
 
@@ -52,7 +52,7 @@ RULES_ROW = "rules"
 """What stands in a reason in the place of a table's row, where a rule set or a plugin objects."""
 
 
-class Question(Record):
+class DecisionInput(Record):
     """One call of one subject, and what it is judged by."""
 
     tx: Transaction
@@ -80,7 +80,7 @@ class Question(Record):
     """What rule sets and plugins have against the call."""
     noes: Sequence[ApprovalRow] = ()
     """The calls of the session that a person has said no to."""
-    place: Callable[[], Place | None] = lambda: None
+    place: Callable[[], LocatedPerson | None] = lambda: None
     """Where a person is proven to be. Asked only where a table takes one."""
     is_waited: Callable[[str], bool] = lambda _: True
     """Whether a process waits for the answer to a question, by its id."""
@@ -95,8 +95,8 @@ class Ruling(Record):
     """What was decided, and what it rests on."""
 
     analysis: Analysis
-    decision: Decision
-    shadow: Decision | None = None
+    decision: PolicyDecision
+    shadow: PolicyDecision | None = None
     """What the profile that this one stands in for would have said."""
     brief: str = ""
     """The delegate's brief that a person is asked about, if the question is one."""
@@ -113,7 +113,7 @@ class Ruling(Record):
     """What became of that question: used, denied or expired; or a person has said no before."""
     person_says: str = ""
     """The reason that the person gives to the agent."""
-    place: Place | None = None
+    place: LocatedPerson | None = None
     """Where a person is, where the verdict rests on that."""
     reached: tuple[str, ...] = ()
     """Addresses behind names in the call, for the person."""
@@ -121,7 +121,7 @@ class Ruling(Record):
     """Rows and columns of the client's terminal, where they are known."""
 
 
-def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askable: bool) -> Ruling:
+def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, askable: bool) -> Ruling:
     """Decide on a call.
 
     Args:
@@ -154,21 +154,21 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     return ruling
 
 
-def _guarded(question: Question, ruling: Ruling) -> Ruling:
+def _guarded(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Join what the pattern library says."""
     if question.found.is_empty:
         return ruling
     return _joined(question, ruling, lambda decision: joined(decision, question.found))
 
 
-def _objected(question: Question, ruling: Ruling) -> Ruling:
+def _objected(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Join what rule sets and plugins have against the call: it can only make the decision stricter."""
     if not question.objections:
         return ruling
     return _joined(question, ruling, lambda decision: _against(decision, question))
 
 
-def _joined(question: Question, ruling: Ruling, join: Callable[[Decision], Decision]) -> Ruling:
+def _joined(question: DecisionInput, ruling: Ruling, join: Callable[[PolicyDecision], PolicyDecision]) -> Ruling:
     """Join something with the decision, or where a profile only observes, with its shadow."""
     if not enforced(question.configuration):
         return ruling._replace(shadow=ruling.shadow and join(ruling.shadow))
@@ -177,7 +177,7 @@ def _joined(question: Question, ruling: Ruling, join: Callable[[Decision], Decis
     return ruling._replace(decision=decision, new_input=new_input)
 
 
-def _against(decision: Decision, question: Question) -> Decision:
+def _against(decision: PolicyDecision, question: DecisionInput) -> PolicyDecision:
     verdict = max(max(objection.verdict, Verdict.ASK) for objection in question.objections)
     if verdict < decision.verdict:
         return decision
@@ -195,8 +195,8 @@ def _against(decision: Decision, question: Question) -> Decision:
 
 
 def _with_a_person(
-    question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile]
-) -> tuple[Decision, Mapping[str, Any] | None, Place | None]:
+    question: DecisionInput, analyses: Sequence[Analysis], profiles: Sequence[Profile]
+) -> tuple[PolicyDecision, Mapping[str, Any] | None, LocatedPerson | None]:
     """What the tables say, and where the person is that they take; where they take none, nobody looks for one."""
     decision, new_input = _possible(question, analyses, profiles, _BARE)
     if decision.verdict is not Verdict.DENY:
@@ -209,8 +209,8 @@ def _with_a_person(
 
 
 def _possible(
-    question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile], asking: frozenset[Verdict]
-) -> tuple[Decision, Mapping[str, Any] | None]:
+    question: DecisionInput, analyses: Sequence[Analysis], profiles: Sequence[Profile], asking: frozenset[Verdict]
+) -> tuple[PolicyDecision, Mapping[str, Any] | None]:
     """What the tables say, as far as this host can do it for this call; and the input of a call that is contained.
 
     A call is contained where each of its effects may be: one that needs a person's yes runs as it stands after it, so
@@ -219,7 +219,7 @@ def _possible(
     flagged = None if question.opinion is None else question.opinion.flagged
     labels = question.labels
 
-    def decided(able: frozenset[Verdict]) -> Decision:
+    def decided(able: frozenset[Verdict]) -> PolicyDecision:
         return strictest(
             decide(analysis.effects, labels, profile, able=able, flagged=flagged)
             for analysis, profile in zip(analyses, profiles, strict=True)
@@ -237,7 +237,7 @@ def _possible(
     return decided(judging), None
 
 
-def _contained(question: Question) -> Mapping[str, Any] | None:
+def _contained(question: DecisionInput) -> Mapping[str, Any] | None:
     from lockgate.gate.monitor import rooms
 
     room = rooms.name_of(question.tx, question.context.subject, question.labels)
@@ -245,8 +245,8 @@ def _contained(question: Question) -> Mapping[str, Any] | None:
 
 
 def _left_out(
-    question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile]
-) -> tuple[Decision, Mapping[str, Any]] | None:
+    question: DecisionInput, analyses: Sequence[Analysis], profiles: Sequence[Profile]
+) -> tuple[PolicyDecision, Mapping[str, Any]] | None:
     """The same for a search of a folder that the gate's state lies below, where the tool can leave that out.
 
     Only where nothing else stands against the call: one that a person says yes to runs as it stands.
@@ -267,7 +267,7 @@ def _left_out(
     return decision._replace(verdict=Verdict.CONTAIN, reasons=(reason,), tier=Tier.CONTAINMENT), new_input
 
 
-def _in_session(question: Question, analysis: Analysis, key: bytes) -> Analysis:
+def _in_session(question: DecisionInput, analysis: Analysis, key: bytes) -> Analysis:
     """What a call can do, with what the session says of it: which addresses it has seen, and who wrote a script."""
     found = _with_own_scripts(
         question, _with_known_addresses(question, _with_known_deployments(question, analysis), key)
@@ -279,7 +279,7 @@ def _in_session(question: Question, analysis: Analysis, key: bytes) -> Analysis:
     return with_open_page(question.tx, question.context.subject.session, question.call, found, question.now)
 
 
-def _with_known_deployments(question: Question, analysis: Analysis) -> Analysis:
+def _with_known_deployments(question: DecisionInput, analysis: Analysis) -> Analysis:
     """What a call can do, without handing a secret to a provider that a person has let it be handed to before."""
     if not any(effect.deployment for effect in analysis.effects):
         return analysis
@@ -289,7 +289,7 @@ def _with_known_deployments(question: Question, analysis: Analysis) -> Analysis:
 
 
 # ---------------------------------------------------------------- addresses
-def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) -> Analysis:
+def _with_known_addresses(question: DecisionInput, analysis: Analysis, key: bytes) -> Analysis:
     if not any(effect.kind is EffectKind.FETCH or effect.variant is Variant.DOWNLOAD for effect in analysis.effects):
         return analysis
     # With a secret in the context, a result may have been shaped with it: then only a person's address is known.
@@ -319,7 +319,7 @@ _COARSE = 2.0
 """Seconds by which a file system's clock may be late."""
 
 
-def _with_own_scripts(question: Question, analysis: Analysis) -> Analysis:
+def _with_own_scripts(question: DecisionInput, analysis: Analysis) -> Analysis:
     """What the agent wrote into a script after it had read untrusted text counts as if it were typed."""
     if all(effect.changed is None for effect in analysis.effects):
         return analysis
@@ -338,7 +338,7 @@ def _with_own_scripts(question: Question, analysis: Analysis) -> Analysis:
 
 
 # ---------------------------------------------------------------- delegates
-def _escape(question: Question, ruling: Ruling) -> Ruling:
+def _escape(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Hold a delegate's brief, or a message to a delegate, against the subject's labels."""
     call, column = question.call, ruling.decision.column
     if call.tool != MESSAGE_TOOL and call.tool not in SPAWNING_TOOLS:
@@ -354,7 +354,7 @@ def _escape(question: Question, ruling: Ruling) -> Ruling:
     context = question.context
     if delegates.wants_delegate(call) and column in (LabelState.UNTRUSTED, LabelState.BOTH):
         text = delegates.brief_of(call)
-        if isinstance(text, delegates.Refusal):
+        if isinstance(text, delegates.BriefRefusal):
             return _overruled(ruling, Verdict.DENY, "escape:brief", text.because)
         row = delegates.ask(question.tx, context.subject, call, question.digest, text, question.now)
         because = "a delegate with clean labels would act on this brief"

@@ -10,7 +10,7 @@ from lockgate.gate.approvals import denials
 from lockgate.gate.findings import stricter
 
 if TYPE_CHECKING:
-    from lockgate.core.model import Decision
+    from lockgate.core.model import PolicyDecision
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
 
@@ -19,8 +19,8 @@ _UNASKED = frozenset({Verdict.ALLOW, Verdict.JUDGE})
 
 
 def asked_again(
-    tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect], decision: Decision
-) -> Decision | None:
+    tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect], decision: PolicyDecision
+) -> PolicyDecision | None:
     """The decision by which a person is asked about a call, where one has said no to a call that did the same.
 
     This holds also where a profile only observes. Returns ``None`` where the decision stays as it is.

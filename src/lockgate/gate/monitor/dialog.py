@@ -18,8 +18,8 @@ from lockgate.gate.approvals.questions import IN_DIALOG, REACHED
 from lockgate.gate.monitor import attendance as attending
 from lockgate.gate.monitor import person as approving
 from lockgate.gate.monitor.answer import question_text
-from lockgate.gate.monitor.attendance import CHANGED, Place, Where, marked
-from lockgate.gate.monitor.decide import Question, Ruling
+from lockgate.gate.monitor.attendance import CHANGED, LocatedPerson, PersonLocation, marked
+from lockgate.gate.monitor.decide import DecisionInput, Ruling
 from lockgate.gate.parts import Parts, call_digest
 from lockgate.store.audit import record
 
@@ -37,7 +37,7 @@ _FOLDER = "folder"
 _UNKNOWN_ID = "x" * 10
 
 
-def prepared(parts: Parts, question: Question, ruling: Ruling) -> tuple[Ruling, bool]:
+def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[Ruling, bool]:
     """What becomes of a question that takes a person: the ruling, and whether one elsewhere answers it.
 
     Args:
@@ -50,7 +50,7 @@ def prepared(parts: Parts, question: Question, ruling: Ruling) -> tuple[Ruling, 
     if tired:
         because = f"{tired}; nobody is asked about such a call before the person's next prompt"
         return _unasked(ruling, because), False
-    if ruling.place is None or ruling.place.where is Where.ELSEWHERE:
+    if ruling.place is None or ruling.place.where is PersonLocation.ELSEWHERE:
         return ruling, True
     window = parts.consultants.window(context)
     ruling = ruling._replace(reached=_reached(parts, question, ruling), window=window)
@@ -58,17 +58,17 @@ def prepared(parts: Parts, question: Question, ruling: Ruling) -> tuple[Ruling, 
         return ruling, False
     because = "the whole call does not fit into the client's window"
     if parts.consultants.listened(question.configuration, tx):
-        return ruling._replace(place=Place(Where.ELSEWHERE, because)), True
+        return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE, because)), True
     mend = "make it shorter, or send in a call of its own; or the person runs `lockgate approvals watch` meanwhile"
     return _unasked(ruling, f"{because} ({mend})"), False
 
 
 def _unasked(ruling: Ruling, because: str) -> Ruling:
     decision = ruling.decision._replace(verdict=Verdict.DENY)
-    return ruling._replace(decision=decision, new_input=None, place=Place(Where.NOBODY, because))
+    return ruling._replace(decision=decision, new_input=None, place=LocatedPerson(PersonLocation.NOBODY, because))
 
 
-def put(question: Question, ruling: Ruling) -> Ruling:
+def put(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Keep a question that the client is about to put; the ruling with its id."""
     tx, call = question.tx, question.call
     facts = {IN_DIALOG: True, _FOLDER: call.cwd, REACHED: list(ruling.reached)}
@@ -81,7 +81,7 @@ def put(question: Question, ruling: Ruling) -> Ruling:
 
 
 # ---------------------------------------------------------------- where a push goes
-def _reached(parts: Parts, question: Question, ruling: Ruling) -> tuple[str, ...]:
+def _reached(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[str, ...]:
     """The addresses behind the names of remotes that the call pushes to, as far as the repository tells."""
     commands = [each for each in ruling.analysis.commands if "push" in each.words and each.words[0].endswith("git")]
     if not commands:

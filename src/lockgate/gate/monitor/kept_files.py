@@ -39,7 +39,7 @@ _WRITING = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path",
 """Tools that write the text in their input, and where they name the file."""
 
 
-class Kept(Record):
+class KeptFile(Record):
     """What is known of one file."""
 
     path: str
@@ -52,7 +52,7 @@ class Kept(Record):
     """The name that git gives to that content."""
 
 
-class Look(Record):
+class EarlierFiles(Record):
     """The files of earlier calls, as one decision sees them. They are read when they are first asked for."""
 
     files: Callable[[], Mapping[str, tuple[Origin, ...]]]
@@ -61,7 +61,7 @@ class Look(Record):
     any: Callable[[], bool]
 
 
-def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[str], bool]) -> Look:
+def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[str], bool]) -> EarlierFiles:
     """What is known now.
 
     Args:
@@ -69,9 +69,9 @@ def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[st
         read: Reads a regular file that is no longer than ``LARGEST``; ``None`` for all others.
         exists: Whether something lies at a path.
     """
-    seen: list[list[Kept]] = []
+    seen: list[list[KeptFile]] = []
 
-    def every() -> list[Kept]:
+    def every() -> list[KeptFile]:
         if not seen:
             with store.reading() as tx:
                 seen.append([kept for _, kept in _rows(tx)])
@@ -82,7 +82,7 @@ def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[st
         data = read(path) if known else None
         return known.get(sha256(data).hexdigest(), ()) if data else ()
 
-    return Look(
+    return EarlierFiles(
         lambda: {kept.path: kept.origins for kept in every() if kept.path and exists(kept.path)},
         content,
         lambda: {kept.blob: kept.origins for kept in every() if kept.blob},
@@ -116,7 +116,7 @@ def note(
         knows_secrets: Whether the agent may write a secret that it has read.
     """
     left = [*analysis.left, *_written(tx, call, known, knows_secrets=knows_secrets)]
-    holding = {each.path: Kept(each.path, tuple(_stored(o, key) for o in each.origins), now) for each in left}
+    holding = {each.path: KeptFile(each.path, tuple(_stored(o, key) for o in each.origins), now) for each in left}
     holding = {path: kept for path, kept in holding.items() if kept.origins}
     facts: dict[str, Any] = {
         FACT: [*holding, *_read(call, analysis)],
@@ -179,7 +179,7 @@ def settle(
         before = _at(tx, path)
         origins = before.origins if before is not None else (Origin(path),)
         content, blob = sha256(data).hexdigest(), sha1(b"blob %d\0" % len(data) + data).hexdigest()
-        _put(tx, Kept(path if before is not None else "", origins, now, content, blob))
+        _put(tx, KeptFile(path if before is not None else "", origins, now, content, blob))
 
 
 def refused(tx: Transaction, session: str, key: str) -> None:
@@ -206,7 +206,7 @@ def _name(path: str, content: str = "") -> str:
     return _PREFIX + sha256(f"{path}\0{content if not path else ''}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _put(tx: Transaction, kept: Kept) -> None:
+def _put(tx: Transaction, kept: KeptFile) -> None:
     name = _name(kept.path, kept.content)
     code = _is_code(kept)
     rows = [(other, row.at) for other, row in _rows(tx) if other != name and _is_code(row) is code]
@@ -215,25 +215,25 @@ def _put(tx: Transaction, kept: Kept) -> None:
     tx.put_setting(name, json.dumps(kept))
 
 
-def _is_code(kept: Kept) -> bool:
+def _is_code(kept: KeptFile) -> bool:
     return bool(kept.origins) and all(origin.origin for origin in kept.origins)
 
 
-def _at(tx: Transaction, path: str) -> Kept | None:
+def _at(tx: Transaction, path: str) -> KeptFile | None:
     text = tx.setting(_name(path))
     return _kept(text) if text is not None else None
 
 
-def _rows(tx: Transaction) -> list[tuple[str, Kept]]:
+def _rows(tx: Transaction) -> list[tuple[str, KeptFile]]:
     found = ((name, _kept(text)) for name, text in tx.settings(_PREFIX).items())
     return [(name, kept) for name, kept in found if kept is not None]
 
 
-def _kept(text: str) -> Kept | None:
+def _kept(text: str) -> KeptFile | None:
     """What was kept; ``None`` for what no gate of ours has written."""
     try:
         path, origins, at, content, blob = json.loads(text)
         made = tuple(Origin(first, tuple(way), *rest) for first, way, *rest in origins)
-        return Kept(str(path), made, float(at), str(content), str(blob))
+        return KeptFile(str(path), made, float(at), str(content), str(blob))
     except (ValueError, TypeError, RecursionError):
         return None

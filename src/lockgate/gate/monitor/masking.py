@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lockgate.core.model import Analysis, Decision, Effect, ToolCall
+from lockgate.core.model import Analysis, Effect, PolicyDecision, ToolCall
 from lockgate.core.questions import CODE
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.model import GuardrailResult
@@ -67,7 +67,7 @@ class Mask(Record):
         matches = tuple(match._replace(path=self.text(match.path)) for match in result.pattern_matches)
         return result._replace(pattern_matches=matches)
 
-    def decision(self, decision: Decision) -> Decision:
+    def decision(self, decision: PolicyDecision) -> PolicyDecision:
         """A decision whose reasons name no value."""
         if not self.values:
             return decision

@@ -10,7 +10,7 @@ from lockgate.core.questions import PersonQuestion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials
 from lockgate.gate.approvals import questions as approvals
-from lockgate.gate.monitor.decide import Question, Ruling
+from lockgate.gate.monitor.decide import DecisionInput, Ruling
 from lockgate.store.audit import record
 from lockgate.system.digests import sha256
 
@@ -23,7 +23,7 @@ DENIED_BEFORE = "denied before"
 """What became of the question about a call where a person has said no to an earlier one about the same."""
 
 
-def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
+def hear(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
     """Ask a person, or find out what the one said who was asked.
 
     Args:
@@ -56,7 +56,7 @@ def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = Fal
     return PersonQuestion(question.context, row.approval, row.expires_at, question.configuration.options.approvals)
 
 
-def refuse(question: Question, ruling: Ruling, approval: str) -> Ruling | None:
+def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | None:
     """Refuse a call that a person has said no to, whatever would be decided about it now; ``None`` for another call.
 
     Args:
@@ -76,7 +76,7 @@ def refuse(question: Question, ruling: Ruling, approval: str) -> Ruling | None:
     )
 
 
-def _settled(question: Question, approval: str, basis: str, *, twice: bool = False) -> ApprovalRow:
+def _settled(question: DecisionInput, approval: str, basis: str, *, twice: bool = False) -> ApprovalRow:
     """What came of the question that a call waited for, recorded where that is news."""
     tx, now = question.tx, question.now
     before = tx.approval(approval)
@@ -96,7 +96,7 @@ def _settled(question: Question, approval: str, basis: str, *, twice: bool = Fal
     return row
 
 
-def basis_of(question: Question, ruling: Ruling) -> str:
+def basis_of(question: DecisionInput, ruling: Ruling) -> str:
     """Digest of all that a question to a person rests on: with another label or effect it is another question.
 
     Of the configuration it is what its files say, and not which version reads them: a question survives an upgrade that
@@ -111,7 +111,7 @@ def basis_of(question: Question, ruling: Ruling) -> str:
     return sha256(b"lockgate basis\0" + text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
+def about(question: DecisionInput, ruling: Ruling) -> Mapping[str, Any]:
     """What the person is shown. Values that the pattern library found are masked in all of it."""
     call = question.mask.call(question.call)
     told = record.decided(

@@ -9,7 +9,7 @@ grow, but for three cases:
 """
 
 from lockgate.gate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
-from lockgate.gate.session.calls import Outcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
+from lockgate.gate.session.calls import ResultOutcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
 from lockgate.gate.session.labels import (
     address_key,
     column,
@@ -31,7 +31,7 @@ from lockgate.gate.session.sessions import (
 )
 
 __all__ = [
-    "Outcome",
+    "ResultOutcome",
     "address_key",
     "begin_agent",
     "begin_session",

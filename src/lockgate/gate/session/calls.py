@@ -28,7 +28,7 @@ _RECEIPT = "receipt"
 """The fact of a call that holds how its receipt would report a failure."""
 
 
-class Outcome(Record):
+class ResultOutcome(Record):
     """What the result of a call changed."""
 
     labels: frozenset[Label]
@@ -111,7 +111,7 @@ def finished(
     fresh: Callable[[], Analysis],
     background: bool = False,
     keep: bool = False,
-) -> Outcome:
+) -> ResultOutcome:
     """Settle a call by its result.
 
     The result gives nothing where it is empty or a receipt, or where each of its lines is one of the call's own quiet
@@ -143,7 +143,7 @@ def failed(
     digest: str,
     fresh: Callable[[], Analysis],
     keep: bool = False,
-) -> Outcome:
+) -> ResultOutcome:
     """Settle a call that failed. Its output is a source like any; the client's own words are not.
 
     Args:
@@ -197,14 +197,14 @@ def _settle(
     fresh: Callable[[], Analysis],
     state: str,
     keep: bool,
-) -> Outcome:
+) -> ResultOutcome:
     key = call_key(call, digest)
     row = tx.call(subject.session, key)
     if row is not None and is_out(row):
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
         if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):
-            return Outcome(_settle_known(tx, row, text, state, now, keep=keep), known=True)
+            return ResultOutcome(_settle_known(tx, row, text, state, now, keep=keep), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
         tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
@@ -225,7 +225,7 @@ def _settle(
     if Label.UNTRUSTED in gave:
         facts[SAID] = {}
     tx.put_call(row._replace(state=state, facts=facts))
-    return Outcome(gave, known=False)
+    return ResultOutcome(gave, known=False)
 
 
 def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> bool:

@@ -32,7 +32,7 @@ _NOT_RUN = "refused"
 _BACK = frozenset({"finished", "failed"})
 
 
-class Source(Record):
+class UntrustedResult(Record):
     """One result that made a subject untrusted."""
 
     id: str
@@ -60,13 +60,13 @@ class Source(Record):
         return max(int(self.said.get("lines", 0)) - LINES, 0)
 
 
-def sources_of(tx: Transaction, session: str) -> list[Source]:
+def sources_of(tx: Transaction, session: str) -> list[UntrustedResult]:
     """The results that made anybody in a session untrusted, oldest first, with why one cannot be endorsed."""
     found = [source for subject in everyone(tx, session) for source in _of_subject(tx, subject)]
     return sorted(found, key=lambda source: source.at)
 
 
-def find(tx: Transaction, sessions: Iterable[str], wanted: str) -> Source:
+def find(tx: Transaction, sessions: Iterable[str], wanted: str) -> UntrustedResult:
     """The result of an id, or of the beginning of one.
 
     Raises:
@@ -83,7 +83,7 @@ def find(tx: Transaction, sessions: Iterable[str], wanted: str) -> Source:
     return found[0]
 
 
-def endorse(tx: Transaction, shown: Source, *, by: str, now: float) -> frozenset[Label]:
+def endorse(tx: Transaction, shown: UntrustedResult, *, by: str, now: float) -> frozenset[Label]:
     """Take the label ``untrusted`` of one result from its subject, as the person has said who was shown it.
 
     Known addresses that came with the result stay those of a stranger.
@@ -115,7 +115,7 @@ def endorse(tx: Transaction, shown: Source, *, by: str, now: float) -> frozenset
     return tx.labels(source.subject)
 
 
-def _of_subject(tx: Transaction, subject: Subject) -> list[Source]:
+def _of_subject(tx: Transaction, subject: Subject) -> list[UntrustedResult]:
     taints = [taint for taint in tx.taints(subject) if taint.label is Label.UNTRUSTED]
     if not taints:
         return []
@@ -138,11 +138,11 @@ def _source(
     calls: Sequence[CallRow],
     *,
     whole: bool,
-) -> Source:
+) -> UntrustedResult:
     first = taints[0]
     said = _said(row)
     names = tuple(taint.source for taint in taints)
-    source = Source("", subject, first.call_id, first.tool, first.at, names, said)
+    source = UntrustedResult("", subject, first.call_id, first.tool, first.at, names, said)
     problem = _problem_of(subject, taints, row) or _problem_of_session(tx, row, calls)
     if not problem and not whole:
         problem = "not every source of the label is kept, so that nobody can see all of them"

@@ -238,7 +238,7 @@ class View(Record):
         return self.parent is not None and self.parent.changed(*self.pieces.span(start, end))
 
 
-class _Pack:
+class _RunPack:
     """Runs that become one view."""
 
     __slots__ = ("_chunks", "_encoding", "_end", "_pieces", "_start", "size")
@@ -270,13 +270,13 @@ class _Pack:
 
 def packed(runs: Iterable[Decoded], source: bytes, parent: View | None, budget: Budget) -> Iterator[View]:
     """The runs of one text, together in as few views as is sensible."""
-    packs: dict[tuple[str, ...], _Pack] = {}
+    packs: dict[tuple[str, ...], _RunPack] = {}
     for run in runs:
         if not budget.take(len(run.data) + len(SEPARATOR)):
             break
         pack = packs.get(run.encoding)
         if pack is None:
-            pack = packs[run.encoding] = _Pack(run.encoding)
+            pack = packs[run.encoding] = _RunPack(run.encoding)
         pack.add(run, source)
         if pack.size >= _LARGEST:
             yield packs.pop(run.encoding).view(parent)

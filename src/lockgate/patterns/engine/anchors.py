@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import Record
 from lockgate.patterns.engine.matcher import UNBOUNDED
-from lockgate.patterns.engine.pattern_parts import CHARACTER, Part, Unreadable, branches_of, most_bytes
+from lockgate.patterns.engine.pattern_parts import CHARACTER, Part, UnreadablePattern, branches_of, most_bytes
 
 ENOUGH = 24.0
 """Bits after which the rest of a pattern is left out: more than four characters that are given."""
@@ -51,7 +51,7 @@ def anchor_of(pattern: str, *, alone: bool = False) -> Anchor:
         branches = branches_of(pattern)
         text, most = _cut_branches(branches, ENOUGH, leading=True)
         width = max(most_bytes(branch) for branch in branches)
-    except Unreadable:
+    except UnreadablePattern:
         text = ""
     if not text:
         return Anchor(pattern, UNBOUNDED, UNBOUNDED)

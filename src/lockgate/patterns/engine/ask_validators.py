@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
-from lockgate.patterns.engine.matcher import PROOFS, Found
+from lockgate.patterns.engine.matcher import PROOFS, ConfirmedMatch
 from lockgate.patterns.model import Candidate, Rule
 
 _AROUND = 80
@@ -24,7 +24,7 @@ _COOKIE_NAME = lazy_re(rb"[A-Za-z0-9_.-]{1,40}=")
 _OPENED_BY = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
-class Judge:
+class ValidatorAnswers:
     """The answers of one check."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Judge:
         self._credentials: dict[tuple[float | None, Candidate], bool | None] = {}
         """Answers that cost much: rules with the same pattern ask about the same match."""
 
-    def answer(self, rule: Rule, found: Found, data: bytes) -> bool | None:
+    def answer(self, rule: Rule, found: ConfirmedMatch, data: bytes) -> bool | None:
         """What all validators say together: ``True`` proven, ``None`` plausible, ``False`` refused."""
         if not found.alone and not any(name in PROOFS for name, _ in rule.validate):
             return False
@@ -73,7 +73,7 @@ class Judge:
         return self._credentials[same]
 
 
-def narrowed(rule: Rule, found: Found, data: bytes) -> Found:
+def narrowed(rule: Rule, found: ConfirmedMatch, data: bytes) -> ConfirmedMatch:
     """A match without what stands beside its value: the next parameter of an address, the name of a cookie.
 
     Rules for values without a format take all up to the next blank, since people write anything into passwords.
@@ -119,7 +119,7 @@ def is_weak(rule: Rule, value: bytes) -> bool:
     return credential.is_weak(value.decode("utf-8", "replace"))
 
 
-def _candidate(found: Found, data: bytes) -> Candidate:
+def _candidate(found: ConfirmedMatch, data: bytes) -> Candidate:
     def text(start: int, end: int) -> str:
         return data[max(start, 0) : end].decode("utf-8", "replace")
 

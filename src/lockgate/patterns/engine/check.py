@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import SPAWNING_TOOLS, tool_names
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.patterns.engine.ask_validators import Judge, is_weak, narrowed, unpunctuated
-from lockgate.patterns.engine.matcher import Found, Hits
-from lockgate.patterns.engine.time_budget import Timing
+from lockgate.patterns.engine.ask_validators import ValidatorAnswers, is_weak, narrowed, unpunctuated
+from lockgate.patterns.engine.matcher import ConfirmedMatch, Hits
+from lockgate.patterns.engine.time_budget import CheckTimer
 from lockgate.patterns.fields import Field, assigned_values, is_for
 from lockgate.patterns.known_values.values import KnownKind
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Mode, PatternMatch, Rule, Severity, Side
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lockgate.patterns.decoding.decoded_views import View
-    from lockgate.patterns.engine.request import Chosen, LoadedLibrary, Request, Use
-    from lockgate.patterns.engine.results import Kept
+    from lockgate.patterns.engine.request import CheckRequest, Chosen, GroupUse, LoadedLibrary
+    from lockgate.patterns.engine.results import MatchPrecision
     from lockgate.patterns.known_values.values import KnownHit
 
 MOST_REDACTED = 5000
@@ -57,19 +57,19 @@ class _Text(Record):
 class Check:
     """A check in progress."""
 
-    def __init__(self, library: LoadedLibrary, request: Request, chosen: Chosen) -> None:
+    def __init__(self, library: LoadedLibrary, request: CheckRequest, chosen: Chosen) -> None:
         """Begin with what looks at the request; the time runs from here."""
         self._library = library
         self._matcher = library.matcher
         self._request = request
-        self._time = Timing(chosen.uses, chosen.shortest, library.clock)
+        self._time = CheckTimer(chosen.uses, chosen.shortest, library.clock)
         self._by_rule = chosen.by_rule
         self._known = library.known if chosen.known else None
         self._known_uses = chosen.known
         self._negated = chosen.negated
         self._applies: dict[int, bool] = {}
-        self._kept: dict[tuple[object, ...], Kept] = {}
-        self._judge = Judge()
+        self._kept: dict[tuple[object, ...], MatchPrecision] = {}
+        self._judge = ValidatorAnswers()
         self._counts: dict[tuple[str, int], int] = {}
 
     # ------------------------------------------------------------ texts
@@ -144,7 +144,7 @@ class Check:
         names = [name for name in (*tool_names(self._request.tool), self._request.agent, self._request.spawns) if name]
         return any(name_matches(glob, name) for glob in rule.applies_to for name in names)
 
-    def _confirm(self, index: int, uses: Sequence[Use], text: _Text, hits: Hits) -> None:
+    def _confirm(self, index: int, uses: Sequence[GroupUse], text: _Text, hits: Hits) -> None:
         clock = self._time.clock
         for use in uses:
             if use.group.id in self._time.expired:
@@ -152,7 +152,7 @@ class Check:
             began = clock()
             left = self._time.left(use, began)
 
-            def accept(found: Found, use: Use = use, until: float = began + left) -> int:
+            def accept(found: ConfirmedMatch, use: GroupUse = use, until: float = began + left) -> int:
                 if clock() > until:
                     raise _Over
                 return self._accept(found, use, text)
@@ -167,7 +167,7 @@ class Check:
                 pass
             self._time.spend(use, clock() - began)
 
-    def _accept(self, found: Found, use: Use, text: _Text) -> int:
+    def _accept(self, found: ConfirmedMatch, use: GroupUse, text: _Text) -> int:
         """Keep a match where its validators accept it; where it ends, or 0."""
         rule = self._matcher.rule(found.rule)
         found = narrowed(rule, found, text.data)
@@ -184,7 +184,7 @@ class Check:
             self._keep(rule, use, text, span, validated=proven is True)
         return found.end
 
-    def _count(self, index: int, rule: Rule, use: Use) -> None:
+    def _count(self, index: int, rule: Rule, use: GroupUse) -> None:
         count = self._counts[use.group.id, index] = self._counts.get((use.group.id, index), 0) + 1
         if self._redacts(rule, use):
             if count > MOST_REDACTED:
@@ -193,20 +193,20 @@ class Check:
         elif count > self._request.most_matches:
             raise _Enough
 
-    def _redacts(self, rule: Rule, use: Use) -> bool:
+    def _redacts(self, rule: Rule, use: GroupUse) -> bool:
         return self._request.side is Side.OUTPUT and (rule.action or use.group.action) == "redact"
 
     def _keep(
         self,
         rule: Rule,
-        use: Use,
+        use: GroupUse,
         text: _Text,
         span: tuple[int, int],
         *,
         validated: bool,
         detail: str = "",
     ) -> None:
-        from lockgate.patterns.engine.results import Kept
+        from lockgate.patterns.engine.results import MatchPrecision
         from lockgate.patterns.redaction.spans import fingerprint, replacement_of
         from lockgate.patterns.severities import decision_of
 
@@ -234,7 +234,7 @@ class Check:
             detail=detail,
             replacement=replacement_of(rule.replacement or use.group.replacement, rule.type, print_),
         )
-        self._kept[place] = Kept(match, rule.generic)
+        self._kept[place] = MatchPrecision(match, rule.generic)
 
     def _keep_known(self, hits: Sequence[KnownHit], text: _Text) -> None:
         """Values that are known to be secret, and canaries. They have no rule: their group says it all."""

@@ -21,7 +21,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.decoding.candidates import ONCE, SPOT_PATTERNS
 from lockgate.patterns.engine.anchors import anchor_of
 from lockgate.patterns.engine.matcher import FORMAT, expression
-from lockgate.patterns.model import Group, Library, Rule
+from lockgate.patterns.model import Library, Rule, RuleGroup
 
 if TYPE_CHECKING:
     from typing import Any
@@ -92,5 +92,5 @@ def _rule(rule: Rule) -> Mapping[str, Any]:
     return {key: value for key, value in fields.items() if value != Rule._field_defaults.get(key)}
 
 
-def _group(group: Group) -> Sequence[Any]:
+def _group(group: RuleGroup) -> Sequence[Any]:
     return [*group._replace(mode=int(group.mode), rules=list(group.rules))]  # type: ignore[arg-type]

@@ -12,9 +12,9 @@ from lockgate.patterns.known_values.values import (
     DIGEST,
     SIGNATURE,
     DamagedIndex,
-    Entry,
     KnownHit,
     KnownKind,
+    KnownValue,
     Mark,
     Marker,
 )
@@ -32,7 +32,7 @@ MOST_ENTRIES = 1_000
 """Entries in one index."""
 
 
-def build(entries: Sequence[Entry], salt: bytes, hyperscan: Any, stamp: bytes = b"") -> bytes:
+def build(entries: Sequence[KnownValue], salt: bytes, hyperscan: Any, stamp: bytes = b"") -> bytes:
     """Make an index.
 
     Args:
@@ -113,14 +113,14 @@ class Index:
         self._database.scan(data.translate(self._marker.table), note)
         return self._confirmed(data, candidates) if candidates else []
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[KnownValue]:
         """What is kept of each value, to build another index of it."""
         marks: list[list[Mark]] = [[] for _ in self._all_heads()]
         for number in range(len(self._marks) // _MARK):
             entry, mark = _unpack(self._marks, number)
             marks[entry].append(mark)
         return [
-            Entry(name, KnownKind(kind), tuple(its), since)
+            KnownValue(name, KnownKind(kind), tuple(its), since)
             for (name, kind, since), its in zip(self._all_heads(), marks, strict=True)
         ]
 

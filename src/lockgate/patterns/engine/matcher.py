@@ -42,7 +42,7 @@ PROOFS = frozenset({"github_checksum", "npm_checksum"})
 _ESCAPES = frozenset((b"\\n", b"\\t", b"\\r"))
 
 
-class Found(Record):
+class ConfirmedMatch(Record):
     """One confirmed match of a rule's pattern. Offsets are bytes."""
 
     rule: int
@@ -216,7 +216,7 @@ class Matcher:
         room = len(data) - least
         return [end for end in ends if end - before <= room] if room >= 0 else []
 
-    def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], int]) -> None:
+    def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[ConfirmedMatch], int]) -> None:
         """Hand each match of one rule in a piece to ``accept``; after one that it refuses, look within it again.
 
         ``accept`` gives where the match ends, or 0 where it refuses it.
@@ -234,7 +234,9 @@ class Matcher:
                 stop = min(len(data), end + behind)
                 done = max(done, self._search(index, data, max(done, end - before), end, stop, accept))
 
-    def _search(self, index: int, data: bytes, start: int, last: int, stop: int, accept: Callable[[Found], int]) -> int:
+    def _search(
+        self, index: int, data: bytes, start: int, last: int, stop: int, accept: Callable[[ConfirmedMatch], int]
+    ) -> int:
         """Accept matches that begin before ``last``; the end of the last accepted, or 0."""
         (find, value, key), rule = self.pattern(index), self.rule(index)
         anywhere = any(name in PROOFS for name, _ in rule.validate)
@@ -249,7 +251,7 @@ class Matcher:
                 inner, outer = begin, end
             alone = _bounded(data, begin, end, rule.boundary)
             name = data[slice(*spans[key])] if key else b""
-            found = Found(index, begin, end, inner, outer, name, alone)
+            found = ConfirmedMatch(index, begin, end, inner, outer, name, alone)
             if accepted := accept(found):
                 start = done = accepted
                 continue

@@ -40,7 +40,7 @@ class Part(Record):
     """For a repetition: what is repeated."""
 
 
-class Unreadable(Exception):  # noqa: N818 - no error: such patterns are taken whole
+class UnreadablePattern(Exception):  # noqa: N818 - no error: such patterns are taken whole
     """Syntax that is not needed here."""
 
 
@@ -54,10 +54,10 @@ def branches_of(pattern: str) -> Branches:
     Raises:
         Unreadable: It has syntax that is not needed here, or that is wrong.
     """
-    reader = _Reader(pattern)
+    reader = _PatternReader(pattern)
     branches = reader.branches()
     if reader.at < len(pattern):
-        raise Unreadable
+        raise UnreadablePattern
     return branches
 
 
@@ -66,7 +66,7 @@ def most_bytes(parts: Sequence[Part]) -> int:
     return sum(part.most for part in parts)
 
 
-class _Reader:
+class _PatternReader:
     """Reads a pattern into parts."""
 
     def __init__(self, pattern: str) -> None:
@@ -97,7 +97,7 @@ class _Reader:
             times = int(match[1])
             most = times if match[2] is None else int(match[3]) if match[3] else -1
         if _QUANTIFIER.match(self.pattern, self.at):
-            raise Unreadable
+            raise UnreadablePattern
         width = UNBOUNDED if most < 0 else min(atom.most * most, UNBOUNDED)
         text = atom.text + match.group()
         bits = atom.bits * times if atom.bits == CHARACTER else min(atom.bits * times, _OF_A_CLASS)
@@ -112,7 +112,7 @@ class _Reader:
         if character == "\\":
             return self.escape()
         if character in "*+?":
-            raise Unreadable
+            raise UnreadablePattern
         self.at += 1
         if character in "^$":
             return Part(character, 1.0, 0, 0)
@@ -124,14 +124,14 @@ class _Reader:
     def group(self) -> Part:
         match = _GROUP.match(self.pattern, self.at)
         if match is None:
-            raise Unreadable
+            raise UnreadablePattern
         begin, head = self.at, match.group()
         self.at = match.end()
         if head.endswith(")"):  # flags such as (?i): no part of the text
             return Part(head, 0.0, 0, 0)
         branches = self.branches()
         if self.at >= len(self.pattern):
-            raise Unreadable
+            raise UnreadablePattern
         self.at += 1
         return Part(
             self.pattern[begin : self.at],
@@ -145,7 +145,7 @@ class _Reader:
     def escape(self) -> Part:
         match = _ESCAPE.match(self.pattern, self.at)
         if match is None:
-            raise Unreadable
+            raise UnreadablePattern
         self.at = match.end()
         letter = match.group()[1]
         if letter in _ZERO_WIDTH:
@@ -166,7 +166,7 @@ class _Reader:
             first = False
             size += self.member()
             if self.at >= len(self.pattern):
-                raise Unreadable
+                raise UnreadablePattern
         self.at += 1
         size = max(1, _PRINTABLE - size) if negated else size
         return Part(self.pattern[begin : self.at], _of_class(size), 1, 1)
@@ -175,7 +175,7 @@ class _Reader:
         """One member of a class, or a range; how many characters that is."""
         rest = self.pattern[self.at : self.at + 2]
         if not rest or rest == "[:" or not rest[0].isascii():
-            raise Unreadable
+            raise UnreadablePattern
         low = self.single()
         if low < 0:
             return -low
@@ -193,7 +193,7 @@ class _Reader:
             return ord(character)
         match = _ESCAPE.match(self.pattern, self.at)
         if match is None:
-            raise Unreadable
+            raise UnreadablePattern
         self.at = match.end()
         size = _CLASS_SIZES.get(match.group()[1].lower())
         return -size if size is not None else ord(match.group()[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.patterns.model import Group, GuardrailDecision, Mode, Side
+from lockgate.patterns.model import GuardrailDecision, Mode, RuleGroup, Side
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
             """Rules that hold what does not match, and look at fields of a name."""
 
 
-class Request(Record):
+class CheckRequest(Record):
     """What is to be checked, and for whom."""
 
     side: Side
@@ -40,10 +40,10 @@ class Request(Record):
     """The type of the sub-agent that the call starts, for ``applies_to``."""
 
 
-class Use(Record):
+class GroupUse(Record):
     """A group as it holds for one request."""
 
-    group: Group
+    group: RuleGroup
     mode: Mode
     fallback: GuardrailDecision
     timeout: float
@@ -53,12 +53,12 @@ class Use(Record):
 class Chosen(Record):
     """What looks at the texts of one call."""
 
-    uses: Sequence[Use]
+    uses: Sequence[GroupUse]
     shortest: float
     """The fewest seconds that any of these groups has."""
-    by_rule: Mapping[int, Sequence[Use]]
+    by_rule: Mapping[int, Sequence[GroupUse]]
     """The groups of each rule, by the rule's number."""
-    known: Mapping[str, Use]
+    known: Mapping[str, GroupUse]
     """Of the groups of known values: by the name of the group that it stands for."""
     negated: bool
     """Whether there are rules among them that hold what does not match."""

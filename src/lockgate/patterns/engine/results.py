@@ -12,7 +12,7 @@ from lockgate.patterns.model import Expired, GuardrailDecision, Kind, PatternMat
 from lockgate.patterns.severities import strictest
 
 
-class Kept(Record):
+class MatchPrecision(Record):
     """A match, and how precise its rule is."""
 
     match: PatternMatch
@@ -26,7 +26,7 @@ def decision_of_all(matches: Iterable[PatternMatch], expired: Iterable[Expired])
     return strictest(decisions)
 
 
-def most_precise(kept: Sequence[Kept]) -> list[PatternMatch]:
+def most_precise(kept: Sequence[MatchPrecision]) -> list[PatternMatch]:
     """One match for each value, strictest first.
 
     Left out are the matches of generic rules where a more precise rule matches. So are those within another that is

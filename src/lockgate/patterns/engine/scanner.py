@@ -12,9 +12,9 @@ from lockgate.core.model import tool_names
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.engine.check import KNOWN_GROUPS, Check
 from lockgate.patterns.engine.matcher import Matcher
-from lockgate.patterns.engine.request import Chosen, Request, Use
+from lockgate.patterns.engine.request import CheckRequest, Chosen, GroupUse
 from lockgate.patterns.fields import Field, is_for, plain_name
-from lockgate.patterns.model import Group, GuardrailDecision, GuardrailResult, Kind, Mode, Side, ToolRule
+from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Kind, Mode, RuleGroup, Side, ToolRule
 
 if TYPE_CHECKING:
     from typing import Any
@@ -69,7 +69,7 @@ class Scanner:
             for tool, groups, fallback, modes in matcher.header["tools"]
         ]
 
-    def check(self, texts: Iterable[Field], request: Request) -> GuardrailResult:
+    def check(self, texts: Iterable[Field], request: CheckRequest) -> GuardrailResult:
         """Check all texts of one call."""
         chosen = self.chosen(request)
         if not chosen.uses:
@@ -90,7 +90,7 @@ class Scanner:
                 return
             yield from with_hits(self, some, negated=chosen.negated, known=bool(chosen.known))
 
-    def chosen(self, request: Request) -> Chosen:
+    def chosen(self, request: CheckRequest) -> Chosen:
         """What looks at a request. Found once for each tool: a scanner may live for as long as its process."""
         if len(request.tool) > _LONGEST_NAME:
             return self._choose(self.uses(request))
@@ -121,8 +121,8 @@ class Scanner:
             return ()  # as nearly always, and a call may have thousands of names: no glob, and none of these
         return [index for index in self.matcher.header["negated"] if is_for(self.matcher.rule(index), name)]
 
-    def _choose(self, uses: list[Use]) -> Chosen:
-        by_rule: dict[int, list[Use]] = {}
+    def _choose(self, uses: list[GroupUse]) -> Chosen:
+        by_rule: dict[int, list[GroupUse]] = {}
         for use in uses:
             for index in use.group.rules:
                 by_rule.setdefault(index, []).append(use)
@@ -131,7 +131,7 @@ class Scanner:
         shortest = min((use.timeout for use in uses), default=0.0)
         return Chosen(uses, shortest, by_rule, known, any(index in by_rule for index in self.matcher.header["negated"]))
 
-    def uses(self, request: Request) -> list[Use]:
+    def uses(self, request: CheckRequest) -> list[GroupUse]:
         """The groups that look at a request, and how."""
         tool_rule = self._tool_rule(request.tool)
         uses = []
@@ -145,7 +145,7 @@ class Scanner:
                 fallback = tool_rule.fallback or fallback
             if mode is not Mode.OFF:
                 milliseconds = group.timeout_ms if request.timeout_ms is None else request.timeout_ms
-                uses.append(Use(group, mode, fallback, milliseconds / 1000))
+                uses.append(GroupUse(group, mode, fallback, milliseconds / 1000))
         return uses
 
     def _tool_rule(self, tool: str) -> ToolRule | None:
@@ -160,8 +160,8 @@ class Scanner:
         return exact or next(fits, None)
 
 
-def _group(fields: Sequence[Any]) -> Group:
-    group = Group(*fields)
+def _group(fields: Sequence[Any]) -> RuleGroup:
+    group = RuleGroup(*fields)
     return group._replace(
         side=Side(group.side),
         mode=Mode(group.mode),

@@ -8,13 +8,13 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.model import Expired
 
 if TYPE_CHECKING:
-    from lockgate.patterns.engine.request import Use
+    from lockgate.patterns.engine.request import GroupUse
 
 
-class Timing:
+class CheckTimer:
     """The time of one check."""
 
-    def __init__(self, uses: Sequence[Use], shortest: float, clock: Callable[[], float]) -> None:
+    def __init__(self, uses: Sequence[GroupUse], shortest: float, clock: Callable[[], float]) -> None:
         """The time runs from here.
 
         Args:
@@ -32,11 +32,11 @@ class Timing:
         """Of each group that had time for itself alone."""
         self._alone = 0.0
 
-    def left(self, use: Use, now: float) -> float:
+    def left(self, use: GroupUse, now: float) -> float:
         """Seconds that a group has left; 0 or less where its time is over."""
         return use.timeout - self._spent.get(use.group.id, 0.0) - self._shared(now)
 
-    def spend(self, use: Use, seconds: float) -> None:
+    def spend(self, use: GroupUse, seconds: float) -> None:
         """Count seconds for one group alone."""
         self._spent[use.group.id] = self._spent.get(use.group.id, 0.0) + seconds
         self._alone += seconds
@@ -45,7 +45,7 @@ class Timing:
         """Seconds since the beginning."""
         return max(self.clock() - self._began, 0.0)
 
-    def expire(self, use: Use, because: str) -> None:
+    def expire(self, use: GroupUse, because: str) -> None:
         """A group cannot be evaluated whole. The first reason stands."""
         self.expired.setdefault(use.group.id, Expired(use.group.id, because, use.fallback))
 

@@ -68,7 +68,7 @@ class Mark(Record):
     digest: bytes
 
 
-class Entry(Record):
+class KnownValue(Record):
     """What is kept of one value."""
 
     name: str
@@ -112,7 +112,7 @@ class Marker:
         """The keyed hash of a text."""
         return blake2b(text, key=self._key, digest_size=DIGEST).digest()[:size]
 
-    def entry(self, named: Named) -> Entry:
+    def entry(self, named: Named) -> KnownValue:
         """What is kept of a value.
 
         Raises:
@@ -134,7 +134,7 @@ class Marker:
         ]
         if any(mark.length > 0xFFFF for mark in marks):
             raise ValueError("a value is too long to be looked for")
-        return Entry(named.name, named.kind, tuple(marks))
+        return KnownValue(named.name, named.kind, tuple(marks))
 
     def _mark(self, form: int, text: bytes) -> Mark:
         # All forms give away the same few bytes, the first: a reversed text has them at its end.

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from lockgate.core.errors import ConfigError
-from lockgate.patterns.library.loading import Checks, groups_of, load, real_checks, rule_id, schema_text
+from lockgate.patterns.library.loading import PatternChecks, groups_of, load, real_checks, rule_id, schema_text
 
 FOLDER = Path(__file__).parents[1]
 
 
-def joined(files: Iterable[Path], checks: Checks) -> dict[str, Any]:
+def joined(files: Iterable[Path], checks: PatternChecks) -> dict[str, Any]:
     """The content of several files as that of one: groups of one id are joined, and their rules.
 
     Raises:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.library.loading import split_pattern, split_validator, text_of
-from lockgate.patterns.library.merging import DEFAULTS, GroupState, RuleState, State
-from lockgate.patterns.model import Group, GuardrailDecision, Kind, Library, Mode, Rule, Severity, Side, ToolRule
+from lockgate.patterns.library.merging import DEFAULTS, GroupState, MergeState, RuleState
+from lockgate.patterns.model import GuardrailDecision, Kind, Library, Mode, Rule, RuleGroup, Severity, Side, ToolRule
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ BESIDE = "@project"
 """Behind the id of a group: the rules that layers which may not loosen have added to it."""
 
 
-class Origin(Record):
+class RuleOrigin(Record):
     """What a person wants to know of a rule, and a scanner does not."""
 
     layers: tuple[str, ...]
@@ -37,18 +37,18 @@ class Linked(Record):
     """The library, and where its rules come from."""
 
     library: Library
-    origins: tuple[Origin, ...]
+    origins: tuple[RuleOrigin, ...]
     """One for each rule."""
 
 
-def link(state: State) -> Linked:
+def link(state: MergeState) -> Linked:
     """The library of all rules that are not switched off; those of layers that may not loosen stand last."""
     states = [
         rule for group in state.groups.values() for rule in group.rules.values() if rule.keys.get("enabled", True)
     ]
     states.sort(key=lambda rule: not rule.trusted)
     indexes = {id(rule): index for index, rule in enumerate(states)}
-    groups: list[Group] = []
+    groups: list[RuleGroup] = []
     for group in state.groups.values():
         groups += _groups(state, group, indexes)
     known = {group.id for group in groups}
@@ -83,9 +83,9 @@ def _rule(state: RuleState) -> Rule:
     )
 
 
-def _origin(state: RuleState) -> Origin:
+def _origin(state: RuleState) -> RuleOrigin:
     examples = state.keys.get("examples", {})
-    return Origin(
+    return RuleOrigin(
         layers=tuple(dict.fromkeys(state.layers)),
         provider=state.keys.get("provider", ""),
         source=state.keys.get("source", ""),
@@ -99,13 +99,13 @@ def _origin(state: RuleState) -> Origin:
 # ---------------------------------------------------------------- groups
 
 
-def _groups(state: State, group: GroupState, indexes: Mapping[int, int]) -> list[Group]:
+def _groups(state: MergeState, group: GroupState, indexes: Mapping[int, int]) -> list[RuleGroup]:
     """A group, and beside it the one of what layers which may not loosen have added to it."""
     whole = _reached(state, group, trusted_only=False)
     own = _reached(state, group, trusted_only=True) if group.trusted else whole
     added = [rule for rule in whole if rule not in own]
     keys: Mapping[str, Any] = {**DEFAULTS, **group.keys}
-    made = Group(
+    made = RuleGroup(
         id=group.id,
         side=Side(group.side),
         name=keys.get("name", group.id),
@@ -128,7 +128,7 @@ def _indexes(rules: Sequence[RuleState], indexes: Mapping[int, int]) -> tuple[in
     return tuple(sorted(indexes[id(rule)] for rule in rules if id(rule) in indexes))
 
 
-def _reached(state: State, group: GroupState, *, trusted_only: bool) -> list[RuleState]:
+def _reached(state: MergeState, group: GroupState, *, trusted_only: bool) -> list[RuleState]:
     """The rules of a group and of all that it includes, however far."""
     return [
         rule
@@ -138,7 +138,7 @@ def _reached(state: State, group: GroupState, *, trusted_only: bool) -> list[Rul
     ]
 
 
-def _covered(state: State, group: GroupState, *, trusted_only: bool) -> list[str]:
+def _covered(state: MergeState, group: GroupState, *, trusted_only: bool) -> list[str]:
     """A group and all that it includes, however far."""
     seen: dict[str, None] = {}
     todo = [group.id]
@@ -158,7 +158,7 @@ def _fallback(word: str) -> GuardrailDecision:
 # ---------------------------------------------------------------- tools
 
 
-def _tool(state: State, name: str, known: set[str]) -> ToolRule:
+def _tool(state: MergeState, name: str, known: set[str]) -> ToolRule:
     rule = state.tools[name]
     inputs = [group.id for group in state.groups.values() if group.side == Side.INPUT]
     named = inputs if rule.groups is None else rule.groups

@@ -25,7 +25,7 @@ _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SIDES = ("input", "output")
 
 
-class Checks(Record):
+class PatternChecks(Record):
     """What files are checked with."""
 
     pattern_problems: Callable[[Sequence[str]], Sequence[str]]
@@ -34,14 +34,14 @@ class Checks(Record):
     """The names that are known."""
 
 
-def real_checks() -> Checks:
+def real_checks() -> PatternChecks:
     """What files are checked with where both engines are installed."""
     from lockgate.patterns.library.syntax import pattern_problems
     from lockgate.patterns.validators import VALIDATORS
     from lockgate.system.libraries import library
 
     re2, hyperscan = library("re2"), library("hyperscan")
-    return Checks(lambda patterns: pattern_problems(patterns, re2, hyperscan), tuple(VALIDATORS))
+    return PatternChecks(lambda patterns: pattern_problems(patterns, re2, hyperscan), tuple(VALIDATORS))
 
 
 class Loaded(Record):
@@ -66,7 +66,7 @@ def _validator() -> Any:
     return jsonschema.Draft202012Validator(json.loads(schema_text()))
 
 
-def load(data: bytes, file: str, checks: Checks) -> Loaded:
+def load(data: bytes, file: str, checks: PatternChecks) -> Loaded:
     """Read and check one file.
 
     Args:
@@ -116,7 +116,7 @@ def split_pattern(written: str) -> tuple[bool, str]:
 # ---------------------------------------------------------------- what a schema cannot say
 
 
-def _beyond_schema(value: Mapping[str, Any], checks: Checks) -> Iterator[tuple[Path, str]]:
+def _beyond_schema(value: Mapping[str, Any], checks: PatternChecks) -> Iterator[tuple[Path, str]]:
     sides: dict[str, str] = {}
     patterns: dict[Path, str] = {}
     for side, group, content in groups_of(value):
@@ -133,7 +133,7 @@ def _beyond_schema(value: Mapping[str, Any], checks: Checks) -> Iterator[tuple[P
     yield from (pair for pair in zip(patterns, found, strict=True) if pair[1])
 
 
-def _bad_rules(path: Path, rules: Sequence[Mapping[str, Any]], checks: Checks) -> Iterator[tuple[Path, str]]:
+def _bad_rules(path: Path, rules: Sequence[Mapping[str, Any]], checks: PatternChecks) -> Iterator[tuple[Path, str]]:
     seen: dict[str, int] = {}
     for index, rule in enumerate(rules):
         place = (*path, "rules", index)

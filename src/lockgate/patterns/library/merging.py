@@ -51,7 +51,7 @@ DEFAULTS: Mapping[str, Any] = {
 _FOR_PEOPLE = ("name", "description", "provider", "source", "examples")
 
 
-class Layer(Record):
+class PatternLayer(Record):
     """One checked file."""
 
     name: str
@@ -66,14 +66,14 @@ class Layer(Record):
 class RuleState:
     """A rule as the layers so far make it."""
 
-    def __init__(self, group: str, written: Mapping[str, Any], layer: Layer, path: Path) -> None:
+    def __init__(self, group: str, written: Mapping[str, Any], layer: PatternLayer, path: Path) -> None:
         self.group, self.id = group, rule_id(written)
         self.keys: dict[str, Any] = {"type": self.id, **written}
         self.layers = [layer.name]
         self.trusted = layer.may_loosen
         self.file, self.line = layer.file, layer.document.line(path)
 
-    def change(self, written: Mapping[str, Any], layer: Layer) -> None:
+    def change(self, written: Mapping[str, Any], layer: PatternLayer) -> None:
         """Take the keys that a layer gives. Examples of another pattern say nothing about the new one."""
         if written.get("pattern", self.keys.get("pattern")) != self.keys.get("pattern"):
             self.keys.pop("examples", None)
@@ -84,7 +84,7 @@ class RuleState:
 class GroupState:
     """A group as the layers so far make it."""
 
-    def __init__(self, id_: str, side: str, layer: Layer) -> None:
+    def __init__(self, id_: str, side: str, layer: PatternLayer) -> None:
         self.id, self.side, self.layer, self.trusted = id_, side, layer.name, layer.may_loosen
         self.keys: dict[str, Any] = {}
         self.rules: dict[str, RuleState] = {}
@@ -113,7 +113,7 @@ class ToolState:
         return made
 
 
-class State:
+class MergeState:
     """What the layers so far come to."""
 
     def __init__(self) -> None:
@@ -123,23 +123,23 @@ class State:
         self.notes: list[str] = []
         self.added = count(1)
 
-    def add(self, layer: Layer) -> None:
+    def add(self, layer: PatternLayer) -> None:
         """Lay one layer over the others."""
         value: Mapping[str, Any] = layer.document.value
         for side, group, written in groups_of(value):
             self._group(layer, ("patterns", side, group), written)
         _add_tools(self, layer, value.get("tool_rules", {}))
 
-    def problem(self, layer: Layer, path: Path, text: str) -> None:
+    def problem(self, layer: PatternLayer, path: Path, text: str) -> None:
         """Report what cannot be taken; the rest of the layer holds."""
         self.problems.append(ConfigError(layer.file, layer.document.line(path), dotted(path), text))
 
-    def note(self, layer: Layer, path: Path, text: str) -> None:
+    def note(self, layer: PatternLayer, path: Path, text: str) -> None:
         """Say what a layer that may not loosen has said in vain."""
         self.notes.append(f"{layer.file}:{layer.document.line(path)}: {dotted(path)}: {text}")
 
     # ------------------------------------------------------------ groups and rules
-    def _group(self, layer: Layer, path: Path, written: Mapping[str, Any]) -> None:
+    def _group(self, layer: PatternLayer, path: Path, written: Mapping[str, Any]) -> None:
         _, side, name = path
         assert isinstance(side, str)
         assert isinstance(name, str)
@@ -160,7 +160,7 @@ class State:
         for index, rule in enumerate(written.get("rules", ())):
             self._rule(layer, (*path, "rules", index), group, rule)
 
-    def _bounded(self, layer: Layer, path: Path, own: dict[str, Any]) -> dict[str, Any]:
+    def _bounded(self, layer: PatternLayer, path: Path, own: dict[str, Any]) -> dict[str, Any]:
         """A new group, or rule, of a layer that may not loosen."""
         if own.get("timeout_ms", 0) > MOST_PROJECT_MS:
             self.note(layer, (*path, "timeout_ms"), f"at most {MOST_PROJECT_MS:.0f} ms {layer.held}")
@@ -169,7 +169,7 @@ class State:
             self.note(layer, (*path, "replacement"), f"the standard text is used {layer.held}")
         return own
 
-    def _rule(self, layer: Layer, path: Path, group: GroupState, written: Mapping[str, Any]) -> None:
+    def _rule(self, layer: PatternLayer, path: Path, group: GroupState, written: Mapping[str, Any]) -> None:
         known = group.rules.get(rule_id(written))
         if known is not None and layer.may_loosen:
             known.change(written, layer)
@@ -186,7 +186,12 @@ class State:
             group.rules[rule_id(written)] = RuleState(group.id, bounded, layer, path)
 
     def _tighten(
-        self, layer: Layer, path: Path, below: dict[str, Any], written: Mapping[str, Any], also: tuple[str, ...] = ()
+        self,
+        layer: PatternLayer,
+        path: Path,
+        below: dict[str, Any],
+        written: Mapping[str, Any],
+        also: tuple[str, ...] = (),
     ) -> None:
         """Take what is stricter, and note what is not."""
         for key, value in written.items():
@@ -201,9 +206,9 @@ class State:
                 self.note(layer, (*path, key), f"it can only tighten: `{below.get(key, DEFAULTS[key])}` holds")
 
 
-def merge(layers: Sequence[Layer]) -> State:
+def merge(layers: Sequence[PatternLayer]) -> MergeState:
     """Lay layers over each other, from the lowest to the highest; those that may not loosen come last."""
-    state = State()
+    state = MergeState()
     for layer in sorted(layers, key=lambda layer: not layer.may_loosen):
         state.add(layer)
     for problem in _dangling(state, layers):
@@ -211,7 +216,7 @@ def merge(layers: Sequence[Layer]) -> State:
     return state
 
 
-def _dangling(state: State, layers: Sequence[Layer]) -> Iterator[tuple[Layer, Path, str]]:
+def _dangling(state: MergeState, layers: Sequence[PatternLayer]) -> Iterator[tuple[PatternLayer, Path, str]]:
     """References to groups that no layer has. They are left out; the rest holds."""
 
     def unknown(name: str) -> str:
@@ -235,7 +240,7 @@ def _dangling(state: State, layers: Sequence[Layer]) -> Iterator[tuple[Layer, Pa
 # ---------------------------------------------------------------- tools
 
 
-def _add_tools(state: State, layer: Layer, written: Mapping[str, Any]) -> None:
+def _add_tools(state: MergeState, layer: PatternLayer, written: Mapping[str, Any]) -> None:
     """Take what a layer says about tools, under the names that they have today.
 
     Where a file has a tool under its former name too, what it says under the name of today counts.
@@ -256,7 +261,7 @@ def _add_tools(state: State, layer: Layer, written: Mapping[str, Any]) -> None:
         _tighten_tool(state, layer, tool, content)
 
 
-def _tighten_tool(state: State, layer: Layer, tool: str, written: Mapping[str, Any]) -> None:
+def _tighten_tool(state: MergeState, layer: PatternLayer, tool: str, written: Mapping[str, Any]) -> None:
     path: Path = ("tool_rules", tool)
     tool = current_tool_name(tool)
     rule = state.tools.get(tool)
@@ -283,7 +288,7 @@ def _tighten_tool(state: State, layer: Layer, tool: str, written: Mapping[str, A
             state.note(layer, (*path, "modes", group), f"it can only tighten: `{below}` holds")
 
 
-def _rule_for(state: State, tool: str) -> ToolState | None:
+def _rule_for(state: MergeState, tool: str) -> ToolState | None:
     """What is said so far about a tool that has no rule of its own."""
     names = tool_names(tool)
     return next((rule for glob, rule in state.tools.items() if any(name_matches(glob, name) for name in names)), None)

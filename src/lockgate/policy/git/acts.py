@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import Record
-from lockgate.policy.git.commands import Line, moved_to, reader_of
+from lockgate.policy.git.commands import GitCommandLine, moved_to, reader_of
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 
 ANY = "*"
@@ -33,7 +33,7 @@ class Act(Record):
     """The word that is only known when it runs, where it would have to be an option for this to happen."""
 
 
-def acts_of(line: Line, default: Callable[[], Sequence[Act]]) -> list[Act]:
+def acts_of(line: GitCommandLine, default: Callable[[], Sequence[Act]]) -> list[Act]:
     """What a line does.
 
     Args:
@@ -75,7 +75,7 @@ def pushed(refspec: str) -> list[Act]:
 
 
 # ---------------------------------------------------------------- subcommands
-def _push(line: Line, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _push(line: GitCommandLine, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.has("dry") and not line.has("real") and not line.matched.surprises:
         return
     for word in line.matched.surprises:
@@ -104,23 +104,23 @@ def _refspecs(words: Sequence[str]) -> Iterator[str]:
         yield f"refs/tags/{next(rest, '')}" if word == "tag" else word
 
 
-def _send(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _send(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     # Without refspecs, all branches that both sides have.
     return _push(line, lambda: [Act("push", ANY)])
 
 
-def _subtree(line: Line, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _subtree(line: GitCommandLine, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     operands = line.matched.operands
     if operands and operands[0].text == "push":
         yield from _push(line._replace(matched=line.matched._replace(operands=operands[1:])), default)
 
 
-def _bridge(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _bridge(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.operands[:1] and line.operands[0] in ("dcommit", "submit", "set-tree", "commit-diff"):
         yield Act("push")
 
 
-def _pull(line: Line, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _pull(line: GitCommandLine, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     yield Act("pull")
     if line.has("rebase") and "false" not in line.values("rebase"):
         # What is put anew is nobody's yet but one's own: no branch loses what it had.
@@ -128,7 +128,7 @@ def _pull(line: Line, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     yield from _fetch(line, default)
 
 
-def _fetch(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _fetch(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.has("dry") or line.has("many"):
         return
     for refspec in _refspecs(line.operands[1:]):
@@ -137,13 +137,13 @@ def _fetch(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
             yield Act("rewrite", branch_of(target))
 
 
-def _rebase(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _rebase(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.has("control"):
         return
     yield Act("rebase", branch_of(moved_to(line)) if moved_to(line) else CURRENT)
 
 
-def _reset(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _reset(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.matched.surprises:
         yield Act("rewrite", CURRENT, line.matched.surprises[0].text)
     if len(line.operands) != 1 or line.operands[0] in ("HEAD", "@"):
@@ -154,18 +154,18 @@ def _reset(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
         yield Act("rewrite", CURRENT)
 
 
-def _commit(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _commit(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     for word in line.matched.surprises:
         yield Act("rewrite", CURRENT, word.text)
     if line.has("rewrite") and not line.has("dry"):
         yield Act("rewrite", CURRENT)
 
 
-def _everything(_: Line, __: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _everything(_: GitCommandLine, __: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     yield Act("rewrite", ANY)
 
 
-def _branch(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _branch(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     names = [branch_of(f"heads/{name}") for name in line.operands]
     for word in line.matched.surprises:
         yield from (Act(kind, ANY, word.text) for kind in (DELETE, "rewrite"))
@@ -181,16 +181,16 @@ def _branch(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
         yield Act("rewrite", names[-1] if copies else names[0])
 
 
-def _switch(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _switch(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     yield from (Act("rewrite", branch_of(f"heads/{name}")) for name in line.values("over"))
 
 
-def _worktree(line: Line, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _worktree(line: GitCommandLine, default: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.operands[:1] == ["add"]:
         yield from _switch(line, default)
 
 
-def _update_ref(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _update_ref(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.has("many") or line.matched.surprises:
         yield Act("rewrite", ANY)
     ref = line.operands[0] if line.operands else ""
@@ -198,7 +198,7 @@ def _update_ref(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
         yield Act(DELETE if line.has("delete") else "rewrite", branch_of(ref))
 
 
-def _symbolic_ref(line: Line, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _symbolic_ref(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     ref = line.operands[0] if len(line.operands) > 1 or line.has("delete") else ""
     if ref.startswith("refs/heads/"):
         yield Act("rewrite", branch_of(ref))
@@ -208,7 +208,7 @@ def _nothing(*_: object) -> Iterator[Act]:
     return iter(())
 
 
-_READERS: Mapping[str, Callable[[Line, Callable[[], Sequence[Act]]], Iterator[Act]]] = {
+_READERS: Mapping[str, Callable[[GitCommandLine, Callable[[], Sequence[Act]]], Iterator[Act]]] = {
     "push": _push,
     "send": _send,
     "subtree": _subtree,

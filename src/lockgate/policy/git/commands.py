@@ -9,7 +9,7 @@ from functools import cache
 
 from lockgate.core.model import Command
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.shell.knowledge.lookup import Entry, lookup, subcommand
+from lockgate.shell.knowledge.lookup import ProgramEntry, lookup, subcommand
 from lockgate.shell.knowledge.options import Matched, match
 from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Line(Record):
+class GitCommandLine(Record):
     """One command line of git."""
 
     name: str
@@ -51,7 +51,7 @@ def _table() -> Mapping[str, Any]:
     return table
 
 
-def line_of(command: Command) -> Line | None:
+def line_of(command: Command) -> GitCommandLine | None:
     """A command as a line of git; ``None`` where it is none.
 
     A program whose name is only known when it runs is taken for git where its words are a line that does something.
@@ -68,14 +68,14 @@ def line_of(command: Command) -> Line | None:
     return _line(words, command)
 
 
-def _line(words: Sequence[str], command: Command) -> Line | None:
-    before = match(Entry("git", options=_table()["global"], stops=True), [Arg(word) for word in words])
+def _line(words: Sequence[str], command: Command) -> GitCommandLine | None:
+    before = match(ProgramEntry("git", options=_table()["global"], stops=True), [Arg(word) for word in words])
     if not before.operands:
         return None
     name, rest = before.operands[0].text, before.operands[1:]
     if rest and (rest[0].text == "--help" or [arg.text for arg in rest] == ["-h"]):
         return None
-    entry = Entry("git", options=_table()["commands"].get(name, {}).get("options", {}))
+    entry = ProgramEntry("git", options=_table()["commands"].get(name, {}).get("options", {}))
     folders, settings = command.folders, []
     for option in before.options:
         value = option.value[0].text if option.value else ""
@@ -86,7 +86,7 @@ def _line(words: Sequence[str], command: Command) -> Line | None:
         elif option.role == "config":
             key, _, text = value.partition("=")
             settings.append((lowered(key), text))
-    return Line(name, match(entry, rest), folders, tuple(settings), command.words)
+    return GitCommandLine(name, match(entry, rest), folders, tuple(settings), command.words)
 
 
 def _joined(folder: str, value: str) -> str:
@@ -102,30 +102,30 @@ def lowered(key: str) -> str:
     return f"{section.lower()}{dot}{middle}{dot_too}{last.lower()}"
 
 
-def is_quiet(line: Line) -> bool:
+def is_quiet(line: GitCommandLine) -> bool:
     """Whether it prints no name that could be taken for a branch, or the name of the current one."""
     return line.name in _table()["quiet"] and (
         line.name not in ("branch", "rev-parse", "symbolic-ref") or asks_for_branch(line)
     )
 
 
-def asks_for_branch(line: Line) -> bool:
+def asks_for_branch(line: GitCommandLine) -> bool:
     """Whether it prints the name of the current branch, and nothing else."""
     return list(line.words[1:]) in _table()["asks_for_branch"]
 
 
-def may_be_alias(line: Line) -> bool:
+def may_be_alias(line: GitCommandLine) -> bool:
     """Whether a subcommand is none of git's own: those no alias can stand in for."""
     git = lookup("git")
     return known(line.name) and not reader_of(line) and (git is None or subcommand(git, line.name) is None)
 
 
-def reader_of(line: Line) -> str:
+def reader_of(line: GitCommandLine) -> str:
     """The name of the function that knows what the subcommand does; empty for one that no rule is about."""
     return str(_table()["commands"].get(line.name, {}).get("does", ""))
 
 
-def moved_to(line: Line) -> str:
+def moved_to(line: GitCommandLine) -> str:
     """The branch that a line checks out; empty where it checks out none."""
     operands = line.operands
     if line.name in ("checkout", "switch"):
@@ -139,7 +139,7 @@ def moved_to(line: Line) -> str:
     return ""
 
 
-def set_by(line: Line) -> tuple[str, str] | None:
+def set_by(line: GitCommandLine) -> tuple[str, str] | None:
     """The setting that a ``git config`` writes, and its value."""
     if line.name != "config" or line.has("asks"):
         return None
@@ -147,7 +147,7 @@ def set_by(line: Line) -> tuple[str, str] | None:
     return (lowered(words[0]), words[1]) if len(words) > 1 and words[0] not in ("get", "unset", "list") else None
 
 
-def sets_upstream(line: Line) -> bool:
+def sets_upstream(line: GitCommandLine) -> bool:
     """Whether a line can give a branch an upstream. A branch that begins at one of a remote has it for its upstream."""
     if line.has("upstream"):
         return True

@@ -10,7 +10,7 @@ from lockgate.core.model import Command
 from lockgate.core.questions import RulesQuestion
 from lockgate.policy.git.acts import ANY, CURRENT, Act, branch_of, pushed
 from lockgate.policy.git.commands import (
-    Line,
+    GitCommandLine,
     asks_for_branch,
     is_quiet,
     line_of,
@@ -19,7 +19,7 @@ from lockgate.policy.git.commands import (
     set_by,
     sets_upstream,
 )
-from lockgate.policy.git.repository import Repository
+from lockgate.policy.git.repository import RepositoryFacts
 from lockgate.shell.state.abstract_text import OPAQUE, known
 
 # Without these, a command runs its parts one after another, each only where the one before it succeeded.
@@ -35,10 +35,10 @@ _GLIMPSE = lazy_re(r"(?<![\w.-])git[ \t]+([^;&|\n`()]*)")
 class Lines:
     """All lines of git in a call, and what is known of where they run."""
 
-    def __init__(self, question: RulesQuestion, look: Callable[[str], Repository]) -> None:
+    def __init__(self, question: RulesQuestion, look: Callable[[str], RepositoryFacts]) -> None:
         """Find the lines, with what aliases stand for."""
         self.look = look
-        self.found: list[Line] = []
+        self.found: list[GitCommandLine] = []
         self.others = False
         """Whether a program runs that could print the name of any branch."""
         effects = question.analysis.effects
@@ -60,7 +60,7 @@ class Lines:
         )
         self.found = [each for line in self.found for each in self._unaliased(line)]
 
-    def _unaliased(self, line: Line, depth: int = 0) -> Iterator[Line]:
+    def _unaliased(self, line: GitCommandLine, depth: int = 0) -> Iterator[GitCommandLine]:
         yield line
         if not may_be_alias(line) or depth > 3:
             return
@@ -123,7 +123,7 @@ def _glimpsed(commands: Sequence[Command], unread: Sequence[str]) -> Iterator[Co
             yield Command(("git", *match[1].replace("'", "").replace('"', "").split()), ("",))
 
 
-def _expanded(text: str, line: Line) -> Sequence[Command]:
+def _expanded(text: str, line: GitCommandLine) -> Sequence[Command]:
     """The commands that an alias stands for."""
     rest = line.words[line.words.index(line.name) + 1 :] if line.name in line.words else ()
     if text.startswith("!"):

@@ -12,9 +12,9 @@ from lockgate.core.model import Verdict
 from lockgate.core.questions import GitRules, Objection, RulesQuestion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.policy.git.acts import ANY, CURRENT, DELETE, Act, acts_of
-from lockgate.policy.git.commands import Line
+from lockgate.policy.git.commands import GitCommandLine
 from lockgate.policy.git.lines import Lines
-from lockgate.policy.git.repository import Repository
+from lockgate.policy.git.repository import RepositoryFacts
 from lockgate.resources.globs import names_meet
 from lockgate.shell.state.abstract_text import shown
 
@@ -38,7 +38,7 @@ _MOST = 200
 """Lines of git in one call that are looked at; with more, it is refused."""
 
 
-def objections(question: RulesQuestion, look: Callable[[str], Repository]) -> list[Objection]:
+def objections(question: RulesQuestion, look: Callable[[str], RepositoryFacts]) -> list[Objection]:
     """What the rules have against a call.
 
     Args:
@@ -95,7 +95,7 @@ def _protecting(setting: GitRules, act: Act, lines: Lines, at: int) -> Iterator[
             return
 
 
-def _subject(line: Line, act: Act) -> str:
+def _subject(line: GitCommandLine, act: Act) -> str:
     """What the line does, for a person."""
     text = visible(shown(" ".join(line.words)), _LONGEST)
     if act.depends:

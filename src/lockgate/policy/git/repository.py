@@ -15,7 +15,7 @@ _SECTION = lazy_re(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*')
 _SETTING = lazy_re(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 
 
-class Repository(Record):
+class RepositoryFacts(Record):
     """What is known of a repository."""
 
     branch: str | None = None
@@ -24,7 +24,7 @@ class Repository(Record):
     """Names and values, the user's before the repository's own."""
 
 
-def repository(folder: str, home: str) -> Repository:
+def repository(folder: str, home: str) -> RepositoryFacts:
     """The repository that git finds from a folder upwards.
 
     Args:
@@ -34,10 +34,10 @@ def repository(folder: str, home: str) -> Repository:
     users = _settings(os.path.join(home, ".config", "git", "config")) + _settings(os.path.join(home, ".gitconfig"))
     place = _git_folder(folder) if folder else ""
     if not place:
-        return Repository(settings=users)
+        return RepositoryFacts(settings=users)
     common = _text(os.path.join(place, "commondir")).strip()
     settings = _settings(os.path.join(place, common, "config")) + _settings(os.path.join(place, "config.worktree"))
-    return Repository(_branch(place), users + settings)
+    return RepositoryFacts(_branch(place), users + settings)
 
 
 def _git_folder(folder: str) -> str:

@@ -36,7 +36,7 @@ _LOCKBOX = "lockbox.json"
 """How the name of a layer ends that is a file of Lockbox."""
 
 
-class Layer(Record):
+class LockboxLayer(Record):
     """One valid configuration file."""
 
     name: str
@@ -66,12 +66,12 @@ class _Merge:
         self.fixed: dict[str, str] = {}
         """Keys that no further layer can say, and which ``strict`` layer forbids it."""
 
-    def begin(self, layers: Sequence[Layer]) -> None:
+    def begin(self, layers: Sequence[LockboxLayer]) -> None:
         """Choose the default: who has a file of Lockbox has chosen that it refuses. A layer may name another one."""
         if any(layer.name.endswith(_LOCKBOX) and not layer.project for layer in layers):
             self.scalars["profile"] = [STRICT, SHIPPED]
 
-    def take(self, layer: Layer) -> None:
+    def take(self, layer: LockboxLayer) -> None:
         value, name = layer.value, layer.name
         self.projects += [name] if layer.project else []
         for key in (*SCALARS, *WHOLES):
@@ -207,7 +207,7 @@ def _both(one: str, other: str) -> str:
     return (Category.UNSAFE if reads else Category.SAFE).value
 
 
-def merge(layers: Iterable[Layer]) -> dict[str, Any]:
+def merge(layers: Iterable[LockboxLayer]) -> dict[str, Any]:
     """One compiled configuration of all layers, lowest first, whatever their trust."""
     layers = tuple(layers)
     merging = _Merge()
@@ -217,7 +217,7 @@ def merge(layers: Iterable[Layer]) -> dict[str, Any]:
     return merging.compiled()
 
 
-def compile_layers(layers: Sequence[Layer]) -> list[dict[str, Any]]:
+def compile_layers(layers: Sequence[LockboxLayer]) -> list[dict[str, Any]]:
     """The compiled configurations that decide together: a call gets the strictest of their verdicts.
 
     The first is that of all trusted layers. There is one more for the layers up to each that is ``strict``, and one

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from lockgate.clients.wire.keys import KEY_BYTES, Key, is_group, key_file
+from lockgate.clients.wire.keys import KEY_BYTES, ContainerKey, is_group, key_file
 from lockgate.clients.wire.mailbox import REQUESTS, RESPONSES
 from lockgate.core.errors import RemoteError
 from lockgate.core.record import Record
@@ -30,7 +30,7 @@ KEY = "key"
 _MOST = 64 * 1024
 
 
-class Group(Record):
+class ContainerGroup(Record):
     """One container, as the host knows it."""
 
     name: str
@@ -49,9 +49,9 @@ class Group(Record):
     """Where the folders are mounted, inside."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ContainerKey:
         """What the container is given."""
-        return Key(self.name, self.secret, self.local)
+        return ContainerKey(self.name, self.secret, self.local)
 
     @property
     def requests(self) -> str:
@@ -81,7 +81,7 @@ class Groups:
         self._state = state
         self._folder = os.path.join(state, FOLDER)
 
-    def all(self) -> dict[str, Group]:
+    def all(self) -> dict[str, ContainerGroup]:
         """Every group by its name. One whose file cannot be read is left out: nothing is decided for it."""
         return {group.name: group for group in self._read()}
 
@@ -92,7 +92,7 @@ class Groups:
         except OSError:
             return 0
 
-    def _read(self) -> Iterator[Group]:
+    def _read(self) -> Iterator[ContainerGroup]:
         try:
             names = sorted(os.listdir(self._folder))
         except OSError:
@@ -106,7 +106,7 @@ class Groups:
                         json.loads(read_regular(os.path.join(self._folder, name), _MOST, follow=False)),
                     )
 
-    def add(self, group: Group) -> None:
+    def add(self, group: ContainerGroup) -> None:
         """Make a group's folders and remember it.
 
         Raises:
@@ -125,7 +125,7 @@ class Groups:
         except OSError as error:
             raise RemoteError(f"the folders of {group.name} cannot be made: {error.strerror}") from error
 
-    def rotate(self, name: str) -> Group:
+    def rotate(self, name: str) -> ContainerGroup:
         """Give a group another key. What was asked with the old one is not answered.
 
         Raises:
@@ -164,13 +164,13 @@ class Groups:
         os.unlink(os.path.join(self._folder, f"{name}.json"))
         shutil.rmtree(group.folder, ignore_errors=True)
 
-    def _known(self, name: str) -> Group:
+    def _known(self, name: str) -> ContainerGroup:
         group = self.all().get(name)
         if group is None:
             raise RemoteError(f"there is no group {name!r}; see: lockgate serve groups list")
         return group
 
-    def _write(self, group: Group) -> None:
+    def _write(self, group: ContainerGroup) -> None:
         said = {**group._asdict(), "v": 1, "secret": group.secret.hex()}
         draft = f".{group.name}.{os.getpid()}"
         replace(
@@ -181,14 +181,14 @@ class Groups:
         _write_key(group, group.key)
 
 
-def _write_key(group: Group, key: Key) -> None:
+def _write_key(group: ContainerGroup, key: ContainerKey) -> None:
     place = os.path.join(group.folder, SECRET, KEY)
     replace(place, key_file(key), draft=os.path.join(group.folder, SECRET, f".{group.name}.{os.getpid()}"))
     if group.uid != os.geteuid():
         _give_key(place, group.uid)
 
 
-def _kept_key(group: Group) -> bytes:
+def _kept_key(group: ContainerGroup) -> bytes:
     """What stands in the file of a group's key; nothing where there is none."""
     try:
         return read_regular(os.path.join(group.folder, SECRET, KEY), _MOST, follow=False)
@@ -201,17 +201,17 @@ def new_secret() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def _group(name: str, said: Mapping[str, Any]) -> Group:
+def _group(name: str, said: Mapping[str, Any]) -> ContainerGroup:
     if said["v"] != 1 or said["name"] != name:
         raise ValueError("not a group of this version")
-    values = {field: said[field] for field in Group._fields}
-    group = Group(**{**values, "secret": bytes.fromhex(said["secret"])})
+    values = {field: said[field] for field in ContainerGroup._fields}
+    group = ContainerGroup(**{**values, "secret": bytes.fromhex(said["secret"])})
     if len(group.secret) != KEY_BYTES or not os.path.isabs(group.folder) or not isinstance(group.uid, int):
         raise ValueError("not a group")
     return group
 
 
-def _make_folders(group: Group) -> None:
+def _make_folders(group: ContainerGroup) -> None:
     """Make what is mounted. Above it nobody but this user gets in, so what is inside may be open to a container."""
     own = group.uid == os.geteuid()
     make_folders(os.path.dirname(group.folder))

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from lockgate.clients.wire.messages import LONGEST_WAIT, Reply, Request, read_request, write_reply
+from lockgate.clients.wire.messages import LONGEST_WAIT, ContainerRequest, HostReply, read_request, write_reply
 from lockgate.core.errors import BadInputError, LockgateError, RemoteError
 from lockgate.core.events import Answer, ToolRequested
-from lockgate.core.model import Decision, LabelState, Tier, Verdict
+from lockgate.core.model import LabelState, PolicyDecision, Tier, Verdict
 from lockgate.core.questions import Need, PersonQuestion
 from lockgate.core.record import Record
 from lockgate.gate import Monitor, Parts, session
@@ -22,8 +22,8 @@ from lockgate.gate.approvals import waiting
 from lockgate.gate.findings import sources
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import call_digest, merged
-from lockgate.service.containers.groups import Group
-from lockgate.service.containers.remote_gate import Case
+from lockgate.service.containers.groups import ContainerGroup
+from lockgate.service.containers.remote_gate import OpenRequest
 from lockgate.service.containers.replays import Replays
 from lockgate.service.containers.short_form import is_short, read_short, write_short
 from lockgate.service.containers.workers import Worker, Workers
@@ -50,19 +50,19 @@ class Expected(Protocol):
         """Whether it is a report."""
 
 
-class Asked(Record):
+class ReadRequest(Record):
     """A request that was read."""
 
     message: bytes
     name: str
     """The id that the answer is to carry."""
-    case: Case | None
+    case: OpenRequest | None
     short: bool = False
     problem: str = ""
     """Why it cannot be decided on; empty where it can."""
 
 
-class Desk:
+class ContainerDecisions:
     """Decides for all groups. Belongs to one event loop."""
 
     def __init__(self, workers: Workers) -> None:
@@ -77,7 +77,7 @@ class Desk:
         """Whether one more request of a group may be put."""
         return self._open.get(group, 0) < MOST_OF_A_GROUP
 
-    async def decide(self, group: Group, read: Callable[[], bytes], expected: Expected) -> bytes:
+    async def decide(self, group: ContainerGroup, read: Callable[[], bytes], expected: Expected) -> bytes:
         """The sealed answer to a request.
 
         Args:
@@ -101,7 +101,7 @@ class Desk:
         write = write_short if asked.short else write_reply
         return write(group.secret, asked.message, asked.name, reply)
 
-    async def _apart(self, group: Group, work: Callable[[], T]) -> T:
+    async def _apart(self, group: ContainerGroup, work: Callable[[], T]) -> T:
         """Have something done that blocks. One group does not take all threads for itself."""
         turns = self._turns.setdefault(group.name, asyncio.Semaphore(_ADVISERS_OF_A_GROUP))
         async with turns:
@@ -111,8 +111,8 @@ class Desk:
         """Let go of the threads. What they still ask is asked in vain."""
         self._advisers.shutdown(wait=False, cancel_futures=True)
 
-    async def _settle(self, worker: Worker, asked: Asked, outcome: _Outcome) -> Reply:
-        while not isinstance(outcome, Reply):
+    async def _settle(self, worker: Worker, asked: ReadRequest, outcome: _Outcome) -> HostReply:
+        while not isinstance(outcome, HostReply):
             need, deliberation = outcome
             case = asked.case
             assert case is not None
@@ -120,7 +120,7 @@ class Desk:
             outcome = await worker.step(case, lambda _: _step(case, deliberation, said))  # noqa: B023 - awaited here
         return outcome
 
-    async def _said(self, worker: Worker, case: Case, need: Need) -> Any:
+    async def _said(self, worker: Worker, case: OpenRequest, need: Need) -> Any:
         """Fetch somebody's word. The worker goes on with others meanwhile."""
         if not isinstance(need, PersonQuestion):
             consultants = await worker.step(case, lambda parts: parts.consultants)
@@ -131,30 +131,30 @@ class Desk:
         return None
 
 
-_Outcome = Reply | tuple[Need, Generator[Need, Any, Answer]]
+_Outcome = HostReply | tuple[Need, Generator[Need, Any, Answer]]
 
 
-def waiting_note(group: Group, message: bytes, name: str) -> bytes:
+def waiting_note(group: ContainerGroup, message: bytes, name: str) -> bytes:
     """The sealed note that an answer takes longer: somebody is being asked, or many requests are before it."""
-    return write_reply(group.secret, message, name, Reply(Answer(), waiting=LONGEST_WAIT))
+    return write_reply(group.secret, message, name, HostReply(Answer(), waiting=LONGEST_WAIT))
 
 
-def refusal(group: Group, message: bytes, name: str, why: str) -> bytes:
+def refusal(group: ContainerGroup, message: bytes, name: str, why: str) -> bytes:
     """The sealed answer that there will be none."""
-    return write_reply(group.secret, message, name, Reply(Answer(), failed=why))
+    return write_reply(group.secret, message, name, HostReply(Answer(), failed=why))
 
 
 # ---------------------------------------------------------------- in the worker's thread
 def _begin(
-    worker: Worker, replays: Replays, group: Group, read: Callable[[], bytes], expected: Expected, parts: Parts
-) -> tuple[Asked, _Outcome]:
+    worker: Worker, replays: Replays, group: ContainerGroup, read: Callable[[], bytes], expected: Expected, parts: Parts
+) -> tuple[ReadRequest, _Outcome]:
     asked = _asked(replays, group, read(), expected)
     if asked.case is None:
-        return asked, Reply(Answer(), failed=asked.problem)
+        return asked, HostReply(Answer(), failed=asked.problem)
     return asked, worker.about(asked.case, partial(_first, parts, asked.case))
 
 
-def _asked(replays: Replays, group: Group, message: bytes, expected: Expected) -> Asked:
+def _asked(replays: Replays, group: ContainerGroup, message: bytes, expected: Expected) -> ReadRequest:
     short = is_short(message)
     try:
         if short:
@@ -167,48 +167,48 @@ def _asked(replays: Replays, group: Group, message: bytes, expected: Expected) -
         if request.report != expected.report:
             raise RemoteError("the request and the way that it came disagree on whether it is a report")
         replays.check(group.name, request)
-        return Asked(message, shown, Case(group, request), short)
+        return ReadRequest(message, shown, OpenRequest(group, request), short)
     except (RemoteError, BadInputError) as error:
-        return Asked(message, expected.id or "0" * 32, None, short, str(error))
+        return ReadRequest(message, expected.id or "0" * 32, None, short, str(error))
 
 
-def _first(parts: Parts, case: Case) -> _Outcome:
+def _first(parts: Parts, case: OpenRequest) -> _Outcome:
     if case.request.report:
         return _reported(parts, case)
     return _step(case, Monitor(parts).deliberate(case.event), None)
 
 
-def _reported(parts: Parts, case: Case) -> Reply:
+def _reported(parts: Parts, case: OpenRequest) -> HostReply:
     if not isinstance(case.event, ToolRequested):
-        return Reply(Answer(), failed="only a call that runs can be reported")
+        return HostReply(Answer(), failed="only a call that runs can be reported")
     try:
         if not reported(parts, case.event):
             log.warning("discrepancy", extra={"facts": {"group": case.group.name}})
     except Exception as error:  # noqa: BLE001 - whatever it was, it is said
         return _failure(case, error)
-    return Reply(Answer())
+    return HostReply(Answer())
 
 
-def _step(case: Case, deliberation: Generator[Need, Any, Answer], said: Any) -> _Outcome:
+def _step(case: OpenRequest, deliberation: Generator[Need, Any, Answer], said: Any) -> _Outcome:
     """One step of a decision: to the answer, or to the next who has to be asked."""
     try:
         return deliberation.send(said), deliberation
     except StopIteration as end:
-        return Reply(end.value, case.kept)
+        return HostReply(end.value, case.kept)
     except Exception as error:  # noqa: BLE001 - whatever it was, it is said
         return _failure(case, error)
 
 
-def _failure(case: Case, error: Exception) -> Reply:
+def _failure(case: OpenRequest, error: Exception) -> HostReply:
     if isinstance(error, LockgateError):
-        return Reply(Answer(), failed=str(error))
+        return HostReply(Answer(), failed=str(error))
     log.error("failed", exc_info=error, extra={"facts": {"group": case.group.name}})
-    return Reply(Answer(), failed=f"an internal error ({type(error).__name__})")
+    return HostReply(Answer(), failed=f"an internal error ({type(error).__name__})")
 
 
-def _tell(group: Group, asked: Asked, reply: Reply, seconds: float) -> None:
+def _tell(group: ContainerGroup, asked: ReadRequest, reply: HostReply, seconds: float) -> None:
     """Log what was answered: never what was asked, which may hold anything."""
-    request: Request | None = asked.case.request if asked.case else None
+    request: ContainerRequest | None = asked.case.request if asked.case else None
     facts = {
         "group": group.name,
         "id": asked.name,
@@ -242,7 +242,7 @@ def reported(parts: Parts, event: ToolRequested) -> bool:
         session.expect(tx, context.subject, masked, told, digest, now)
         taints = session.provenance(tx, context.subject)
         column = LabelState.of(frozenset(taint.label for taint in taints))
-        decision = Decision(Verdict.ALLOW, column, profile="container", tier=Tier.LOCAL)
+        decision = PolicyDecision(Verdict.ALLOW, column, profile="container", tier=Tier.LOCAL)
         body = record.decided(context, masked, digest, taints, told, decision, found=mask.result(found))
         tx.append_audit(now, {**body, **record.cascade(decision, record.Timing(), None, ""), "reported": True})
         if not agrees:

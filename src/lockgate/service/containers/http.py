@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from lockgate.clients.wire.envelope import MAX_MESSAGE, digest, same
 from lockgate.core.record import Record
-from lockgate.service.containers.groups import Group, Groups
-from lockgate.service.containers.handler import Desk, waiting_note
-from lockgate.service.listening.timeout_protocol import PatientProtocol
+from lockgate.service.containers.groups import ContainerGroup, Groups
+from lockgate.service.containers.handler import ContainerDecisions, waiting_note
+from lockgate.service.listening.timeout_protocol import TimeoutProtocol
 from lockgate.system.digests import json_object
 from lockgate.system.peer_credentials import peer_of
 
@@ -37,7 +37,7 @@ class _Way(Record):
     id: str = ""
 
 
-class PeerProtocol(PatientProtocol):
+class PeerProtocol(TimeoutProtocol):
     """HTTP that knows which user the other end of a Unix socket is."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -59,11 +59,11 @@ def _peer_uid(connection: Any) -> int:
 class Web:
     """The application, on whichever socket it is served."""
 
-    def __init__(self, groups: Groups, desk: Desk) -> None:
+    def __init__(self, groups: Groups, desk: ContainerDecisions) -> None:
         """Decide at a desk for the groups that there are at each request."""
         self._groups = groups
         self._desk = desk
-        self._known: tuple[int, dict[str, Group]] = (-1, {})
+        self._known: tuple[int, dict[str, ContainerGroup]] = (-1, {})
         self._open: dict[tuple[str, str], asyncio.Task[bytes]] = {}
         """Answers that are being worked on or wait to be fetched, by group and digest of the request."""
         self.app = Starlette(
@@ -94,7 +94,7 @@ class Web:
             task.add_done_callback(partial(self._forget_later, name))
         return await self._answer(group, message, name, _NEXT_SECONDS if again else _FIRST_SECONDS)
 
-    async def _answer(self, group: Group, message: bytes, name: tuple[str, str], seconds: float) -> Response:
+    async def _answer(self, group: ContainerGroup, message: bytes, name: tuple[str, str], seconds: float) -> Response:
         task = self._open[name]
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if not done:
@@ -115,7 +115,7 @@ class Web:
         """How many answers are being worked on, or wait to be fetched."""
         return len(self._open)
 
-    def _group(self, request: Request) -> Group | None:
+    def _group(self, request: Request) -> ContainerGroup | None:
         """Whose the token is. It takes as long for a wrong one as for a right one of the same group."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         group = self._all().get(token.partition(".")[0])
@@ -128,7 +128,7 @@ class Web:
             return None
         return group
 
-    def _all(self) -> dict[str, Group]:
+    def _all(self) -> dict[str, ContainerGroup]:
         version = self._groups.version()
         if version != self._known[0]:
             self._known = (version, self._groups.all())

@@ -19,7 +19,7 @@ from lockgate.clients.wire.mailbox import ALIVE, REPORT, SUFFIX, WAITING
 from lockgate.clients.wire.messages import LONGEST_WAIT, is_id
 from lockgate.core.errors import RemoteError
 from lockgate.core.record import Record
-from lockgate.service.containers.groups import Group
+from lockgate.service.containers.groups import ContainerGroup
 from lockgate.system.files import open_regular, read_open, replace
 
 LOOK_MOST = 512
@@ -33,7 +33,7 @@ _DRAFT_SECONDS = 60.0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Letter(Record):
+class MailboxFile(Record):
     """A request as it lies in the folder, unread."""
 
     id: str
@@ -52,7 +52,7 @@ class Letter(Record):
 class Inbox:
     """The two folders of a group. Holds them open; :meth:`close` lets go."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ContainerGroup) -> None:
         """Open the folders. Raises ``OSError`` where they are not there, or are links."""
         self.group = group
         self._requests = os.open(group.requests, _FOLDER)
@@ -70,9 +70,9 @@ class Inbox:
         os.close(self._responses)
 
     # ---------------------------------------------------------------- requests
-    def letters(self, most: int = LOOK_MOST) -> list[Letter]:
+    def letters(self, most: int = LOOK_MOST) -> list[MailboxFile]:
         """Requests that lie here, oldest first; of so many entries at most. Removes what is none."""
-        found: list[tuple[int, Letter]] = []
+        found: list[tuple[int, MailboxFile]] = []
         now = time.time()
         for name in self._entries(self._requests, most):
             stem, suffix = os.path.splitext(name)
@@ -80,13 +80,13 @@ class Inbox:
             if about is None:
                 continue
             if suffix in (SUFFIX, REPORT) and is_id(stem):
-                letter = Letter(stem, suffix == REPORT, about.st_mtime, about.st_size)
+                letter = MailboxFile(stem, suffix == REPORT, about.st_mtime, about.st_size)
                 found.append((about.st_mtime_ns, letter))
             elif not (is_id(name.removeprefix(".")) and abs(now - about.st_mtime) < _DRAFT_SECONDS):
                 self._remove(name, about)
         return [letter for _, letter in sorted(found)]
 
-    def read(self, letter: Letter) -> bytes:
+    def read(self, letter: MailboxFile) -> bytes:
         """The message of a request, which stays until it is discarded.
 
         Raises:
@@ -104,7 +104,7 @@ class Inbox:
         finally:
             os.close(descriptor)
 
-    def discard(self, letter: Letter) -> None:
+    def discard(self, letter: MailboxFile) -> None:
         """Remove a request."""
         about = self._about(letter.file)
         if about is not None:
@@ -130,7 +130,7 @@ class Inbox:
             return False
         return True
 
-    def is_noted(self, letter: Letter) -> bool:
+    def is_noted(self, letter: MailboxFile) -> bool:
         """Whether the container was told that the answer takes longer."""
         try:
             os.stat(letter.id + WAITING, dir_fd=self._responses, follow_symlinks=False)
@@ -138,7 +138,7 @@ class Inbox:
             return False
         return True
 
-    def answer(self, letter: Letter, message: bytes, *, waiting: bool = False) -> None:
+    def answer(self, letter: MailboxFile, message: bytes, *, waiting: bool = False) -> None:
         """Put an answer into its place at once.
 
         Args:

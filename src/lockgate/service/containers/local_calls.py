@@ -16,7 +16,7 @@ from lockgate.core.errors import LockgateError
 from lockgate.core.model import EffectKind, Verdict
 from lockgate.gate import Parts
 from lockgate.policy.profiles import COLUMNS, Profile
-from lockgate.resources.host_view import Rules, no_category, no_service
+from lockgate.resources.host_view import AnalysisRules, no_category, no_service
 from lockgate.service.containers.groups import Groups
 from lockgate.service.containers.workers import Workers
 from lockgate.system.folders import Folders
@@ -71,7 +71,7 @@ def has_patterns(where: Folders) -> bool:
     return any(look.data is not None or look.problem for look in looks_at(where, ""))
 
 
-def _adds_refusals(rules: Rules, profile: Profile) -> bool:
+def _adds_refusals(rules: AnalysisRules, profile: Profile) -> bool:
     return bool(
         rules.protected_paths
         or rules.persistent_paths

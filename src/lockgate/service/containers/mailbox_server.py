@@ -18,9 +18,9 @@ from watchfiles import Change, awatch
 from lockgate.clients.wire.mailbox import REPORT, SUFFIX
 from lockgate.clients.wire.messages import LONGEST_WAIT
 from lockgate.core.errors import RemoteError
-from lockgate.service.containers.groups import Group, Groups, lock
-from lockgate.service.containers.handler import MOST_OF_A_GROUP, Desk, refusal, waiting_note
-from lockgate.service.containers.inbox import Inbox, Letter
+from lockgate.service.containers.groups import ContainerGroup, Groups, lock
+from lockgate.service.containers.handler import MOST_OF_A_GROUP, ContainerDecisions, refusal, waiting_note
+from lockgate.service.containers.inbox import Inbox, MailboxFile
 
 log = logging.getLogger("lockgate.service.containers")
 
@@ -51,7 +51,7 @@ _FLOOD = "this container asks faster than it is answered; slow down"
 class PostOffice:
     """All folders below one."""
 
-    def __init__(self, folder: str, groups: Groups, desk: Desk, *, poll: bool = False) -> None:
+    def __init__(self, folder: str, groups: Groups, desk: ContainerDecisions, *, poll: bool = False) -> None:
         """Lock the folder, so that no other host answers in it.
 
         Args:
@@ -68,7 +68,7 @@ class PostOffice:
         self._desk = desk
         self._poll = poll
         self._inboxes: dict[str, Inbox] = {}
-        self._open: dict[str, set[Letter]] = {}
+        self._open: dict[str, set[MailboxFile]] = {}
         self._full: set[str] = set()
         self._next: dict[str, float] = {}
         self._later: set[str] = set()
@@ -112,7 +112,7 @@ class PostOffice:
                 self._inboxes[name].touch()
         self._changed.set()
 
-    def _is_here(self, group: Group) -> bool:
+    def _is_here(self, group: ContainerGroup) -> bool:
         return os.path.dirname(os.path.realpath(group.folder)) == self._folder
 
     async def _tend(self) -> None:
@@ -221,7 +221,7 @@ class PostOffice:
         for letter in waiting[room + _BACKLOG :][:_REFUSALS]:
             self._refuse(inbox, letter)
 
-    def _take(self, inbox: Inbox, letter: Letter, *, told: bool) -> None:
+    def _take(self, inbox: Inbox, letter: MailboxFile, *, told: bool) -> None:
         if inbox.was_answered(letter.id):
             inbox.discard(letter)  # the first request with an id is the one that counts
             return
@@ -234,7 +234,7 @@ class PostOffice:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, inbox: Inbox, letter: Letter) -> None:
+    async def _answer(self, inbox: Inbox, letter: MailboxFile) -> None:
         group = inbox.group
         try:
             deciding = asyncio.create_task(self._desk.decide(group, lambda: _message(inbox, letter), letter))
@@ -254,20 +254,20 @@ class PostOffice:
         finally:
             self._done(group.name, letter)
 
-    def _done(self, name: str, letter: Letter) -> None:
+    def _done(self, name: str, letter: MailboxFile) -> None:
         busy = self._open[name]
         busy.discard(letter)
         if name in self._full and len(busy) <= MOST_OF_A_GROUP // 2:
             self._full.discard(name)
             self._look(name)
 
-    def _note(self, inbox: Inbox, letter: Letter) -> None:
+    def _note(self, inbox: Inbox, letter: MailboxFile) -> None:
         """Say that it takes longer, for the container waits no longer than it must for a host that is dead."""
         with suppress(RemoteError, _GoneError):
             note = waiting_note(inbox.group, _message(inbox, letter), letter.id)
             inbox.answer(letter, note, waiting=True)
 
-    def _refuse(self, inbox: Inbox, letter: Letter) -> None:
+    def _refuse(self, inbox: Inbox, letter: MailboxFile) -> None:
         with suppress(RemoteError, _GoneError):
             if letter.size <= _SMALL and not letter.report and not inbox.is_crowded:
                 inbox.answer(letter, refusal(inbox.group, _message(inbox, letter), letter.id, _FLOOD))
@@ -278,7 +278,7 @@ class _GoneError(Exception):
     """A request is not there any more, or nobody waits for it, or it was never one."""
 
 
-def _message(inbox: Inbox, letter: Letter) -> bytes:
+def _message(inbox: Inbox, letter: MailboxFile) -> bytes:
     # A report waits for as long as it takes: nobody waits for its answer.
     age = time.time() - letter.at
     if not letter.report and (age > LONGEST_WAIT or (age > _UNHEARD and not inbox.is_noted(letter))):

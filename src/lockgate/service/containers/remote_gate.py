@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lockgate.clients.wire.messages import CONTAIN, Request
+from lockgate.clients.wire.messages import CONTAIN, ContainerRequest
 from lockgate.configuration import load as configuration
 from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.library import PatternGuard
@@ -20,10 +20,10 @@ from lockgate.core.questions import Objection, ResultQuestion, RulesQuestion
 from lockgate.gate import Consultants, Guard, Parts
 from lockgate.gate.host.assembly import open_parts
 from lockgate.patterns.model import GuardrailResult
-from lockgate.resources.host_view import Rules, Surroundings, records_beside
-from lockgate.service.containers.groups import Group
+from lockgate.resources.host_view import AnalysisRules, Surroundings, records_beside
+from lockgate.service.containers.groups import ContainerGroup
 from lockgate.system.folders import Folders
-from lockgate.system.ttl_cache import Sight
+from lockgate.system.ttl_cache import TtlCache
 
 SEED_SESSION = "commands"
 """The session of requests in the short form, which name none."""
@@ -34,10 +34,10 @@ _REMEMBER = 1.0
 _KEY_PLACE = "/run/lockgate"
 
 
-class Case:
+class OpenRequest:
     """One request while it is decided on."""
 
-    def __init__(self, group: Group, request: Request) -> None:
+    def __init__(self, group: ContainerGroup, request: ContainerRequest) -> None:
         """Nothing was decided yet."""
         self.group = group
         self.request = request
@@ -46,7 +46,7 @@ class Case:
         """What is to stand in the file of a long result, where that changes."""
 
 
-def seen_here(event: Event, group: Group) -> Event:
+def seen_here(event: Event, group: ContainerGroup) -> Event:
     """An event with names that are this group's own: it cannot name another's session, agent or process."""
     context = event.context
     subject = Subject(_named(group, context.subject.session), context.subject.agent)
@@ -61,12 +61,12 @@ def seen_here(event: Event, group: Group) -> Event:
     return event
 
 
-def _named(group: Group, name: str) -> str:
+def _named(group: ContainerGroup, name: str) -> str:
     # A group's name has no slash, so two groups never share a name.
     return f"{group.name}/{name}"
 
 
-def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
+def blind_parts(where: Folders, current: Callable[[], OpenRequest]) -> Parts:
     """What a gate for containers is made of. Belongs to the thread that calls this.
 
     Args:
@@ -77,7 +77,7 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
         StoreError: The state cannot be opened or trusted.
     """
     parts = open_parts(where)
-    sight = Sight(_REMEMBER)
+    sight = TtlCache(_REMEMBER)
     patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, sight=sight)
     return parts._replace(
         configure=_configure(parts, where, current, sight),
@@ -96,7 +96,7 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
 
 
 def _configure(
-    parts: Parts, where: Folders, current: Callable[[], Case], sight: Sight
+    parts: Parts, where: Folders, current: Callable[[], OpenRequest], sight: TtlCache
 ) -> Callable[[Context], Configuration]:
     """The configuration of this machine's person, with the profile of the group. A container has no say in it."""
 
@@ -115,7 +115,7 @@ def _configure(
     return sight.remembering(read, lambda _: current().group.profile)
 
 
-def _surroundings(case: Case, context: Context, rules: Rules) -> Surroundings:
+def _surroundings(case: OpenRequest, context: Context, rules: AnalysisRules) -> Surroundings:
     """What may be said of the container's machine: paths as text. What is not known is not made up."""
     home = case.request.home if os.path.isabs(case.request.home) else "/root"
     beside = records_beside(case.request.event.context.transcript, (home, context.workspace))
@@ -131,16 +131,16 @@ def _surroundings(case: Case, context: Context, rules: Rules) -> Surroundings:
     )
 
 
-def _contain(case: Case, call: ToolCall) -> Mapping[str, Any] | None:
+def _contain(case: OpenRequest, call: ToolCall) -> Mapping[str, Any] | None:
     """The container rewrites the call by itself, where it says that it can."""
     return call.tool_input if CONTAIN in case.request.able else None
 
 
-def _seen(case: Case, call: ToolCall) -> Sequence[Effect]:
+def _seen(case: OpenRequest, call: ToolCall) -> Sequence[Effect]:
     return case.request.found if getattr(case.request.event, "call", None) == call else ()
 
 
-def _write_kept(case: Case, file: str, change: Callable[[str], str]) -> None:
+def _write_kept(case: OpenRequest, file: str, change: Callable[[str], str]) -> None:
     """The file is the container's: what it is to hold goes back with the answer."""
     if case.request.kept is None:
         raise OSError(f"{file} was not sent along")

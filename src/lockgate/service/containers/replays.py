@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from lockgate.clients.wire.messages import Request
+from lockgate.clients.wire.messages import ContainerRequest
 from lockgate.clients.wire.request_ids import time_of
 from lockgate.core.errors import RemoteError
 from lockgate.core.events import AgentStarted, AgentStopped, Event, ToolFailed, ToolFinished, ToolRefused
@@ -33,7 +33,7 @@ class Replays:
         self._since = now() - _PRECISION
         self._used: dict[str, dict[str, float]] = {}
 
-    def check(self, group: str, request: Request) -> None:
+    def check(self, group: str, request: ContainerRequest) -> None:
         """Note a request.
 
         Raises:

@@ -13,7 +13,7 @@ import uvicorn
 from lockgate.core.errors import RemoteError
 from lockgate.core.record import Record
 from lockgate.service.containers.groups import Groups
-from lockgate.service.containers.handler import Desk
+from lockgate.service.containers.handler import ContainerDecisions
 from lockgate.service.containers.http import PeerProtocol, Web
 from lockgate.service.containers.local_calls import Locality
 from lockgate.service.containers.mailbox_server import PostOffice
@@ -28,7 +28,7 @@ _TURN = 0.0005
 """Seconds until a thread has to let another run."""
 
 
-class Settings(Record):
+class ContainerServerSettings(Record):
     """What is served, and where."""
 
     folder: str = ""
@@ -42,7 +42,7 @@ class Settings(Record):
     workers: int = WORKERS
 
 
-def check(settings: Settings) -> None:
+def check(settings: ContainerServerSettings) -> None:
     """Make sure that the settings can be served.
 
     Raises:
@@ -53,7 +53,7 @@ def check(settings: Settings) -> None:
     check_address(settings.listen, settings.certificate, settings.key)
 
 
-async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None = None) -> None:
+async def serve(where: Folders, settings: ContainerServerSettings, ready: asyncio.Event | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises:
@@ -65,7 +65,7 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
     sys.setswitchinterval(_TURN)
     groups = Groups(where.state)
     workers = Workers(where, settings.workers)
-    desk = Desk(workers)
+    desk = ContainerDecisions(workers)
     sockets = ExitStack()
     post: PostOffice | None = None
     try:
@@ -82,7 +82,7 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
         web = Web(groups, desk)
         if settings.unix:
             listening = sockets.enter_context(unix_socket(settings.unix))
-            tasks.append(asyncio.create_task(_server(web, listening, Settings())))
+            tasks.append(asyncio.create_task(_server(web, listening, ContainerServerSettings())))
         if settings.listen:
             listening = sockets.enter_context(tcp_socket(*address(settings.listen)))
             tasks.append(asyncio.create_task(_server(web, listening, settings)))
@@ -109,7 +109,7 @@ async def _until(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
             task.result()
 
 
-async def _server(web: Web, listening: socket.socket, settings: Settings) -> None:
+async def _server(web: Web, listening: socket.socket, settings: ContainerServerSettings) -> None:
     config = uvicorn.Config(
         web.app,
         http=PeerProtocol,

@@ -18,7 +18,7 @@ from typing import Any
 from lockgate.clients.common.payload import parse
 from lockgate.clients.wire.envelope import ANSWER, authenticated, digest
 from lockgate.clients.wire.events import exactly, text
-from lockgate.clients.wire.messages import Reply, Request, is_id
+from lockgate.clients.wire.messages import ContainerRequest, HostReply, is_id
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import Context, ToolRequested
 from lockgate.core.model import Subject, ToolCall, Verdict
@@ -34,7 +34,7 @@ def is_short(message: bytes) -> bool:
     return message.lstrip()[:1] == b"{"
 
 
-def read_short(message: bytes) -> tuple[str, Request]:
+def read_short(message: bytes) -> tuple[str, ContainerRequest]:
     """The request's own id, and what it asks.
 
     Raises:
@@ -49,10 +49,12 @@ def read_short(message: bytes) -> tuple[str, Request]:
     if not is_id(plain):
         raise BadInputError("request_id must be a UUID, or 32 lower-case letters and digits")
     call = ToolCall("Bash", {"command": command})
-    return name, Request(plain, ToolRequested(Context(_CLIENT, Subject(SEED_SESSION)), call, askable=False), _WAIT)
+    return name, ContainerRequest(
+        plain, ToolRequested(Context(_CLIENT, Subject(SEED_SESSION)), call, askable=False), _WAIT
+    )
 
 
-def write_short(key: bytes, message: bytes, name: str, reply: Reply) -> bytes:
+def write_short(key: bytes, message: bytes, name: str, reply: HostReply) -> bytes:
     """The answer in this form."""
     answer = reply.answer
     allowed = answer.verdict is Verdict.ALLOW and not reply.failed

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 from lockgate.gate import Parts
-from lockgate.service.containers.remote_gate import Case, blind_parts
+from lockgate.service.containers.remote_gate import OpenRequest, blind_parts
 from lockgate.system.folders import Folders
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class Worker:
 
     def __init__(self, where: Folders) -> None:
         """Open the gate in the thread. Raises what that raises."""
-        self._case: Case | None = None
+        self._case: OpenRequest | None = None
         self._queue: FairQueue[_Job] = FairQueue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lockgate-gate")
         try:
@@ -39,7 +39,7 @@ class Worker:
             self._thread.shutdown()
             raise
 
-    def _current(self) -> Case:
+    def _current(self) -> OpenRequest:
         assert self._case is not None
         return self._case
 
@@ -71,14 +71,14 @@ class Worker:
         self._queue.put(group, (work, done))
         return await done
 
-    async def step(self, case: Case, work: Callable[[Parts], T]) -> T:
+    async def step(self, case: OpenRequest, work: Callable[[Parts], T]) -> T:
         """Do one step of a decision."""
         return await self.do(case.group.name, partial(self._with, case, work))
 
-    def _with(self, case: Case, work: Callable[[Parts], T], parts: Parts) -> T:
+    def _with(self, case: OpenRequest, work: Callable[[Parts], T], parts: Parts) -> T:
         return self.about(case, partial(work, parts))
 
-    def about(self, case: Case, work: Callable[[], T]) -> T:
+    def about(self, case: OpenRequest, work: Callable[[], T]) -> T:
         """Run something in the thread itself, as a part of a decision."""
         self._case = case
         try:

@@ -9,17 +9,17 @@ from fastapi import APIRouter, Depends, FastAPI, Header
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lockgate.service.http import problems
-from lockgate.service.http.auth.sessions import CSRF_HEADER, Caller
-from lockgate.service.http.context import Desk, caller
+from lockgate.service.http.auth.sessions import CSRF_HEADER, ApiCaller
+from lockgate.service.http.context import DashboardContext, caller
 from lockgate.service.http.event_stream import MEDIA_TYPE, Feed, Stream
-from lockgate.service.http.middleware import API, Shield
+from lockgate.service.http.middleware import API, SecurityMiddleware
 from lockgate.service.http.problems import documented, of_every_route
 from lockgate.service.http.routes import access as routes_access
 from lockgate.service.http.routes import corrections as routes_corrections
 from lockgate.service.http.routes import policy as routes_policy
 from lockgate.service.http.routes import sessions as routes
 from lockgate.service.http.schemas import Problem
-from lockgate.service.http.schemas.access import Ring
+from lockgate.service.http.schemas.access import EventNotice
 from lockgate.service.http.static_files import StaticFiles
 
 VERSION = "1.0.0"
@@ -30,7 +30,7 @@ _DESCRIPTION = (
 )
 
 
-def make_app(desk: Desk, static: StaticFiles) -> ASGIApp:
+def make_app(desk: DashboardContext, static: StaticFiles) -> ASGIApp:
     """The application as it is served.
 
     Args:
@@ -38,7 +38,7 @@ def make_app(desk: Desk, static: StaticFiles) -> ASGIApp:
         static: The pages and scripts.
     """
 
-    async def find_token(given: str) -> Caller | None:
+    async def find_token(given: str) -> ApiCaller | None:
         return await anyio.to_thread.run_sync(desk.token, given)
 
     api = make_api(desk)
@@ -46,10 +46,10 @@ def make_app(desk: Desk, static: StaticFiles) -> ASGIApp:
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         await (api if scope["path"].startswith(API) else static)(scope, receive, send)
 
-    return Shield(both, desk.names, desk.access, find_token)
+    return SecurityMiddleware(both, desk.names, desk.access, find_token)
 
 
-def make_api(desk: Desk) -> FastAPI:
+def make_api(desk: DashboardContext) -> FastAPI:
     """The routes and their contract, without what stands before them."""
     app = FastAPI(
         title="Lockgate",
@@ -70,10 +70,10 @@ def make_api(desk: Desk) -> FastAPI:
     return app
 
 
-def _events(desk: Desk) -> APIRouter:
+def _events(desk: DashboardContext) -> APIRouter:
     api = APIRouter(responses=of_every_route())
     feed = Feed(desk)
-    stream: dict[str, Any] = {"schema": {"type": "string"}, "x-event": {"$ref": "#/components/schemas/Ring"}}
+    stream: dict[str, Any] = {"schema": {"type": "string"}, "x-event": {"$ref": "#/components/schemas/EventNotice"}}
 
     @api.get(
         "/events",
@@ -83,9 +83,9 @@ def _events(desk: Desk) -> APIRouter:
         responses={**documented(429), 200: {"description": "Each record as it comes", "content": {MEDIA_TYPE: stream}}},
     )
     async def listen(
-        who: Annotated[Caller, Depends(caller)], last_event_id: Annotated[int | None, Header(ge=0, le=2**62)] = None
+        who: Annotated[ApiCaller, Depends(caller)], last_event_id: Annotated[int | None, Header(ge=0, le=2**62)] = None
     ) -> Stream:
-        """Server-sent events: `decision`, `approval`, `session`, each with a `Ring`; `reset` to read all anew."""
+        """Server-sent events: `decision`, `approval`, `session`, each an `EventNotice`; `reset` to read all anew."""
         return Stream(feed, who, last_event_id)
 
     return api
@@ -96,7 +96,7 @@ def _contract(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         found = FastAPI.openapi(app)  # keeps it
         schemas = found["components"]["schemas"]
-        for model in (Problem, Ring):
+        for model in (Problem, EventNotice):
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema

@@ -9,17 +9,17 @@ from contextlib import suppress
 
 from lockgate.core.errors import StoreError
 from lockgate.gate.approvals.waiting import WATCHERS
-from lockgate.gate.approvals.wakeups import Bell
-from lockgate.service.http.context import Desk
+from lockgate.gate.approvals.wakeups import WakeupSocket
+from lockgate.service.http.context import DashboardContext
 
 _AGAIN_SECONDS = 5.0
 """Between two tries to listen at a shared store that cannot be reached."""
 
 
-class Watch:
+class ApproverPresence:
     """A bell of this machine, and an ear at the store for the others, while it is begun and not ended."""
 
-    def __init__(self, desk: Desk, rung: Callable[[], None], heard: Callable[[str], None]) -> None:
+    def __init__(self, desk: DashboardContext, rung: Callable[[], None], heard: Callable[[str], None]) -> None:
         """Watch nothing yet.
 
         Args:
@@ -28,7 +28,7 @@ class Watch:
             heard: Called in the event loop with the id of a question that changed on another, or with an empty text.
         """
         self._desk, self._rung, self._heard = desk, rung, heard
-        self._bell: Bell | None = None
+        self._bell: WakeupSocket | None = None
         self._end = threading.Event()
 
     def tend(self, *, wanted: bool) -> None:
@@ -39,14 +39,14 @@ class Watch:
             self._stop(asyncio.get_running_loop(), self._bell)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._bell = bell = Bell(self._desk.where.state, WATCHERS)
+        self._bell = bell = WakeupSocket(self._desk.where.state, WATCHERS)
         bell.__enter__()
         if bell.socket is not None:
             loop.add_reader(bell.socket.fileno(), self._ring)
         self._end = threading.Event()
         threading.Thread(target=self._listen, args=(loop, self._end), daemon=True).start()
 
-    def _stop(self, loop: asyncio.AbstractEventLoop, bell: Bell) -> None:
+    def _stop(self, loop: asyncio.AbstractEventLoop, bell: WakeupSocket) -> None:
         if bell.socket is not None:
             loop.remove_reader(bell.socket.fileno())
         bell.__exit__(None, None, None)

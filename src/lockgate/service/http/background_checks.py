@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lockgate.gate.contradictions import contradictions
-from lockgate.service.http.context import Desk
-from lockgate.service.http.problems import Refused
-from lockgate.service.http.schemas.policy import Audit, CheckShown, Doctor, Head, VerificationShown
+from lockgate.service.http.context import DashboardContext
+from lockgate.service.http.problems import RequestRefused
+from lockgate.service.http.schemas.policy import Audit, ChainHead, CheckShown, Doctor, VerificationShown
 from lockgate.service.http.views import policy
 from lockgate.service.http.views import record_values as said
 from lockgate.store.audit.chain import verify_store
@@ -20,10 +20,10 @@ _AGAINST = 20
 """Contradictions that a page shows."""
 
 
-class Checks:
+class BackgroundChecks:
     """The last result of each."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: DashboardContext) -> None:
         """Nothing was checked yet."""
         self._desk = desk
         self._verifying, self._examining = threading.Lock(), threading.Lock()
@@ -94,12 +94,12 @@ class Checks:
 @contextmanager
 def _alone(lock: threading.Lock, otherwise: str) -> Iterator[None]:
     if not lock.acquire(blocking=False):
-        raise Refused(409, otherwise, code="running")
+        raise RequestRefused(409, otherwise, code="running")
     try:
         yield
     finally:
         lock.release()
 
 
-def _head(head: AuditHead) -> Head | None:
-    return Head(seq=head.seq, digest=head.digest) if head.digest else None
+def _head(head: AuditHead) -> ChainHead | None:
+    return ChainHead(seq=head.seq, digest=head.digest) if head.digest else None

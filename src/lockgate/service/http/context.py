@@ -12,17 +12,17 @@ from fastapi import Request
 
 from lockgate.core.model import ToolCall
 from lockgate.core.record import Record
-from lockgate.service.http.auth.sessions import Access, Caller
+from lockgate.service.http.auth.sessions import Access, ApiCaller
 from lockgate.service.http.auth.tokens import Scope, find
-from lockgate.service.http.middleware import Names
-from lockgate.service.http.problems import Refused
+from lockgate.service.http.middleware import HostNames
+from lockgate.service.http.problems import RequestRefused
 from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
 
 
-class Finding(Protocol):
+class DoctorFinding(Protocol):
     """One thing that the doctor looked at."""
 
     @property
@@ -47,17 +47,17 @@ class Tools(Record):
 
     explain: Callable[[ToolCall], Mapping[str, Any]]
     """What ``lockgate explain --json`` says. Raises ``LockgateError``."""
-    doctor: Callable[[str], Sequence[Finding]]
+    doctor: Callable[[str], Sequence[DoctorFinding]]
     """What ``lockgate doctor`` finds for a project's folder."""
     report: Callable[[Mapping[str, Any]], str]
     """Writes what ``lockgate needless`` does of a recorded decision, and gives the file. Raises ``LockgateError``, and
     ``OSError`` where it cannot be written."""
 
 
-class Desk:
+class DashboardContext:
     """One dashboard's things."""
 
-    def __init__(self, where: Folders, names: Names, access: Access, tools: Tools) -> None:
+    def __init__(self, where: Folders, names: HostNames, access: Access, tools: Tools) -> None:
         """Use a state folder; nothing is opened yet."""
         self.where = where
         self.names = names
@@ -114,40 +114,40 @@ class Desk:
             with store.reading() as tx:
                 yield tx, now
 
-    def token(self, given: str) -> Caller | None:
+    def token(self, given: str) -> ApiCaller | None:
         """Who has a token; ``None`` for nobody. Raises ``StoreError``."""
         with self.looking() as tx:
             found = find(tx, given) if tx is not None else None
         if found is None:
             return None
         scopes: tuple[Scope, ...] = ("read", "approve") if found.scope == "approve" else ("read",)
-        return Caller(found.name, False, frozenset(scopes))
+        return ApiCaller(found.name, False, frozenset(scopes))
 
 
-def caller(request: Request) -> Caller:
+def caller(request: Request) -> ApiCaller:
     """Who asks. Nobody gets to a route without having been looked at (``shield``)."""
     found = request.scope.get("state", {}).get("caller")
-    if not isinstance(found, Caller):
-        raise Refused(401, "log in with the link of `lockgate dashboard`", code="login")
+    if not isinstance(found, ApiCaller):
+        raise RequestRefused(401, "log in with the link of `lockgate dashboard`", code="login")
     return found
 
 
-def approver(request: Request) -> Caller:
+def approver(request: Request) -> ApiCaller:
     """Who asks, where they may answer for a person."""
     found = caller(request)
     if "approve" not in found.scopes:
-        raise Refused(403, "this token may only read", code="scope")
+        raise RequestRefused(403, "this token may only read", code="scope")
     return found
 
 
-def person(request: Request) -> Caller:
+def person(request: Request) -> ApiCaller:
     """Who asks, where only a person may: they say that they have read something, and a program cannot."""
     found = approver(request)
     if not found.person:
-        raise Refused(403, "only a person may say this, who has logged in", code="person")
+        raise RequestRefused(403, "only a person may say this, who has logged in", code="person")
     return found
 
 
-def missing(what: str) -> Refused:
+def missing(what: str) -> RequestRefused:
     """There is no such thing."""
-    return Refused(404, f"there is no such {what}")
+    return RequestRefused(404, f"there is no such {what}")

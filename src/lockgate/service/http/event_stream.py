@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from lockgate.core.errors import StoreError
-from lockgate.service.http.approver_presence import Watch
-from lockgate.service.http.auth.sessions import LASTS_SECONDS, Caller
-from lockgate.service.http.context import Desk
-from lockgate.service.http.problems import Refused
-from lockgate.service.http.schemas.access import Ring
+from lockgate.service.http.approver_presence import ApproverPresence
+from lockgate.service.http.auth.sessions import LASTS_SECONDS, ApiCaller
+from lockgate.service.http.context import DashboardContext
+from lockgate.service.http.problems import RequestRefused
+from lockgate.service.http.schemas.access import EventNotice
 from lockgate.service.http.views import record_values as said
 from lockgate.store.rows import AuditRow
 
@@ -65,7 +65,7 @@ def framed(row: AuditRow) -> bytes:
     """The event of a record."""
     about = said.body_of(row.body)
     event = said.text(about.get("event"))
-    ring = Ring(
+    ring = EventNotice(
         seq=row.seq,
         at=said.instant(row.at),
         session=said.text(about.get("session")),
@@ -80,10 +80,10 @@ def reset(seq: int) -> bytes:
     return frame(RESET, f'{{"seq": {seq}}}', seq)
 
 
-class _Listener:
+class _StreamListener:
     """One connection."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: ApiCaller) -> None:
         self.caller = caller
         self.queue: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         self.behind = False
@@ -98,26 +98,26 @@ class _Listener:
 class Feed:
     """All listeners. One task looks at the store for all of them, and only while there are some."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: DashboardContext) -> None:
         """Nobody listens yet."""
         self._desk = desk
-        self._listeners: set[_Listener] = set()
+        self._listeners: set[_StreamListener] = set()
         self._task: asyncio.Task[None] | None = None
         self._position = 0
         self._head = (0, "")
         """The number and the digest of the head at the last look: a state that is put in another's place has others."""
         self._rung = asyncio.Event()
         self._turn = asyncio.Lock()
-        self._watch = Watch(desk, self._rung.set, self._tell)
+        self._watch = ApproverPresence(desk, self._rung.set, self._tell)
         desk.at_end.append(self._end)
 
     @asynccontextmanager
-    async def joined(self, caller: Caller, last: int | None) -> AsyncIterator[_Listener]:
+    async def joined(self, caller: ApiCaller, last: int | None) -> AsyncIterator[_StreamListener]:
         """Listen, and hear first what came after the last event that is known."""
         programs = sum(not listener.caller.person for listener in self._listeners)
         if len(self._listeners) >= MOST_LISTENERS or (programs >= MOST_PROGRAMS and not caller.person):
-            raise Refused(429, "too many listen already", code="listeners", headers={"Retry-After": "5"})
-        listener = _Listener(caller)
+            raise RequestRefused(429, "too many listen already", code="listeners", headers={"Retry-After": "5"})
+        listener = _StreamListener(caller)
         try:
             async with self._turn:
                 # The others hear first what there is, so that what this one has missed ends where its events begin.
@@ -166,7 +166,7 @@ class Feed:
 
     def _tell(self, approval: str) -> None:
         """Tell of a question that changed on another machine, whose records are its own."""
-        ring = Ring(
+        ring = EventNotice(
             seq=self._position, at=said.instant(time.time()), session="", event="answered", approval=approval or None
         )
         for listener in self._listeners:
@@ -197,7 +197,7 @@ class Feed:
             rows = tx.audit(after=last, limit=upto - last) if tx is not None else []
         return [framed(row) for row in rows if row.seq <= upto]
 
-    def lasts(self, listener: _Listener) -> bool:
+    def lasts(self, listener: _StreamListener) -> bool:
         """Whether a listener is to go on: it keeps up, its session is not over, and somebody looks at the store."""
         looks = self._task is not None and not self._task.done()
         return looks and not listener.behind and self._desk.access.lasts(listener.caller)
@@ -208,7 +208,7 @@ class Stream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, feed: Feed, caller: Caller, last: int | None) -> None:
+    def __init__(self, feed: Feed, caller: ApiCaller, last: int | None) -> None:
         """Answer one.
 
         Args:
@@ -233,7 +233,7 @@ class Stream(Response):
             with suppress(Exception):
                 await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), 1.0)
 
-    async def _send(self, listener: _Listener, send: Send) -> None:
+    async def _send(self, listener: _StreamListener, send: Send) -> None:
         data = b"retry: 2000\n\n"
         until = time.monotonic() + (_TOKEN_SECONDS if not self._caller.person else LASTS_SECONDS)
         while self._feed.lasts(listener) and time.monotonic() < until:

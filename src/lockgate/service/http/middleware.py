@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import Record
-from lockgate.service.http.auth.sessions import CSRF_HEADER, Access, Caller, cookies_named
-from lockgate.service.http.problems import Refused, problem
+from lockgate.service.http.auth.sessions import CSRF_HEADER, Access, ApiCaller, cookies_named
+from lockgate.service.http.problems import RequestRefused, problem
 from lockgate.system.error_log import place_of
 
 API = "/api/v1/"
@@ -49,11 +49,11 @@ _LASTING = "max-age=31536000"
 
 log = logging.getLogger("lockgate.service.http")
 
-FindToken = Callable[[str], Awaitable[Caller | None]]
+FindToken = Callable[[str], Awaitable[ApiCaller | None]]
 """Looks up who has a token."""
 
 
-class Names(Record):
+class HostNames(Record):
     """What the dashboard is called by browsers."""
 
     hosts: frozenset[str]
@@ -71,10 +71,10 @@ class Names(Record):
         return "__Host-lockgate" if self.tls else "lockgate"
 
 
-class Shield:
+class SecurityMiddleware:
     """The application around all others."""
 
-    def __init__(self, app: ASGIApp, names: Names, access: Access, find_token: FindToken) -> None:
+    def __init__(self, app: ASGIApp, names: HostNames, access: Access, find_token: FindToken) -> None:
         """Stand before an application.
 
         Args:
@@ -98,7 +98,7 @@ class Shield:
         try:
             receive = await self._checked(scope, receive)
             await self._app(scope, receive, answer.send)
-        except Refused as refused:
+        except RequestRefused as refused:
             await refused.response()(scope, receive, answer.send)
         except StoreError as error:
             await problem(503, str(error)[:600], "state")(scope, receive, answer.send)
@@ -124,7 +124,7 @@ class Shield:
         """A page whose name was led to this machine (DNS rebinding) still says its own name."""
         if headers.get("host", "").lower() not in self._names.hosts:
             log.warning("a request named another host", extra={"facts": {"host": headers.get("host", "")[:200]}})
-            raise Refused(421, "this dashboard has another name", code="host")
+            raise RequestRefused(421, "this dashboard has another name", code="host")
 
     def _check_origin(self, scope: Scope, headers: Mapping[str, str]) -> None:
         """No page but the dashboard's own may ask anything, also not one at another port of this host."""
@@ -132,15 +132,15 @@ class Shield:
         own = f"{self._names.scheme}://{headers.get('host', '').lower()}"
         if site not in _OWN_PAGE or (origin is not None and origin.lower() != own):
             log.warning("another page's request was refused", extra={"facts": {"origin": (origin or site)[:200]}})
-            raise Refused(403, "this comes from another page", code="origin")
+            raise RequestRefused(403, "this comes from another page", code="origin")
 
     def _check_changes(self, headers: Mapping[str, str]) -> None:
         """A browser says where a request comes from that changes something; one that does not say is not believed."""
         if "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
-            raise Refused(403, "this request does not say where it comes from", code="origin")
+            raise RequestRefused(403, "this request does not say where it comes from", code="origin")
 
-    async def _caller(self, method: str, headers: Mapping[str, str]) -> Caller:
-        caller: Caller | None
+    async def _caller(self, method: str, headers: Mapping[str, str]) -> ApiCaller:
+        caller: ApiCaller | None
         cookies: list[str] = []
         if "authorization" in headers:
             kind, _, token = headers["authorization"].partition(" ")
@@ -186,13 +186,13 @@ async def _body(scope: Scope, headers: Mapping[str, str], receive: Receive) -> R
     if length == "0" and "transfer-encoding" not in headers:
         return receive
     if not length.isascii() or not length.isdigit() or int(length) > MOST_BODY:
-        raise Refused(413, f"a request has {MOST_BODY} bytes at most")
+        raise RequestRefused(413, f"a request has {MOST_BODY} bytes at most")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "a request's body is JSON: Content-Type: application/json")
+        raise RequestRefused(415, "a request's body is JSON: Content-Type: application/json")
     try:
         body = await asyncio.wait_for(_read(receive), _BODY_SECONDS)
     except TimeoutError:
-        raise Refused(408, "the request did not come in time") from None
+        raise RequestRefused(408, "the request did not come in time") from None
     parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Any:
@@ -206,10 +206,10 @@ async def _read(receive: Receive) -> bytes:
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Refused(400, "the request was not finished")
+            raise RequestRefused(400, "the request was not finished")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MOST_BODY:
-            raise Refused(413, f"a request has {MOST_BODY} bytes at most")
+            raise RequestRefused(413, f"a request has {MOST_BODY} bytes at most")
         more = message.get("more_body", False)
     return b"".join(parts)

@@ -21,7 +21,7 @@ _MOST_ERRORS = 20
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110 has other words than older Pythons
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer
+class RequestRefused(Exception):  # noqa: N818 - it is an answer
     """A request that is not met, for a reason that the asker is told."""
 
     def __init__(
@@ -89,7 +89,7 @@ def _title(status: int) -> str:
 
 def install(app: FastAPI) -> None:
     """Answer every error of an application so."""
-    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestRefused, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(StoreError, _store)
@@ -98,7 +98,7 @@ def install(app: FastAPI) -> None:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+    assert isinstance(error, RequestRefused)
     return error.response()
 
 

@@ -20,14 +20,14 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import Record
 from lockgate.service.http.app import make_app
-from lockgate.service.http.auth.login_links import Leader
+from lockgate.service.http.auth.login_links import LoginLinkFile
 from lockgate.service.http.auth.sessions import LINK_SECONDS, Access
-from lockgate.service.http.context import Desk, Tools
-from lockgate.service.http.middleware import Names
+from lockgate.service.http.context import DashboardContext, Tools
+from lockgate.service.http.middleware import HostNames
 from lockgate.service.http.port_file import OwnPort
 from lockgate.service.http.static_files import StaticFiles
 from lockgate.service.listening.sockets import address, check_address, tcp_socket
-from lockgate.service.listening.timeout_protocol import PatientProtocol, Server
+from lockgate.service.listening.timeout_protocol import Server, TimeoutProtocol
 from lockgate.store.audit.record import happened
 from lockgate.system.folders import Folders, user_name
 
@@ -47,7 +47,7 @@ _TWICE = (
 log = logging.getLogger("lockgate.service.http")
 
 
-class Settings(Record):
+class DashboardSettings(Record):
     """Where it listens, and for whom."""
 
     listen: str = f"{LOOPBACK}:0"
@@ -62,7 +62,7 @@ class Settings(Record):
     """Whether the link is opened."""
 
 
-def check(settings: Settings) -> None:
+def check(settings: DashboardSettings) -> None:
     """Make sure that the settings can be served.
 
     Raises:
@@ -80,7 +80,7 @@ def _is_any(host: str) -> bool:
         return False
 
 
-def names_of(settings: Settings, port: int) -> tuple[Names, str]:
+def names_of(settings: DashboardSettings, port: int) -> tuple[HostNames, str]:
     """What browsers may call it, and how a link does.
 
     Args:
@@ -95,7 +95,7 @@ def names_of(settings: Settings, port: int) -> tuple[Names, str]:
     hosts = {f"{name}:{port}" for name in written}
     if port == _DEFAULT_PORTS[tls]:
         hosts |= set(written)
-    names = Names(frozenset(hosts), tls)
+    names = HostNames(frozenset(hosts), tls)
     return names, f"{names.scheme}://{written[0]}:{port}/"
 
 
@@ -106,7 +106,7 @@ def _written(host: str) -> str:
 class Dashboard:
     """One running dashboard."""
 
-    def __init__(self, where: Folders, settings: Settings, tools: Tools, say: Callable[[str], None]) -> None:
+    def __init__(self, where: Folders, settings: DashboardSettings, tools: Tools, say: Callable[[str], None]) -> None:
         """Listen; nothing is answered yet.
 
         Args:
@@ -131,14 +131,14 @@ class Dashboard:
             held.callback(self._socket.close)  # before the port has no mark any more
             names, self.url = names_of(settings, port)
             self._access = Access(user_name())
-            self._leader = Leader(where.state)
+            self._leader = LoginLinkFile(where.state)
             held.callback(self._leader.remove)
             self._access.on_link_over = self._leader.remove
             self._access.on_twice = self._used_twice
-            sparing = Sparing()
+            sparing = RateLimitedLog()
             log.addFilter(sparing)
             held.callback(log.removeFilter, sparing)
-            self._desk = Desk(where, names, self._access, tools)
+            self._desk = DashboardContext(where, names, self._access, tools)
             held.callback(self._desk.close)
             self._config = self._configured(make_app(self._desk, StaticFiles()))
             self._held = held.pop_all()
@@ -165,7 +165,7 @@ class Dashboard:
     def _configured(self, app: ASGIApp) -> uvicorn.Config:
         config = uvicorn.Config(
             app,
-            http=PatientProtocol,
+            http=TimeoutProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -232,7 +232,7 @@ MOST = 20
 SECONDS = 60.0
 
 
-class Sparing(logging.Filter):
+class RateLimitedLog(logging.Filter):
     """Leaves out what was said too often, and has the next line of its kind tell how many were.
 
     So no page in the person's browser can fill the log by asking and being refused.

@@ -28,7 +28,7 @@ _TYPES: Mapping[str, str] = {
 _INDEX = "/index.html"
 
 
-class File(Record):
+class StaticFile(Record):
     """One file, as it is sent."""
 
     data: bytes
@@ -63,7 +63,7 @@ def _tags(header: str) -> list[str]:
     return [tag.strip().removeprefix("W/") for tag in header.split(",")]
 
 
-def _read(folder: str) -> Iterator[tuple[str, File]]:
+def _read(folder: str) -> Iterator[tuple[str, StaticFile]]:
     for place, _, names in os.walk(folder):
         for name in names:
             kind = _TYPES.get(os.path.splitext(name)[1])
@@ -72,4 +72,4 @@ def _read(folder: str) -> Iterator[tuple[str, File]]:
                 with open(path, "rb") as file:
                     data = file.read()
                 web = "/" + os.path.relpath(path, folder).replace(os.sep, "/")
-                yield web, File(data, kind, f'"{hashlib.sha256(data).hexdigest()[:32]}"')
+                yield web, StaticFile(data, kind, f'"{hashlib.sha256(data).hexdigest()[:32]}"')

@@ -28,7 +28,7 @@ _NO_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 Factory = Callable[[], asyncio.BaseProtocol]
 
 
-class Door:
+class LimitedListener:
     """A listening socket. To uvicorn it is what :mod:`asyncio` calls a server."""
 
     def __init__(self, factory: Factory, listening: socket.socket, tls: SSLContext | None) -> None:

@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from lockgate.service.listening.connection_limiter import MOST, Door
+from lockgate.service.listening.connection_limiter import MOST, LimitedListener
 
 HEAD_SECONDS = 10.0
 """How long a request's head may take, from the connection, or the end of the request before, to its empty line."""
@@ -31,11 +31,11 @@ class _State(ServerState):
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most = most
-        self.resting: dict[PatientProtocol, None] = {}
+        self.resting: dict[TimeoutProtocol, None] = {}
         """Those of whom no whole request has come, of which there are so many at most; the first has rested longest."""
 
 
-class PatientProtocol(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """HTTP that drops who does not finish a request. The time of a body is the application's: it knows whose it is."""
 
     _late: asyncio.TimerHandle | None = None
@@ -112,7 +112,7 @@ class _Loop(asyncio.SelectorEventLoop):
         """Listen on a socket of ours: uvicorn cannot be told how many may come in at a time, nor how long TLS takes."""
         if arguments or "sock" not in options:
             return await super().create_server(protocol_factory, *arguments, **options)
-        door = Door(protocol_factory, options["sock"], options.get("ssl"))
+        door = LimitedListener(protocol_factory, options["sock"], options.get("ssl"))
         door.open()
         return door
 

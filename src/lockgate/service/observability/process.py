@@ -17,8 +17,8 @@ from lockgate.service.observability import gauges
 from lockgate.service.observability import tail as tailing
 from lockgate.service.observability.otlp import SIGNALS, Sender
 from lockgate.service.observability.prometheus import exposition
-from lockgate.service.observability.settings import Settings
-from lockgate.service.observability.tail import Kept, Place
+from lockgate.service.observability.settings import TelemetrySettings
+from lockgate.service.observability.tail import ChainPosition, TailState
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditRow
 from lockgate.system.files import replace
@@ -39,7 +39,7 @@ _ONE_BY_ONE = 50
 class Exporter:
     """Counts, and where they go. All of it in one thread, but for :attr:`page`."""
 
-    def __init__(self, state: str, settings: Settings, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, state: str, settings: TelemetrySettings, tell: Callable[[str], None] = lambda _: None) -> None:
         """Go on where the last one was.
 
         Args:
@@ -126,7 +126,7 @@ class Exporter:
             return None
         return store
 
-    def _sent(self, store: Store, sender: Sender, problems: set[str]) -> Kept:
+    def _sent(self, store: Store, sender: Sender, problems: set[str]) -> TailState:
         """Send what is new. The first time that is nothing: what was before nobody asked for."""
         if self._kept.sent is None:
             return self._kept._replace(sent=self._kept.counted)
@@ -147,7 +147,7 @@ class Exporter:
             else:
                 self._at_once = min(2 * self._at_once, tailing.PAGE)
                 self._refusals = 0
-            place = Place(page[-1].seq, page[-1].digest)
+            place = ChainPosition(page[-1].seq, page[-1].digest)
         return self._kept._replace(sent=place)
 
     def _sent_singly(self, page: Sequence[AuditRow], sender: Sender, problems: set[str]) -> bool:
@@ -213,7 +213,7 @@ def alone(state: str) -> Iterator[bool]:
 
 
 @contextmanager
-def beside(settings: Settings, tell: Callable[[str], None]) -> Iterator[None]:
+def beside(settings: TelemetrySettings, tell: Callable[[str], None]) -> Iterator[None]:
     """Have an exporter run for as long as something else goes on: a process of its own, which takes none of its time.
 
     Where it cannot run, that is told, and stops nothing.
@@ -222,7 +222,7 @@ def beside(settings: Settings, tell: Callable[[str], None]) -> Iterator[None]:
         settings: What is configured; where that is nothing, nothing is started.
         tell: Told each line that the exporter says.
     """
-    if settings == Settings():
+    if settings == TelemetrySettings():
         yield
         return
     # -P: what lies in the current folder is nobody's library.

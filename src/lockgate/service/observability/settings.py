@@ -32,7 +32,7 @@ class Otlp(Record):
     timeout_seconds: float = 5.0
 
 
-class Settings(Record):
+class TelemetrySettings(Record):
     """All of it."""
 
     metrics: Metrics | None = None
@@ -41,7 +41,7 @@ class Settings(Record):
     """How often the audit is looked at."""
 
 
-def settings_of(said: Mapping[str, Any] | None, environ: Mapping[str, str]) -> Settings:
+def settings_of(said: Mapping[str, Any] | None, environ: Mapping[str, str]) -> TelemetrySettings:
     """The settings that a configuration comes to.
 
     Args:
@@ -49,12 +49,12 @@ def settings_of(said: Mapping[str, Any] | None, environ: Mapping[str, str]) -> S
         environ: The environment, for headers that are secret.
     """
     if not said:
-        return Settings()
+        return TelemetrySettings()
     metrics, otlp = said.get("metrics"), said.get("otlp")
-    return Settings(
+    return TelemetrySettings(
         None if metrics is None else Metrics(metrics.get("file", ""), metrics.get("listen", "")),
         None if otlp is None else _otlp(otlp, environ),
-        float((metrics or {}).get("interval_seconds", Settings().interval_seconds)),
+        float((metrics or {}).get("interval_seconds", TelemetrySettings().interval_seconds)),
     )
 
 

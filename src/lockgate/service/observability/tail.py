@@ -26,19 +26,19 @@ PAGE = 500
 _LOG_BYTES = 1_000_000
 
 
-class Place(Record):
+class ChainPosition(Record):
     """A place in the audit chain: the last record that was seen."""
 
     seq: int = 0
     digest: str = ""
 
 
-class Kept(Record):
+class TailState(Record):
     """What one look leaves for the next."""
 
     counts: Counts
-    counted: Place = Place()
-    sent: Place | None = None
+    counted: ChainPosition = ChainPosition()
+    sent: ChainPosition | None = None
     """How far traces and logs were sent; ``None`` where none ever were."""
     log_inode: int = 0
     log_offset: int = 0
@@ -77,25 +77,25 @@ class Followed:
             store.close()
 
 
-def load(state: str) -> Kept:
+def load(state: str) -> TailState:
     """What the last look left; where that cannot be read, counting begins anew."""
     try:
         found = json.loads(read_regular(os.path.join(state, FILE), _MOST_BYTES))
         if found["format"] != _FORMAT:
-            return Kept(Counts())
+            return TailState(Counts())
         sent = found["sent"]
-        return Kept(
+        return TailState(
             Counts(found["counts"]),
-            Place(*found["counted"]),
-            None if sent is None else Place(*sent),
+            ChainPosition(*found["counted"]),
+            None if sent is None else ChainPosition(*sent),
             int(found["log"][0]),
             int(found["log"][1]),
         )
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
-        return Kept(Counts())
+        return TailState(Counts())
 
 
-def save(state: str, kept: Kept) -> None:
+def save(state: str, kept: TailState) -> None:
     """Leave something for the next look.
 
     Raises:
@@ -112,7 +112,7 @@ def save(state: str, kept: Kept) -> None:
     replace(path, json.dumps(value).encode(), draft=f"{path}.{os.getpid()}.{os.urandom(4).hex()}")
 
 
-def pages(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:
+def pages(store: Store, place: ChainPosition) -> Iterator[Sequence[AuditRow]]:
     """Records after a place, some at a time, each time from a look of its own: nobody is kept waiting."""
     while True:
         with store.reading() as tx:
@@ -120,10 +120,10 @@ def pages(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:
         if not page:
             return
         yield page
-        place = Place(page[-1].seq, page[-1].digest)
+        place = ChainPosition(page[-1].seq, page[-1].digest)
 
 
-def settled(store: Store, place: Place) -> tuple[Place, int]:
+def settled(store: Store, place: ChainPosition) -> tuple[ChainPosition, int]:
     """Where to go on from a place, and how many records after it are gone unseen.
 
     A chain that has another record there is another chain: the state was moved aside and begun anew.
@@ -131,17 +131,17 @@ def settled(store: Store, place: Place) -> tuple[Place, int]:
     with store.reading() as tx:
         base, head = tx.audit_checkpoint(), tx.audit_head()
         if place.seq > head.seq:
-            return Place(base.seq, base.digest), 0
+            return ChainPosition(base.seq, base.digest), 0
         if place.seq <= base.seq:
             same = place.seq < base.seq or place.digest == base.digest or not place.seq
-            return Place(base.seq, base.digest), base.seq - place.seq if same and place.seq else 0
+            return ChainPosition(base.seq, base.digest), base.seq - place.seq if same and place.seq else 0
         rows = tx.audit(after=place.seq - 1, limit=1)
     if rows and rows[0].digest == place.digest:
         return place, 0
-    return Place(base.seq, base.digest), 0
+    return ChainPosition(base.seq, base.digest), 0
 
 
-def counted(store: Store, state: str, kept: Kept) -> Kept:
+def counted(store: Store, state: str, kept: TailState) -> TailState:
     """Count what is new in the audit and in the log of errors.
 
     Raises:
@@ -154,11 +154,11 @@ def counted(store: Store, state: str, kept: Kept) -> Kept:
     for page in pages(store, place):
         for row in page:
             count(counts, row)
-        place = Place(page[-1].seq, page[-1].digest)
+        place = ChainPosition(page[-1].seq, page[-1].digest)
     return _errors_counted(state, kept._replace(counts=counts, counted=place))
 
 
-def _errors_counted(state: str, kept: Kept) -> Kept:
+def _errors_counted(state: str, kept: TailState) -> TailState:
     """Count the lines of the log of errors that have come, also of the one that was rotated away meanwhile."""
     path = os.path.join(state, NAME)
     inode, offset = kept.log_inode, kept.log_offset

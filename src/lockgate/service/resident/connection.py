@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from _socket import MSG_DONTWAIT, MSG_PEEK
 
-from lockgate.clients.wire.resident import HEADER, Request, request, sizes
+from lockgate.clients.wire.resident import HEADER, HookRequest, request, sizes
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ class Connection:
         """The descriptor, for a selector."""
         return self.socket.fileno()
 
-    def hear(self) -> Request | None:
+    def hear(self) -> HookRequest | None:
         """Read what is there; the request once it is whole.
 
         Raises:

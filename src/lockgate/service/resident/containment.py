@@ -21,15 +21,22 @@ from contextvars import copy_context
 from lockgate.containment.host import host
 from lockgate.containment.layout import Layout, lay_out, roots_of
 from lockgate.containment.leftovers import drop_unused
-from lockgate.containment.linux.native_launcher import Told, protected, spelt_filters, spelt_plan, spelt_walk, suspects
-from lockgate.containment.request import Asked, Place, parse, paths_of, run_of
+from lockgate.containment.linux.native_launcher import (
+    RecordedLookup,
+    protected,
+    spelt_filters,
+    spelt_plan,
+    spelt_walk,
+    suspects,
+)
+from lockgate.containment.request import RunCommandLine, RunContext, parse, paths_of, run_of
 from lockgate.core.errors import BadInputError, ContainmentError, LockgateError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.gate.host.host_view import surroundings_of
-from lockgate.resources.protected_paths import Guard
+from lockgate.resources.protected_paths import PathGuard
 from lockgate.system.caller import Caller, stand_in_for
 from lockgate.system.error_log import note, place_of
 from lockgate.system.folders import Folders
@@ -37,11 +44,11 @@ from lockgate.system.folders import Folders
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from lockgate.clients.wire.resident import Request
+    from lockgate.clients.wire.resident import HookRequest
     from lockgate.configuration.load import Configuration
-    from lockgate.containment.layout import Run
+    from lockgate.containment.layout import ContainedRun
     from lockgate.resources.host_view import Surroundings
-    from lockgate.system.ttl_cache import Sight
+    from lockgate.system.ttl_cache import TtlCache
 
 PROGRAM = os.path.join(PACKAGE_FOLDER, "contain.py")
 _WALK, _PLAN, _PLACES = "@contain-walk", "@contain-plan", "@contain-places"
@@ -56,7 +63,7 @@ _DROP_EVERY = 3600.0
 class Planner:
     """Answers the launcher's questions, for one state folder. Each call must end soon: others wait meanwhile."""
 
-    def __init__(self, where: Folders, configure: Callable[[Context], Configuration], sight: Sight) -> None:
+    def __init__(self, where: Folders, configure: Callable[[Context], Configuration], sight: TtlCache) -> None:
         """Nothing is looked at yet.
 
         Args:
@@ -67,10 +74,10 @@ class Planner:
         self._where = where
         self._configure = configure
         self._host = sight.remembering(lambda *_: host(where.state), lambda _: "")
-        self._guards: dict[Hashable, tuple[Guard, bytes]] = {}
+        self._guards: dict[Hashable, tuple[PathGuard, bytes]] = {}
         self._dropped_at = float("-inf")
 
-    def answer(self, asked: Request, pid: int) -> tuple[bytes, bytes] | None:
+    def answer(self, asked: HookRequest, pid: int) -> tuple[bytes, bytes] | None:
         """The answer to a process's question, in two parts, the second may be empty; ``None``: none."""
         context = copy_context()
         context.run(stand_in_for, Caller(asked.environ, pid, asked.parent, asked.mark))
@@ -82,7 +89,7 @@ class Planner:
             note(self._where.state, "contain", type(error).__name__, place_of(error))
             return None
 
-    def _answer(self, asked: Request) -> tuple[bytes, bytes]:
+    def _answer(self, asked: HookRequest) -> tuple[bytes, bytes]:
         question, program, cwd, *words = asked.arguments
         read = parse(words)
         options = read.options
@@ -90,7 +97,7 @@ class Planner:
             raise BadInputError("it is for another installation or another gate")
         if len(read.named) > _MOST_NAMED or not os.path.isabs(cwd):
             raise BadInputError("it names more than a gate looks at")
-        run = self._run(read, Place(cwd, asked.environ, asked.parent))
+        run = self._run(read, RunContext(cwd, asked.environ, asked.parent))
         roots = roots_of(run)
         guard, filters = self._guard(run.around)
         if question == _WALK:
@@ -101,23 +108,23 @@ class Planner:
             return self._plan(run, roots, guard, asked.payload)
         raise BadInputError("it asks something else")
 
-    def _plan(self, run: Run, roots: tuple[str, ...], guard: Guard, payload: bytes) -> tuple[bytes, bytes]:
+    def _plan(self, run: ContainedRun, roots: tuple[str, ...], guard: PathGuard, payload: bytes) -> tuple[bytes, bytes]:
         able = self._host(None)
         if not able.launcher:
             raise ContainmentError(able.problem or "there is no launcher")
         home = os.path.realpath(run.home)
-        layout = lay_out(run, Told(guard, roots, suspects(payload, (*roots, home))))
+        layout = lay_out(run, RecordedLookup(guard, roots, suspects(payload, (*roots, home))))
         self._drop_unused(layout)
         # A process that may write to git's records would still do so when a person has git change their configuration.
         return spelt_plan(layout.plan, able._replace(way=able.launcher), stays=not run.git)
 
-    def _run(self, asked: Asked, place: Place) -> Run:
+    def _run(self, asked: RunCommandLine, place: RunContext) -> ContainedRun:
         workspace = os.path.realpath(asked.options["workspace"])
         found = self._configure(Context("", Subject("-"), place.cwd, workspace))
         around = surroundings_of(self._where, workspace, "", paths_of(found.policies))
         return run_of(asked, self._where, place, around)
 
-    def _guard(self, around: Surroundings) -> tuple[Guard, bytes]:
+    def _guard(self, around: Surroundings) -> tuple[PathGuard, bytes]:
         """The guard of a project and its filters, kept for as long as all that they were made of is the same."""
         rules = around.rules
         made_of = (
@@ -129,7 +136,7 @@ class Planner:
         if found is None:
             if len(self._guards) >= _GUARDS:
                 self._guards.clear()
-            guard = Guard(around)
+            guard = PathGuard(around)
             found = self._guards[made_of] = guard, spelt_filters(guard)
         return found
 

@@ -9,26 +9,26 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from lockgate.clients.hook.answer import Asked, has_rule
+from lockgate.clients.hook.answer import EventRequest, has_rule
 from lockgate.clients.hook.options import parse
 from lockgate.core.errors import LockgateError, NotCompiledError, StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.host.assembly import open_parts
-from lockgate.service.resident.identity import State
-from lockgate.service.resident.recent_callers import Lately
+from lockgate.service.resident.identity import StoreIdentity
+from lockgate.service.resident.recent_callers import RecentCallers
 from lockgate.service.resident.request import Work, prolong
 from lockgate.store.sqlite.group_commit import GroupingStore
 from lockgate.system.error_log import in_words, note, place_of
 from lockgate.system.folders import Folders
-from lockgate.system.ttl_cache import Sight
+from lockgate.system.ttl_cache import TtlCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from lockgate.clients.adapter import ClientAdapter
-    from lockgate.clients.hook.options import Options
-    from lockgate.clients.wire.resident import Request
+    from lockgate.clients.hook.options import HookOptions
+    from lockgate.clients.wire.resident import HookRequest
     from lockgate.core.events import Context
     from lockgate.core.questions import Deliberation, Need
     from lockgate.gate import Monitor
@@ -78,11 +78,11 @@ class Decider:
             StoreError: The state cannot be opened or trusted.
         """
         self._where = where
-        self._sight = Sight(REMEMBER)
+        self._sight = TtlCache(REMEMBER)
         self._parts = open_parts(where, self._limit, sight=self._sight, prolong=prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
-        self.state = State(where.state)
-        self._lately = Lately(where.state, self._sight, self.state)
+        self.state = StoreIdentity(where.state)
+        self._lately = RecentCallers(where.state, self._sight, self.state)
         self._together = False
         """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""
         self.is_stale: Callable[[], bool] = lambda: False
@@ -95,7 +95,7 @@ class Decider:
         self.is_failing = False
         """Whether it has failed so often in a row that it must not go on."""
         self._monitors: dict[str, Monitor] = {}
-        self._parsed: dict[tuple[str, ...], Options] = {}
+        self._parsed: dict[tuple[str, ...], HookOptions] = {}
         self._current: Work | None = None
         self._planner: Planner | None = None
         """Plans contained runs; made when the first launcher asks."""
@@ -144,7 +144,7 @@ class Decider:
             self._together = False
             self._groups.abandon_group()
 
-    def begin(self, request: Request, pid: int) -> Work:
+    def begin(self, request: HookRequest, pid: int) -> Work:
         """Take a request on.
 
         Raises:
@@ -157,18 +157,18 @@ class Decider:
             if where != self._where or options.remote:
                 raise NotHere
             self._look_at_code(request)
-            return Work(Asked(options, where), request, pid)
+            return Work(EventRequest(options, where), request, pid)
         except OtherCode:
             raise
         except Exception as error:
             raise NotHere from error  # whatever is wrong with it, the hook itself says so
 
-    def _look_at_code(self, request: Request) -> None:
+    def _look_at_code(self, request: HookRequest) -> None:
         is_own = self.is_own_code(request.code)
         if not is_own:
             raise NotHere if is_own is None else OtherCode
 
-    def _options(self, arguments: tuple[str, ...]) -> Options:
+    def _options(self, arguments: tuple[str, ...]) -> HookOptions:
         """Read a command line, which is the same for all hooks of one client's event."""
         found = self._parsed.get(arguments)
         if found is None:
@@ -229,7 +229,7 @@ class Decider:
         self.refusals.keep(work, because)
         return found
 
-    def plan(self, asked: Request, pid: int) -> tuple[bytes, bytes] | None:
+    def plan(self, asked: HookRequest, pid: int) -> tuple[bytes, bytes] | None:
         """Answer the launcher of a contained command; ``None`` where it has to plan by itself.
 
         Raises:

@@ -13,7 +13,7 @@ _COARSE_NS = 20_000_000
 """How far the clock of file times may be from the other one."""
 
 
-class Code:
+class LoadedCode:
     """The files that this process runs, as they were when it loaded them."""
 
     def __init__(self, began_ns: int | None = None) -> None:
@@ -47,7 +47,7 @@ class Code:
             return True
 
 
-class State:
+class StoreIdentity:
     """Which store a state folder has.
 
     A process that has it open goes on writing into a database that was removed, or put elsewhere, and nobody would ever

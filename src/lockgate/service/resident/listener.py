@@ -28,7 +28,7 @@ _BREATH = 0.01
 """Seconds of rest where the system has no more files."""
 
 
-class Hooks:
+class Listener:
     """All who are connected."""
 
     def __init__(self, listening: socket.socket, measures: Measures) -> None:
@@ -43,9 +43,9 @@ class Hooks:
         self._selector = selectors.DefaultSelector()
         self._open: set[Connection] = set()
         self._most = most_connections()
-        self.ready: deque[tuple[Connection, wire.Request]] = deque()
+        self.ready: deque[tuple[Connection, wire.HookRequest]] = deque()
         """Who has asked, and what; the first first."""
-        self.bell = Bell()
+        self.bell = LoopWakeup()
         """Rung by other threads."""
 
     def __len__(self) -> int:
@@ -167,7 +167,7 @@ class Hooks:
         connection.close()
 
 
-class Bell:
+class LoopWakeup:
     """What other threads tell the loop to do. The loop waits for sockets, so this is one."""
 
     def __init__(self) -> None:

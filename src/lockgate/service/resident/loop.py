@@ -12,7 +12,7 @@ import time
 from lockgate.clients.wire import resident as wire
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.service.resident.decider import Decider, NotHere, OtherCode
-from lockgate.service.resident.listener import Hooks
+from lockgate.service.resident.listener import Listener
 from lockgate.service.resident.metrics import Measures
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ class Serving:
         self._decider = decider
         self._going_on = going_on
         self.measures = Measures()
-        self._hooks = Hooks(listening, self.measures)
+        self._hooks = Listener(listening, self.measures)
         self._consulting = 0
         self._held: list[tuple[Connection, Work, bytes]] | None = None
         """Answers that are given when what they tell of is committed; ``None`` outside of a group."""
-        self._garbage = Garbage()
+        self._garbage = GarbageCollector()
         self.limit = Limit()
         """Its ``rang`` must be what SIGALRM calls."""
         self._watched_at = float("-inf")
@@ -168,7 +168,7 @@ class Serving:
             else:
                 self._begin(connection, asked)
 
-    def _begin(self, connection: Connection, asked: wire.Request) -> None:
+    def _begin(self, connection: Connection, asked: wire.HookRequest) -> None:
         try:
             work = self._decider.begin(asked, connection.peer.pid)
         except OtherCode:
@@ -235,7 +235,7 @@ class Serving:
         self._hooks.say(connection, frame, last=True)
         self._garbage.decided()
 
-    def _control(self, connection: Connection, asked: wire.Request) -> None:
+    def _control(self, connection: Connection, asked: wire.HookRequest) -> None:
         what = asked.arguments[0]
         if what.startswith(CONTAIN):
             self._plan(connection, asked)
@@ -251,7 +251,7 @@ class Serving:
         else:
             self._hooks.decline(connection)
 
-    def _plan(self, connection: Connection, asked: wire.Request) -> None:
+    def _plan(self, connection: Connection, asked: wire.HookRequest) -> None:
         """Answer the launcher of a contained command; where there is no answer it plans by itself."""
         self._watch()
         found = None
@@ -320,7 +320,7 @@ _ALL = 50_000
 """Decisions after which everything is, where there was no second without one."""
 
 
-class Garbage:
+class GarbageCollector:
     """Stands in for the interpreter's own rule, which must be switched off (``gc.disable``).
 
     What decisions leave is freed at once, but for what points at itself. Looking through all that a gate remembers

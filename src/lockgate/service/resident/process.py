@@ -146,13 +146,13 @@ def _serve(where: Folders, listening: Listening, own: OwnCode) -> bool:
 
     from lockgate.core.record import quicken
     from lockgate.service.resident.decider import Decider
-    from lockgate.service.resident.identity import Code
+    from lockgate.service.resident.identity import LoadedCode
     from lockgate.service.resident.loop import Serving
 
     decider = Decider(where)
     decider.warm()
     quicken()
-    code = Code(_BEGAN_NS)
+    code = LoadedCode(_BEGAN_NS)
     decider.is_stale = code.changed
     decider.is_own_code = own.is_told_by
     decider.code = own.hook

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lockgate.core.events import Context
-    from lockgate.service.resident.identity import State
+    from lockgate.service.resident.identity import StoreIdentity
     from lockgate.system.caller import Caller
-    from lockgate.system.ttl_cache import Sight
+    from lockgate.system.ttl_cache import TtlCache
 
 SECONDS = 60.0
 """Seconds after the last question for which the machine is looked at ahead of the next one."""
@@ -23,10 +23,10 @@ _MOST = 8
 """Projects and environments for which it is."""
 
 
-class Lately:
+class RecentCallers:
     """Who has asked, by project and environment."""
 
-    def __init__(self, folder: str, sight: Sight, state: State) -> None:
+    def __init__(self, folder: str, sight: TtlCache, state: StoreIdentity) -> None:
         """Nobody has asked yet.
 
         Args:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from lockgate.clients.hook.answer import Asked
-    from lockgate.clients.wire.resident import Request
+    from lockgate.clients.hook.answer import EventRequest
+    from lockgate.clients.wire.resident import HookRequest
     from lockgate.core.questions import Deliberation, Need
     from lockgate.gate import Consultants
 
@@ -28,7 +28,7 @@ class Waiting:
     So a work is freed as soon as it is answered, and its memory is used for the next one while the processor has it.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: EventRequest) -> None:
         """The hook waits from here on."""
         self._asked = asked
         self.began = time.monotonic()
@@ -46,7 +46,7 @@ class Waiting:
 class Work:
     """One request that is being decided on."""
 
-    def __init__(self, asked: Asked, request: Request, pid: int) -> None:
+    def __init__(self, asked: EventRequest, request: HookRequest, pid: int) -> None:
         """Nothing is decided yet.
 
         Args:

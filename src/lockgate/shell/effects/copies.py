@@ -11,7 +11,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.globs import name_matches
 from lockgate.resources.path_spelling import absolute, inside
 from lockgate.resources.paths import write_effects
-from lockgate.resources.protected_paths import Guard
+from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.unlisted import TARGET, unlisted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.shell.state.machine import Moved
@@ -29,7 +29,7 @@ _BECAUSE = "this writes what lies in `{source}`, under names that no word of the
 _STAYS = "`{source}` lies outside of the project, where a contained command can move nothing away"
 
 
-class Copy(Record):
+class CopyMode(Record):
     """How something is copied."""
 
     whole: bool = True
@@ -40,14 +40,14 @@ class Copy(Record):
     """Whether links to it are made: what a link to a folder shows is no copy."""
 
 
-class Copied(Record):
+class CopiedFiles(Record):
     """What was copied, moved or linked on the way, and what the disk says."""
 
     around: Surroundings
     moved: list[Moved]
 
 
-def copied(source: Arg, target: Arg, how: Copy, before: Copied, scope: Scope) -> list[Effect]:
+def copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, scope: Scope) -> list[Effect]:
     """Effects of what is written under names that the words do not say."""
     return [effect for cwd in scope.cwds for effect in _copied(source, target, how, before, cwd)]
 
@@ -77,7 +77,7 @@ def through_copies(words: Iterable[tuple[str, str]], around: Surroundings, moved
     return found
 
 
-def _copied(source: Arg, target: Arg, how: Copy, before: Copied, cwd: str) -> list[Effect]:
+def _copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: str) -> list[Effect]:
     folder, _, name = source.text.rstrip("/").rpartition("/")
     folder = folder or ("/" if source.text.startswith("/") else ".")
     any_name, wild = not name.strip(_MARKS), source.glob or not known(name)
@@ -103,7 +103,7 @@ def _copied(source: Arg, target: Arg, how: Copy, before: Copied, cwd: str) -> li
     return _named(paths, into, "" if parts or wild else name, before.around)
 
 
-def _star(source: Arg, how: Copy, there: str | None, around: Surroundings) -> list[Effect]:
+def _star(source: Arg, how: CopyMode, there: str | None, around: Surroundings) -> list[Effect]:
     effect = unlisted(source.shown, TARGET, _BECAUSE.format(source=source.shown))
     if how.moves and there is not None and _away(there, around):
         effect = effect._replace(uncontainable=_STAYS.format(source=source.shown))
@@ -122,7 +122,7 @@ def _away(folder: str, around: Surroundings) -> bool:
     return not (inside(folder, root) and inside(around.realpath(folder), around.realpath(root)))
 
 
-def _below(folder: str, before: Copied) -> tuple[str, ...] | None:
+def _below(folder: str, before: CopiedFiles) -> tuple[str, ...] | None:
     """What lies below a folder, or lay below the one that it was made of."""
     look = before.around.copied
     found: list[str] = []
@@ -141,7 +141,7 @@ def _is_meant(path: str, pattern: str) -> bool:
 
 def _named(paths: list[str], into: str, name: str, around: Surroundings) -> list[Effect]:
     """What it means that these names are written into a folder; or below a name in it, where it is there already."""
-    guard = Guard(around)
+    guard = PathGuard(around)
     found: dict[str, None] = {}
     for place in dict.fromkeys((into, f"{into}/{name}" if name else into)):
         found |= dict.fromkeys(f"{place}/{path}" for path in guard.kept(place, paths))

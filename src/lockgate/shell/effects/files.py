@@ -19,7 +19,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLA
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.effects.copies import Copy
+    from lockgate.shell.effects.copies import CopyMode
     from lockgate.shell.state.machine import Machine
 
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
@@ -155,12 +155,12 @@ def _continues_a_name(text: str) -> bool:
 
 
 def write_into(
-    target: Arg, sources: list[Arg], machine: Machine, scope: Scope, how: Copy | None = None
+    target: Arg, sources: list[Arg], machine: Machine, scope: Scope, how: CopyMode | None = None
 ) -> list[Effect]:
     """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
-    from lockgate.shell.effects.copies import Copied, Copy, copied
+    from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copied
 
-    before = Copied(machine.around, machine.disk.moved)
+    before = CopiedFiles(machine.around, machine.disk.moved)
     # A slash at its end says that it is a folder already.
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
@@ -170,7 +170,7 @@ def write_into(
         if inside and source.names and _only_by_name(source, target, inside, machine, scope):
             inside = [effect for name in source.meanings for effect in _named_after(name, target, machine, scope)]
         found += inside
-        unsaid = copied(source, target, how or Copy(), before, scope)
+        unsaid = copied(source, target, how or CopyMode(), before, scope)
         if any(effect.variant is Variant.UNLISTED for effect in unsaid):
             machine.disk.note_unnamed()
         found += unsaid

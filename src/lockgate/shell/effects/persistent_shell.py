@@ -5,7 +5,7 @@ right as long as none leaves behind what gives words another meaning: a function
 as code that cannot be seen through. In parentheses, or without a function, a command leaves nothing.
 
 Exported variables may stay: a command takes a variable that it did not set for one that holds anything
-(:attr:`lockgate.shell.state.scope.Ever.stays`). So may a folder of the project: only paths that lead out of the
+(:attr:`lockgate.shell.state.scope.ScopeHistory.stays`). So may a folder of the project: only paths that lead out of the
 folder in which a command begins are then not known (:func:`lockgate.resources.path_spelling.somewhere`).
 """
 

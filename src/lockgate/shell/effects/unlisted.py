@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lockgate.shell.state.machine import Machine
-    from lockgate.shell.state.scope import Arg, Ever
+    from lockgate.shell.state.scope import Arg, ScopeHistory
 
 OPTION, VARIABLE, TARGET = "shell:unlisted-option", "shell:unlisted-variable", "shell:unlisted-target"
 _MOST = 3
@@ -44,7 +44,7 @@ def heed_variable(name: str, text: str, machine: Machine) -> None:
         machine.findings.add(variable(name, text))
 
 
-def heed_exported(machine: Machine, ever: Ever) -> None:
+def heed_exported(machine: Machine, ever: ScopeHistory) -> None:
     """Keep that a program gets the variables that were exported before."""
     while ever.exported:
         heed_variable(*ever.exported.popitem(), machine)

@@ -7,7 +7,7 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.state.abstract_text import ENVIRONMENT, PLAIN, harmless
-from lockgate.shell.state.scope import Ever, Scope
+from lockgate.shell.state.scope import Scope, ScopeHistory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +64,7 @@ def _inert(text: str) -> bool:
     return harmless(text.lstrip("-")) and not _INDEX_WITH_COMMAND.search(text)
 
 
-def heed_integers(machine: Machine, ever: Ever) -> None:
+def heed_integers(machine: Machine, ever: ScopeHistory) -> None:
     """Keep what is evaluated when an integer variable gets a value, in any way (``read``, ``for``)."""
     texts = [text for name in ever.integers for text in ever.given.get(name, ())]
     if any(re.search(r"[A-Za-z_]", text) for text in texts):

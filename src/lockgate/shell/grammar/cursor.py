@@ -36,7 +36,7 @@ class Refused(Exception):  # noqa: N818 - it is an outcome and no error; `read` 
         self.hint = hint
 
 
-class Rules:
+class RecursiveRules:
     """The two rules that rules below them need: the grammar is recursive, the imports are not."""
 
     __slots__ = ("parameter", "script")
@@ -52,7 +52,7 @@ class Rules:
         """Reads ``${...}`` from its dollar sign on; the flag tells whether it stands in double quotes."""
 
 
-class Limits:
+class CursorLimits:
     """What all cursors over one text share."""
 
     __slots__ = ("arithmetic", "bodies", "depth", "elements", "reread", "substitutions")
@@ -74,7 +74,7 @@ class Cursor:
 
     __slots__ = ("base", "bodies_end", "body_line", "joint", "limits", "pos", "posix", "rules", "text")
 
-    def __init__(self, text: str, rules: Rules, posix: bool, limits: Limits, base: int = 0) -> None:
+    def __init__(self, text: str, rules: RecursiveRules, posix: bool, limits: CursorLimits, base: int = 0) -> None:
         self.text = text + END
         self.pos = 0
         self.rules = rules

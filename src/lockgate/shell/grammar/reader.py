@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.grammar.cursor import END, MAX_LENGTH, Cursor, Limits, Refused, Rules
+from lockgate.shell.grammar.cursor import END, MAX_LENGTH, Cursor, CursorLimits, RecursiveRules, Refused
 from lockgate.shell.grammar.keywords import COMPOUND, newlines, reserved
 from lockgate.shell.grammar.simple import simple
 from lockgate.shell.grammar.tree import AndOr, Literal, Pipeline, Redirect, Script, Unparsed, Word
@@ -48,7 +48,7 @@ def read(text: str, dialect: str = "bash", base: int = 0) -> Script | Unparsed:
     if not text.isprintable() and (odd := _odd_character(text)) is not None:
         return odd
     try:
-        return _script(Cursor(text, _RULES, dialect == "sh", Limits(), base), _NOTHING)
+        return _script(Cursor(text, _RULES, dialect == "sh", CursorLimits(), base), _NOTHING)
     except Refused as refused:
         return Unparsed(refused.reason, min(refused.position - base, len(text)), refused.hint)
     except RecursionError:
@@ -197,4 +197,4 @@ def _parameter(cursor: Cursor, quoted: bool) -> Param:
     return parameter(cursor, quoted)
 
 
-_RULES = Rules(_script, _parameter)
+_RULES = RecursiveRules(_script, _parameter)

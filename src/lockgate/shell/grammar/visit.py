@@ -8,7 +8,7 @@ from lockgate.core.record import Record
 from lockgate.shell.grammar.tree import Simple
 
 
-class Found(Record):
+class FoundCommand(Record):
     """A simple command, and what it stands in."""
 
     command: Simple
@@ -30,12 +30,12 @@ def walk(tree: tuple[object, ...]) -> Iterator[Simple]:
         stack += [child for child in reversed(node) if isinstance(child, tuple)]
 
 
-def commands(tree: tuple[object, ...]) -> Iterator[Found]:
+def commands(tree: tuple[object, ...]) -> Iterator[FoundCommand]:
     """Give every simple command of a tree with the kinds of nodes around it."""
     stack: list[tuple[tuple[object, ...], tuple[str, ...]]] = [(tree, ())]
     while stack:
         node, inside = stack.pop()
         if isinstance(node, Simple):
-            yield Found(node, inside)
+            yield FoundCommand(node, inside)
         around = inside if type(node) is tuple else (*inside, type(node).__name__)
         stack += [(child, around) for child in reversed(node) if isinstance(child, tuple)]

@@ -17,7 +17,7 @@ _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 _OTHER_INPUTS = (*_SOCKETS, "/dev/fd/", "/dev/stdin", "/dev/shm/", "/dev/mqueue/")  # noqa: S108 - only compared
 
 
-class Output:
+class OutputTarget:
     """What becomes of what a command prints."""
 
     __slots__ = ("here", "linked", "mixed")
@@ -56,14 +56,14 @@ class Output:
 
 def apply_redirects(
     redirects: tuple[Redirect, ...], machine: Interpreter, scope: Scope, stdin: str | None
-) -> tuple[str | None, Output]:
+) -> tuple[str | None, OutputTarget]:
     """Keep the effects of redirections.
 
     Returns:
         The shape of what the command reads from standard input (``None``: nothing was given), and what becomes of
         what it prints.
     """
-    output = Output()
+    output = OutputTarget()
     sockets = _Sockets(machine)
     for redirect in redirects:
         operator = redirect.operator

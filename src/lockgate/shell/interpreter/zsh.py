@@ -13,7 +13,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
 from lockgate.shell.interpreter.compound import safe_number
 from lockgate.shell.state.abstract_text import known
-from lockgate.shell.state.scope import Arg, Ever, Scope
+from lockgate.shell.state.scope import Arg, Scope, ScopeHistory
 
 if TYPE_CHECKING:
     from lockgate.shell.state.run import Interpreter
@@ -86,7 +86,7 @@ def _heed_options(machine: Interpreter, word: str, args: list[Arg]) -> None:
             machine.findings.execute(f"{word} {Arg(text).shown}", "shell:option", because)
 
 
-def heed_names(machine: Interpreter, ever: Ever) -> None:
+def heed_names(machine: Interpreter, ever: ScopeHistory) -> None:
     """Keep that the script assigned a variable that is one of zsh's own tables."""
     for name in sorted((ever.touched | ever.variables.keys()) & _TIED):
         because = f"in zsh `{name}` decides what commands run; give the variable another name, or run this with bash"

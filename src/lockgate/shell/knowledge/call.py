@@ -8,12 +8,12 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.findings import Act, made_by
+from lockgate.shell.state.findings import ReceiptCommand, made_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lockgate.shell.knowledge.lookup import Entry
+    from lockgate.shell.knowledge.lookup import ProgramEntry
     from lockgate.shell.knowledge.options import Matched, Option
     from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.run import Running
@@ -30,7 +30,7 @@ _RUNS = lazy_re(r"run|exec|ssh|shell|console|dlx")
 _SUBCOMMAND = lazy_re(r"[a-z][a-z0-9:_-]{0,40}")
 
 
-class Contact:
+class NetworkTargets:
     """What is known of a command's dealings with other machines."""
 
     __slots__ = ("here", "rerouted", "sends", "targets")
@@ -50,7 +50,7 @@ class ProgramCall:
     """One command of a program: what is known of it, and what it was found to do so far."""
 
     def __init__(
-        self, machine: Machine, scope: Scope, entry: Entry, args: list[Arg], stdin: str | None, own: list[Effect]
+        self, machine: Machine, scope: Scope, entry: ProgramEntry, args: list[Arg], stdin: str | None, own: list[Effect]
     ) -> None:
         self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
         self.own = own
@@ -59,7 +59,7 @@ class ProgramCall:
         self.before = len(machine.findings.programs)
         """How many programs were met up to this one."""
         self.made = machine.disk.made  # before this runs
-        self.contact = Contact()
+        self.contact = NetworkTargets()
         self.recursive = False
         self.ran = False
         self.descended = 0
@@ -91,7 +91,7 @@ class ProgramCall:
         """Add the effects that a word of the vocabulary stands for."""
         self.own += made_by(word, self.what, self.rule)
 
-    def act(self, own: Sequence[Effect]) -> Act | None:
+    def act(self, own: Sequence[Effect]) -> ReceiptCommand | None:
         """What tells whether the answer is a receipt, after it was run; ``None`` where a word is not understood."""
         entry, matched = self.entry, self.matched
         if matched.unknown or matched.surprises or self.not_listed or self.named:
@@ -100,7 +100,7 @@ class ProgramCall:
             return None
         named = [word for option in self.given if option.role == "repository" for word in option.value]
         program, folders = self.args[0].text, self.scope.cwds
-        return Act(program, entry.name, entry.effects, entry.answers, matched.operands, named, folders, own)
+        return ReceiptCommand(program, entry.name, entry.effects, entry.answers, matched.operands, named, folders, own)
 
     def opaque(self, because: str) -> None:
         """Add that something runs that cannot be seen through."""

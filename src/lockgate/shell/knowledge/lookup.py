@@ -31,7 +31,7 @@ SAME = "."
 """What stands for a subcommand that is a group: after it come the subcommands of the same table."""
 
 
-class Entry(Record):
+class ProgramEntry(Record):
     """One program or one of its subcommands."""
 
     name: str
@@ -107,10 +107,10 @@ _ONLY_READ = frozenset(_READING.split())
 """Roles of operands that are neither changed nor run."""
 
 
-def lookup(program: str) -> Entry | None:
+def lookup(program: str) -> ProgramEntry | None:
     """The entry of a program, also of one named with its version (``python3.14t``, ``clang-format-18``)."""
     if program in _entries:
-        entry: Entry | None = _entries[program]
+        entry: ProgramEntry | None = _entries[program]
         return entry
     file = _row("index", program)
     name = program
@@ -121,7 +121,9 @@ def lookup(program: str) -> Entry | None:
         return None
     raw = _row(file, name)
     # Some programs share an entry. Messages and rules name the one that was meant.
-    _entries[program] = entry = Entry(**_unpacked(_row(file, raw) if isinstance(raw, str) else raw))._replace(name=name)
+    _entries[program] = entry = ProgramEntry(**_unpacked(_row(file, raw) if isinstance(raw, str) else raw))._replace(
+        name=name
+    )
     return entry
 
 
@@ -142,13 +144,13 @@ def _harmless(text: str) -> Mapping[str, tuple[str, int]]:
     return options
 
 
-def family(entry: Entry) -> str:
+def family(entry: ProgramEntry) -> str:
     """The family that a program's entry stands in: the name of its file."""
     name: str = _row("index", entry.name)
     return name
 
 
-def subcommand(entry: Entry, word: str) -> Entry | None:
+def subcommand(entry: ProgramEntry, word: str) -> ProgramEntry | None:
     """The entry of a subcommand, or ``None``.
 
     It has its parent's style, what that needs, and its options too unless they stand before it only.
@@ -167,10 +169,10 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
     raw = _unpacked(raw)
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
-    return Entry(**{"style": entry.style, "needs": entry.needs, **raw, "name": f"{entry.name}/{word}"})
+    return ProgramEntry(**{"style": entry.style, "needs": entry.needs, **raw, "name": f"{entry.name}/{word}"})
 
 
-def changed(entry: Entry, given: set[str], may_be_undone: Callable[[Sequence[str]], bool]) -> Entry:
+def changed(entry: ProgramEntry, given: set[str], may_be_undone: Callable[[Sequence[str]], bool]) -> ProgramEntry:
     """The entry as it is where some options are given.
 
     Args:
@@ -186,7 +188,7 @@ def changed(entry: Entry, given: set[str], may_be_undone: Callable[[Sequence[str
     return entry
 
 
-def _does_less(entry: Entry, then: Mapping[str, Any]) -> bool:
+def _does_less(entry: ProgramEntry, then: Mapping[str, Any]) -> bool:
     """Whether a change leaves effects out, or only reads what would be changed or run."""
     if not set(entry.effects) <= set(then.get("effects", entry.effects)):
         return True

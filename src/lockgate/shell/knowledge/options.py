@@ -7,7 +7,7 @@ options, a word that may be an option at run time.
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.shell.knowledge.lookup import COMMAND, DIGITS, NO_VALUE, OPTIONAL, TWO, VALUE, Entry
+from lockgate.shell.knowledge.lookup import COMMAND, DIGITS, NO_VALUE, OPTIONAL, TWO, VALUE, ProgramEntry
 from lockgate.shell.state.abstract_text import OPAQUE, known
 from lockgate.shell.state.scope import Arg
 
@@ -79,7 +79,7 @@ def may_be_undone(names: Sequence[str], options: list[Option], matched: Matched)
     )
 
 
-def asks_only(entry: Entry, options: list[Option], matched: Matched) -> bool:
+def asks_only(entry: ProgramEntry, options: list[Option], matched: Matched) -> bool:
     """Whether an option is given with which the program only prints help, and nothing else that could count.
 
     The same word may be an argument of code (``python3 -c 1 --version``) or an option's value (``frob --title
@@ -94,24 +94,24 @@ def asks_only(entry: Entry, options: list[Option], matched: Matched) -> bool:
     return not (given.isdisjoint(asked) or does or unknown)
 
 
-def match(entry: Entry, args: list[Arg]) -> Matched:
+def match(entry: ProgramEntry, args: list[Arg]) -> Matched:
     """Sort the words after the command's name."""
     return _Matcher(entry, args).run()
 
 
-def takes_command(entry: Entry) -> bool:
+def takes_command(entry: ProgramEntry) -> bool:
     """Whether operands from some point on are a command, so that options end where it begins."""
     return not _GREEDY.isdisjoint(entry.operands)
 
 
-def _before_command(entry: Entry) -> int:
+def _before_command(entry: ProgramEntry) -> int:
     if entry.stops or entry.commands or "assignments" in entry.operands:
         return 0
     return next((at for at, role in enumerate(entry.operands) if role in _GREEDY), 0)
 
 
 class _Matcher:
-    def __init__(self, entry: Entry, args: list[Arg]) -> None:
+    def __init__(self, entry: ProgramEntry, args: list[Arg]) -> None:
         self.entry, self.args, self.at = entry, args, 0
         self.result = Matched([], [], [], [])
         runs = takes_command(entry)
@@ -308,7 +308,7 @@ def _other_dash(name: str) -> str:
     return name[1:] if name.startswith("--") else f"-{name}"
 
 
-def _is_bundle(arg: Arg, entry: Entry) -> bool:
+def _is_bundle(arg: Arg, entry: ProgramEntry) -> bool:
     text = arg.text
     return not text.startswith("-") and arg.static is not None and all(f"-{letter}" in entry.options for letter in text)
 

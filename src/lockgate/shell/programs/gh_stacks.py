@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.programs.git_revisions import INDEX, Change
+from lockgate.shell.programs.git_revisions import INDEX, RevisionChange
 
 if TYPE_CHECKING:
     from lockgate.resources.host_view import Repository, Surroundings
@@ -38,18 +38,20 @@ def stack_changes(said: Said, repository: Repository | None, around: Surrounding
     stacks = _stacks(file.text)
     if not stacks or sum(map(len, stacks)) > _MOST:
         return None
-    moved = [Change(branch, INDEX) for stack in stacks for branch in stack]
+    moved = [RevisionChange(branch, INDEX) for stack in stacks for branch in stack]
     if verb in _MOVES:
         named = said.operands[0] if verb == "checkout" and said.operands else ""
-        return [*moved, *([Change(named, INDEX)] if named and repository.knows(named) else [])]
-    picked: list[Change] = []
+        return [*moved, *([RevisionChange(named, INDEX)] if named and repository.knows(named) else [])]
+    picked: list[RevisionChange] = []
     for trunk, *branches in stacks:
         for branch in branches:
             commits = repository.commits(trunk, branch)
             if commits is None or len(picked) + len(commits) * len(branches) > _MOST:
                 return None
             below = (trunk, *branches)
-            picked += [Change(name, f"{name}^1", merges=True, ours=other) for name in commits for other in below]
+            picked += [
+                RevisionChange(name, f"{name}^1", merges=True, ours=other) for name in commits for other in below
+            ]
     return [*moved, *picked]
 
 

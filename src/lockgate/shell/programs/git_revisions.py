@@ -14,7 +14,7 @@ INDEX = ""
 """How the index is named among the revisions."""
 
 
-class Change(Record):
+class RevisionChange(Record):
     """Files that are written because they stand in a revision."""
 
     theirs: str
@@ -52,7 +52,7 @@ class Said(Record):
         return values[-1] if values else None
 
 
-Changes = list[Change] | None
+Changes = list[RevisionChange] | None
 """What is written: nothing where it is empty; ``None`` where the words do not tell."""
 
 _MAKES = ("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan")
@@ -77,7 +77,7 @@ def changes(said: Said, repository: Repository | None) -> Changes:
 
 
 def _reset(said: Said, _: Repository | None) -> Changes:
-    return [Change(said.operands[0] if said.operands else "HEAD")] if len(said.operands) < 2 else None
+    return [RevisionChange(said.operands[0] if said.operands else "HEAD")] if len(said.operands) < 2 else None
 
 
 def _switch(said: Said, _: Repository | None) -> Changes:
@@ -86,8 +86,8 @@ def _switch(said: Said, _: Repository | None) -> Changes:
     if not said.operands:
         if said.given("--orphan"):
             return None if said.verb == "switch" else []
-        return [] if base == INDEX else [Change("HEAD")]
-    return [Change(_previous(said.operands[0]), base)] if len(said.operands) == 1 else None
+        return [] if base == INDEX else [RevisionChange("HEAD")]
+    return [RevisionChange(_previous(said.operands[0]), base)] if len(said.operands) == 1 else None
 
 
 def _previous(word: str) -> str:
@@ -114,7 +114,7 @@ def _checkout(said: Said, repository: Repository | None) -> Changes:
         return None
     if not paths:
         return _switch(said, repository)
-    return [Change(_previous(before[0]) if before else INDEX, paths=paths, removes=False)]
+    return [RevisionChange(_previous(before[0]) if before else INDEX, paths=paths, removes=False)]
 
 
 def _is_path(word: str, repository: Repository | None) -> bool:
@@ -129,7 +129,7 @@ def _restore(said: Said, _: Repository | None) -> Changes:
         return None
     default = "HEAD" if said.given("-S", "--staged") else INDEX
     source = said.value("-s", "--source") or default
-    return [Change(_previous(source), paths=said.operands, removes=not said.given("--overlay"))]
+    return [RevisionChange(_previous(source), paths=said.operands, removes=not said.given("--overlay"))]
 
 
 def _merge(said: Said, repository: Repository | None) -> Changes:
@@ -139,7 +139,7 @@ def _merge(said: Said, repository: Repository | None) -> Changes:
         return None
     theirs = _previous(said.operands[0])
     base = repository.base("HEAD", theirs)
-    return None if base is None else [Change(theirs, base, merges=True)]
+    return None if base is None else [RevisionChange(theirs, base, merges=True)]
 
 
 def _plain(said: Said) -> bool:
@@ -163,7 +163,9 @@ def _pick(said: Said, repository: Repository | None) -> Changes:
     parent = said.value("-m", "--mainline") or "1"
     pairs = [(name, f"{name}^{parent}") for name in picked]
     return [
-        Change(before, after, merges=True) if said.verb == "revert" else Change(after, before, merges=True)
+        RevisionChange(before, after, merges=True)
+        if said.verb == "revert"
+        else RevisionChange(after, before, merges=True)
         for after, before in pairs
     ]
 
@@ -179,8 +181,8 @@ def _rebase(said: Said, repository: Repository | None) -> Changes:
     commits = repository.commits(upstream, branch)
     if commits is None or "..." in onto:
         return None
-    picked = [Change(name, f"{name}^1", merges=True, ours=onto) for name in commits]
-    return [Change(onto, INDEX), Change(branch, INDEX), *picked]
+    picked = [RevisionChange(name, f"{name}^1", merges=True, ours=onto) for name in commits]
+    return [RevisionChange(onto, INDEX), RevisionChange(branch, INDEX), *picked]
 
 
 def _stash(said: Said, _: Repository | None) -> Changes:
@@ -191,9 +193,9 @@ def _stash(said: Said, _: Repository | None) -> Changes:
         stash = rest[0] if rest else "0"
         stash = f"stash@{{{stash}}}" if stash.isdecimal() else stash
         # Its third parent holds what git did not know, where that was put away, too.
-        return [Change(stash, f"{stash}^1", merges=True), Change(f"{stash}^3", removes=False)]
+        return [RevisionChange(stash, f"{stash}^1", merges=True), RevisionChange(f"{stash}^3", removes=False)]
     if verb in ("push", "save") and not said.given("-u", "--include-untracked", "-a", "--all", "-p", "--patch"):
-        return [Change("HEAD"), Change(INDEX)]
+        return [RevisionChange("HEAD"), RevisionChange(INDEX)]
     return None
 
 
@@ -219,13 +221,13 @@ def _worktree(said: Said, repository: Repository | None) -> Changes:
     if said.given("--no-checkout", "--orphan"):
         return []
     if len(said.operands) == 2:
-        return [Change(_previous(said.operands[1]), root=said.operands[0])]
+        return [RevisionChange(_previous(said.operands[1]), root=said.operands[0])]
     if len(said.operands) != 1 or repository is None:
         return None
     # Without a revision a branch of the folder's name is taken where there is one.
     name = said.operands[0].rstrip("/").rpartition("/")[2]
     makes = said.given("-b", "-B", "-d", "--detach")
-    return [Change("HEAD" if makes or not repository.knows(name) else name, root=said.operands[0])]
+    return [RevisionChange("HEAD" if makes or not repository.knows(name) else name, root=said.operands[0])]
 
 
 _VERBS: dict[str, Callable[[Said, Repository | None], Changes]] = {

@@ -11,10 +11,10 @@ from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import absolute, inside
 from lockgate.resources.paths import write_effects
-from lockgate.resources.protected_paths import Guard
+from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.copies import in_project
 from lockgate.shell.effects.glob_matches import settled
-from lockgate.shell.programs.git_revisions import INDEX, Change, Said, changes, is_here, split
+from lockgate.shell.programs.git_revisions import INDEX, RevisionChange, Said, changes, is_here, split
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg
 
@@ -79,7 +79,7 @@ def _cloned(call: ProgramCall) -> str:
     if tree is None or not _settled(call):
         return "write-tree"
     own = inside(around.workspace or around.home, repository.root)
-    kept = Guard(around).kept(around.realpath(root), tree)
+    kept = PathGuard(around).kept(around.realpath(root), tree)
     kept = [name for name in kept if not (own and repository.holds(name, tree.get(name, "")))]
     call.own += [effect for name in kept[:_MOST] for effect in _effects(call, f"{root}/{name}", name, _HELD)]
     return ""
@@ -143,14 +143,14 @@ def _settled(call: ProgramCall) -> bool:
     return all(len(words) > 1 and words[1] in _LOOKS for words in before)
 
 
-def _brought(call: ProgramCall, change: Change, repository: Repository) -> list[Effect] | None:
+def _brought(call: ProgramCall, change: RevisionChange, repository: Repository) -> list[Effect] | None:
     """What a change puts into places that matter; ``None`` where that cannot be told."""
     trees = _trees(change, repository)
     if trees is None:
         return None
     theirs, base, known = trees
     around = call.machine.around
-    guard = Guard(around)
+    guard = PathGuard(around)
     root = repository.root
     if change.root:
         found = absolute(change.root, call.scope.cwds[0], around)
@@ -172,7 +172,7 @@ def _brought(call: ProgramCall, change: Change, repository: Repository) -> list[
 
 
 def _trees(
-    change: Change, repository: Repository
+    change: RevisionChange, repository: Repository
 ) -> tuple[Mapping[str, str], Mapping[str, str] | None, Mapping[str, str]] | None:
     """The files of a change, those it starts from where it does, and those that git may remove."""
     theirs = repository.tree(change.theirs)
@@ -187,7 +187,7 @@ def _trees(
     return None if index is None or head is None else (theirs, None, {**index, **head})
 
 
-def _renamed(guard: Guard, repository: Repository, revision: str, base: Mapping[str, str]) -> bool:
+def _renamed(guard: PathGuard, repository: Repository, revision: str, base: Mapping[str, str]) -> bool:
     """Whether a merge may put a file into a place that matters under a name that only this side has.
 
     Git follows files, and whole folders, that this side has given other names.
@@ -196,7 +196,7 @@ def _renamed(guard: Guard, repository: Repository, revision: str, base: Mapping[
     return ours is None or bool(guard.kept(repository.root, [name for name in ours if name not in base]))
 
 
-def _meant(name: str, change: Change, call: ProgramCall, repository: Repository) -> bool:
+def _meant(name: str, change: RevisionChange, call: ProgramCall, repository: Repository) -> bool:
     """Whether a file is among those that the words of a command mean. A pattern can mean any."""
     if change.paths is None:
         return True

@@ -7,7 +7,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.interpreter.interpreter import Programs
 from lockgate.shell.knowledge import lookup as knowledge
 from lockgate.shell.knowledge.call import ProgramCall, about_subcommand
-from lockgate.shell.knowledge.lookup import Entry
+from lockgate.shell.knowledge.lookup import ProgramEntry
 from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_undone
 from lockgate.shell.programs.output import printed
 from lockgate.shell.programs.roles import apply_operands, apply_options, apply_standard_input
@@ -205,7 +205,7 @@ class Invocation(ProgramCall):
                 self.add(word)
         return words
 
-    def _changed(self, options: list[Option]) -> Entry:
+    def _changed(self, options: list[Option]) -> ProgramEntry:
         """The entry as it is where such options are given."""
         given = {name for option in options for name in option.names}
         return knowledge.changed(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
@@ -246,7 +246,7 @@ class Invocation(ProgramCall):
         self.entry = entry
         return options
 
-    def _other(self, entry: Entry, word: Arg, rest: list[Arg]) -> list[Option]:
+    def _other(self, entry: ProgramEntry, word: Arg, rest: list[Arg]) -> list[Option]:
         """Take a subcommand that is not listed; give the program's own options that stand behind it."""
         name = f"{entry.name}/{word.shown}"
         effects = (*entry.effects, *entry.otherwise)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-    from lockgate.shell.state.findings import Act
+    from lockgate.shell.state.findings import ReceiptCommand
     from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.scope import Arg
 
@@ -60,12 +60,12 @@ def failures_of(machine: Machine) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for act in acts for line in act.answers["fails"]))
 
 
-def _is_receipt(act: Act, machine: Machine) -> bool:
+def _is_receipt(act: ReceiptCommand, machine: Machine) -> bool:
     """Whether a command does only what its entry says, and all who may answer it are known."""
     return _only_sends(act) and _KNOWS_WHO_ANSWERS[act.answers["to"]](act, machine)
 
 
-def _only_sends(act: Act) -> bool:
+def _only_sends(act: ReceiptCommand) -> bool:
     """Whether a command does what its entry says, and runs nothing that its words or the project add."""
     expected = {template.kind for word in act.words for template in WORDS[word]}
     rule = f"program:{act.name}"
@@ -89,13 +89,13 @@ def _is_vouched(host: str, kind: str, machine: Machine) -> bool:
     )
 
 
-def _to_git(act: Act, machine: Machine) -> bool:
+def _to_git(act: ReceiptCommand, machine: Machine) -> bool:
     """``git push``: the addresses of the remote in the settings of the repository."""
     words = act.operands[:1]
     return all(word.static is not None for word in words) and _to_remotes(act, machine, words[0].text if words else "")
 
 
-def _to_remotes(act: Act, machine: Machine, remote: str) -> bool:
+def _to_remotes(act: ReceiptCommand, machine: Machine, remote: str) -> bool:
     """Whether what sends to a remote reaches nobody but hosts that are vouched for, in each folder where it may run."""
     if any(not folder or is_somewhere(folder) for folder in act.folders):
         return False
@@ -116,7 +116,7 @@ def _is_known(address: str, machine: Machine) -> bool:
     return match is not None and _is_vouched(match[1], "git", machine)
 
 
-def _to_image(act: Act, machine: Machine) -> bool:
+def _to_image(act: ReceiptCommand, machine: Machine) -> bool:
     """``docker push``: the registry that the name of an image begins with, or Docker's own."""
     match = _fits(_IMAGE, act.operands) if len(act.operands) == 1 else None
     if match is None:
@@ -126,13 +126,13 @@ def _to_image(act: Act, machine: Machine) -> bool:
     return bool(host) and _is_vouched(host, "image", machine)
 
 
-def _to_chart(act: Act, machine: Machine) -> bool:
+def _to_chart(act: ReceiptCommand, machine: Machine) -> bool:
     """``helm push``: the registry that the last word names in full."""
     match = _fits(_CHARTS, act.operands)
     return match is not None and _is_vouched(match[1], "image", machine)
 
 
-def _to_github(act: Act, machine: Machine) -> bool:
+def _to_github(act: ReceiptCommand, machine: Machine) -> bool:
     """``gh``: the repository that an option names, else one of the remotes; a number or a branch in it."""
     if any(map(machine.around.exported, _OTHER_FORGES)):
         return False
@@ -144,7 +144,7 @@ def _to_github(act: Act, machine: Machine) -> bool:
     return all(match and _is_vouched(match[1] or match[2] or "github.com", "git", machine) for match in named)
 
 
-def _to_bucket(act: Act, machine: Machine) -> bool:
+def _to_bucket(act: ReceiptCommand, machine: Machine) -> bool:
     """``aws s3 cp``: from this machine to the cloud, so that no name of a file that lies there is printed."""
     near = act.operands[:-1]
     removes = act.name.endswith("/rm")
@@ -160,7 +160,7 @@ def _fits(pattern: re.Pattern[str], words: Sequence[Arg]) -> re.Match[str] | Non
     return pattern.fullmatch(words[-1].text) if words and words[-1].static is not None else None
 
 
-_KNOWS_WHO_ANSWERS: dict[str, Callable[[Act, Machine], bool]] = {
+_KNOWS_WHO_ANSWERS: dict[str, Callable[[ReceiptCommand, Machine], bool]] = {
     "git": _to_git,
     "image": _to_image,
     "github": _to_github,

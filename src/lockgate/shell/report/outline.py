@@ -92,7 +92,7 @@ What a wrapper runs is a run of its own.
 """
 
 
-class Use(Record):
+class WordUse(Record):
     """A word of a program that matters."""
 
     verb: str
@@ -103,7 +103,7 @@ class Use(Record):
     role: str = ""
 
 
-class Run:
+class ProgramRun:
     """One program, or builtin, of one command."""
 
     __slots__ = ("about", "program", "uses", "words")
@@ -113,18 +113,18 @@ class Run:
         self.about = ""
         self.words = tuple(arg.shown for arg in words)
         """All words as they resolve."""
-        self.uses: list[Use] = []
+        self.uses: list[WordUse] = []
 
 
-class Step:
+class CommandStep:
     """One command of the tree."""
 
     __slots__ = ("children", "effects", "node", "runs")
 
     def __init__(self, node: Command | None) -> None:
         self.node = node
-        self.children: dict[int, Step] = {}
-        self.runs: dict[tuple[str, ...], Run] = {}
+        self.children: dict[int, CommandStep] = {}
+        self.runs: dict[tuple[str, ...], ProgramRun] = {}
         """What was run, by its words: a loop's body is gone through more than once."""
         self.effects: dict[Effect, None] = {}
 
@@ -148,17 +148,17 @@ class Step:
         """Whether a simple command has words that only the shell makes into what they are."""
         return isinstance(self.node, Simple) and any(word.literal is None for word in self.node.words)
 
-    def below(self) -> Iterator[Step]:
+    def below(self) -> Iterator[CommandStep]:
         """All parts, at any depth."""
         for step in self.children.values():
             yield step
             yield from step.below()
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[CommandStep]:
         """The parts, without lists of one."""
         return [part for child in self.children.values() for part in child.without_list()]
 
-    def without_list(self) -> list[Step]:
+    def without_list(self) -> list[CommandStep]:
         """This step, or the one that it only carries."""
         single = isinstance(self.node, Pipeline) and len(self.node.commands) == 1 and not self.node.negated
         return self.steps() if single else [self]
@@ -183,7 +183,7 @@ class _Noted(Findings):
 class _Observer(AbstractInterpreter):
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around, PROGRAMS)
-        self.root = self.now = Step(None)
+        self.root = self.now = CommandStep(None)
         self.findings = _Noted(self)
         self.count = 0
 
@@ -192,7 +192,7 @@ class _Observer(AbstractInterpreter):
         step = outer.children.get(id(node))
         if step is None and self.count < _MOST_STEPS:
             self.count += 1
-            step = outer.children[id(node)] = Step(node)
+            step = outer.children[id(node)] = CommandStep(node)
         self.now = step or outer
         try:
             return super().command(node, scope, stdin)
@@ -210,15 +210,15 @@ class _Observer(AbstractInterpreter):
         self._run(word, [Arg(word), *args])
         return super().said(word, args, stdin, shape)
 
-    def _run(self, program: str, args: list[Arg]) -> Run:
-        run = Run(program, args)
+    def _run(self, program: str, args: list[Arg]) -> ProgramRun:
+        run = ProgramRun(program, args)
         return self.now.runs.setdefault(run.words, run)
 
 
-def _uses(call: ProgramCall) -> list[Use]:
+def _uses(call: ProgramCall) -> list[WordUse]:
     """The words of a program that matter."""
     found = [
-        Use(verb, value.shown, option.name, option.role)
+        WordUse(verb, value.shown, option.name, option.role)
         for option in call.matched.options
         if (verb := _verb(option.role))
         for value in option.value
@@ -226,9 +226,9 @@ def _uses(call: ProgramCall) -> list[Use]:
     for role, values in assign(list(call.entry.operands), call.matched.operands):
         verb = _verb(role)
         if verb == _RUNS and values:
-            found.append(Use(verb, " ".join(value.shown for value in values), "", role))
+            found.append(WordUse(verb, " ".join(value.shown for value in values), "", role))
         elif verb:
-            found += [Use(verb, value.shown, "", role) for value in values]
+            found += [WordUse(verb, value.shown, "", role) for value in values]
     return found
 
 
@@ -246,7 +246,7 @@ def _verb(role: str) -> str:
     return "runs code" if role.startswith("code") else _ROLES.get(role, "")
 
 
-def outline(text: str, cwd: str, around: Surroundings) -> Step | None:
+def outline(text: str, cwd: str, around: Surroundings) -> CommandStep | None:
     """The tree of a command; ``None`` where it is not read.
 
     Args:

@@ -21,10 +21,10 @@ from lockgate.shell.grammar.tree import Script, Unparsed
 from lockgate.shell.interpreter.traps import run_later
 from lockgate.shell.scripts.printing import installs, swallowed, unprinted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN
-from lockgate.shell.state.findings import Act, Findings
-from lockgate.shell.state.followed_files import NO_LINE, SPAN, File, FollowedFiles
+from lockgate.shell.state.findings import Findings, ReceiptCommand
+from lockgate.shell.state.followed_files import NO_LINE, SPAN, FollowedFile, FollowedFiles
 from lockgate.shell.state.run import RunScript
-from lockgate.shell.state.scope import Arg, Ever, Scope
+from lockgate.shell.state.scope import Arg, Scope, ScopeHistory
 
 if TYPE_CHECKING:
     from lockgate.shell.state.machine import Machine
@@ -55,7 +55,9 @@ class _Inside(Findings):
         self.unfollowed = ""
         """The first reason why not all of it could be followed."""
 
-    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None, *, apart: bool = False) -> None:
+    def merge(
+        self, own: list[Effect], quiet: tuple[str, ...], act: ReceiptCommand | None = None, *, apart: bool = False
+    ) -> None:
         """Keep the effects of one command. What it says in lines of its own cannot be told from the script's."""
         super().merge(unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
 
@@ -90,7 +92,7 @@ def _is_held(effect: Effect, around: Surroundings) -> bool:
     return effect.kind in _HELD and effect.variant is not Variant.KNOWN
 
 
-def opened(machine: Machine, scope: Scope, path: str) -> File | None:
+def opened(machine: Machine, scope: Scope, path: str) -> FollowedFile | None:
     """Open a file to follow it; ``None`` where it cannot be known what it will hold, or nobody may look into it."""
     scripts = machine.scripts = machine.scripts or FollowedFiles()
     if "" in scope.cwds or len(scripts.files) >= _MOST_FILES or sum(len(f.text) for f in scripts.files) > _MOST_TEXT:
@@ -104,7 +106,7 @@ def opened(machine: Machine, scope: Scope, path: str) -> File | None:
             return None
         if (file := machine.around.read_script(full)) is not None:
             name = full.removeprefix(f"{machine.around.workspace}/")
-            scripts.files.append(File(name, file.text, file.changed, (len(scripts.files) + 1) * SPAN, full))
+            scripts.files.append(FollowedFile(name, file.text, file.changed, (len(scripts.files) + 1) * SPAN, full))
             return scripts.files[-1]
     return None
 
@@ -123,7 +125,7 @@ def is_written(machine: Machine, cwd: str, full: str) -> bool:
 
 
 def followed(
-    machine: Machine, script: File, what: str, body: Callable[[], Running[None]], *, apart: bool = True
+    machine: Machine, script: FollowedFile, what: str, body: Callable[[], Running[None]], *, apart: bool = True
 ) -> Running[list[Effect]]:
     """Follow a file that is open, and say what it does.
 
@@ -161,14 +163,16 @@ def followed(
     return _told(found, what, script, max(file.changed for file in scripts.files[first:]))
 
 
-def _told(found: _Inside, what: str, script: File, changed: float) -> list[Effect]:
+def _told(found: _Inside, what: str, script: FollowedFile, changed: float) -> list[Effect]:
     rule = PARTLY if found.unfollowed else FOLLOWED
     because = f"{what}, and {found.unfollowed}" if found.unfollowed else f"{what}, which can be changed until it runs"
     run = Effect(EffectKind.EXECUTE, script.name, rule, because, changed=changed)
     return [run, *(effect._replace(changed=changed) for effect in found.effects)]
 
 
-def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin: str | None = None) -> Running[str]:
+def run_shell(
+    machine: Machine, script: FollowedFile, scope: Scope, dialect: str, stdin: str | None = None
+) -> Running[str]:
     """Follow the text of a file as a shell reads it; give the shape of what it prints."""
     from lockgate.shell.grammar.reader import read
 
@@ -189,7 +193,7 @@ def note_swallowed(machine: Machine, tree: Script) -> None:
         machine.scripts.swallowed.update((id(node), node) for node in swallowed(tree))
 
 
-def _before(script: File, position: int, dialect: str) -> Script:
+def _before(script: FollowedFile, position: int, dialect: str) -> Script:
     """The commands before the one that is not read: a shell runs a file as it reads it, one after the other."""
     from lockgate.shell.grammar.reader import read
 
@@ -206,11 +210,11 @@ def _before(script: File, position: int, dialect: str) -> Script:
 def process(scope: Scope) -> Scope:
     """What a process that is started here knows; nothing that it does comes back."""
     inner = scope.new_shell()
-    inner.ever = Ever()
+    inner.ever = ScopeHistory()
     return inner
 
 
-def run_process(machine: Machine, script: File, args: list[Arg], scope: Scope, dialect: str) -> Running[None]:
+def run_process(machine: Machine, script: FollowedFile, args: list[Arg], scope: Scope, dialect: str) -> Running[None]:
     """Follow a file that a new shell runs with some arguments."""
     inner = process(scope)
     inner.positional = tuple(args)

@@ -14,7 +14,7 @@ from lockgate.shell.state.run import RunInside, drive
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
-    from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.followed_files import FollowedFile
     from lockgate.shell.state.run import Run, Running
     from lockgate.shell.state.scope import Arg
 
@@ -165,7 +165,7 @@ def run_just(call: ProgramCall) -> Running[bool]:
     return True
 
 
-def _justfile(call: ProgramCall) -> File | None:
+def _justfile(call: ProgramCall) -> FollowedFile | None:
     """The nearest justfile, here or above."""
     named = [v for o in call.matched.options if o.name in ("-f", "--justfile") for v in o.value]
     if named:
@@ -181,7 +181,7 @@ def _justfile(call: ProgramCall) -> File | None:
     return None
 
 
-def _follow(call: ProgramCall, script: File, run: Run) -> None:
+def _follow(call: ProgramCall, script: FollowedFile, run: Run) -> None:
     """Read a justfile, and run what the recipes of a command run."""
     machine, scope = call.machine, call.scope.copy()
     scope.cwds = (posixpath.dirname(script.path),)

@@ -16,7 +16,7 @@ from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
-    from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.followed_files import FollowedFile
     from lockgate.shell.state.run import Running
 
 _RUN = frozenset({"run", "run-script", "rum", "urn"})
@@ -64,7 +64,7 @@ def _hooks(name: str) -> tuple[str, str, str]:
     return f"pre{name}", name, f"post{name}"
 
 
-def _package(call: ProgramCall) -> File | None:
+def _package(call: ProgramCall) -> FollowedFile | None:
     """The nearest ``package.json``, here or above."""
     folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
     root = call.machine.around.workspace
@@ -87,7 +87,7 @@ def _scripts(text: str) -> Mapping[str, object]:
     return scripts if isinstance(scripts, dict) else {}
 
 
-def _run(call: ProgramCall, script: File, hook: str, text: str, args: list[Arg]) -> Running[None]:
+def _run(call: ProgramCall, script: FollowedFile, hook: str, text: str, args: list[Arg]) -> Running[None]:
     machine = call.machine
     machine.go_to(script.base + _place(script.text, hook))
     words = [shlex.quote(arg.text) if arg.static is not None else UNKNOWN for arg in args]

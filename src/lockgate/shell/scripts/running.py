@@ -15,7 +15,7 @@ from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
-    from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.followed_files import FollowedFile
     from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.run import Running
 
@@ -118,7 +118,7 @@ def run_by_path(
 
 
 def _run_by_first_line(
-    machine: Machine, scope: Scope, script: File, args: list[Arg], stdin: str | None
+    machine: Machine, scope: Scope, script: FollowedFile, args: list[Arg], stdin: str | None
 ) -> Running[None]:
     """Run ``#!PROGRAM ARGUMENT`` as the system does: all after the program is one word, and the file comes next."""
     match = re.match(r"#![ \t]*([^ \t\n]+)[ \t]*([^\n]*)", script.text)
@@ -149,7 +149,7 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
 
 
 def _in_this_shell(
-    machine: Machine, scope: Scope, script: File, args: list[Arg], because: str, stdin: str | None
+    machine: Machine, scope: Scope, script: FollowedFile, args: list[Arg], because: str, stdin: str | None
 ) -> Running[str]:
     inner = scope.copy()
     inner.positional = tuple(args) if args else scope.positional

@@ -31,7 +31,7 @@ _STARTED = lazy_re(r"(?:((?:ba|da|z|k|a)?sh) -[a-z]*c|python[\d.]* -[A-Za-z]*c|(
 _MOST_RUNS = 12
 
 
-class Run(Record):
+class DownloadRun(Record):
     """Code from the network that something runs."""
 
     origin: str
@@ -49,7 +49,7 @@ class CodeMachine(SourceMachine):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self.runs: dict[Run, None] = {}
+        self.runs: dict[DownloadRun, None] = {}
         self.crossed = False
         """Whether a part of a pipeline writes what comes from a connection to a file: it may be a pipe to another."""
         self.unpacked_in: dict[str, str] = {}
@@ -123,10 +123,10 @@ class CodeMachine(SourceMachine):
         for mark in marks:
             source = self.source(mark)
             if source is not None and source.origin and len(self.runs) < _MOST_RUNS:
-                self.runs[Run(source.origin, source.what, source.address, without_marks(program))] = None
+                self.runs[DownloadRun(source.origin, source.what, source.address, without_marks(program))] = None
 
 
-def run_effects(runs: dict[Run, None]) -> list[Effect]:
+def run_effects(runs: dict[DownloadRun, None]) -> list[Effect]:
     """The effects of running what comes from the network, one for each place that it comes from."""
     return list(dict.fromkeys(map(_effect, runs)))
 
@@ -143,7 +143,7 @@ def _is_unknown(effect: Effect) -> bool:
     return asked or effect.kind is EffectKind.EGRESS
 
 
-def _effect(run: Run) -> Effect:
+def _effect(run: DownloadRun) -> Effect:
     if run.origin == CONNECTION:
         because = f"`{run.program}` runs what somebody types at the other end of the connection to `{run.what}`"
         return Effect(EffectKind.EGRESS, run.what, "shell:network-shell", because, Variant.SHELL)

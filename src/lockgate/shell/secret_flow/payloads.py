@@ -44,7 +44,7 @@ _NAMING = frozenset({"url", "dsn", "send-to", "endpoint", "host"})
 """Roles of words that say where a program connects to."""
 
 
-class Place(Record):
+class SecretPlace(Record):
     """Where a program gets a secret: in a word, in a file that it reads, or on its standard input."""
 
     how: str
@@ -55,7 +55,7 @@ class Place(Record):
     """The word, or the name of the file."""
 
 
-def is_payload(call: ProgramCall, place: Place, held: Held, effect: Effect) -> bool:
+def is_payload(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect) -> bool:
     """Whether a secret that reaches a program leaves with what it sends.
 
     Args:
@@ -83,7 +83,7 @@ def is_payload(call: ProgramCall, place: Place, held: Held, effect: Effect) -> b
     return _leaves_in_word(call, place, held, effect)
 
 
-def _is_user_of_index(call: ProgramCall, place: Place, held: Held, effect: Effect) -> bool:
+def _is_user_of_index(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect) -> bool:
     """Whether it is the password in the address of the very machine that an option makes the program go through."""
     user = _user(place.word.removeprefix(f"{place.option}="))
     return place.option in _INDEXES and user is not None and _is_for(user, call, held, effect)
@@ -102,7 +102,7 @@ def _is_for(user: re.Match[str], call: ProgramCall, held: Held, effect: Effect) 
     return not rest and belongs(held, call, effect, general=True, host=host or "?")
 
 
-def _leaves_in_word(call: ProgramCall, place: Place, held: Held, effect: Effect) -> bool:
+def _leaves_in_word(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect) -> bool:
     """Whether a secret in a word is sent as content, and is no credential for the server that gets it."""
     text = _UNKNOWNS.sub(OPAQUE, without_marks(place.word))
     role = _role(call, place)
@@ -148,7 +148,7 @@ def _unsure(text: str) -> bool:
     return not known(text) or bool(marks_of(text))
 
 
-def _role(call: ProgramCall, place: Place) -> str:
+def _role(call: ProgramCall, place: SecretPlace) -> str:
     """The role of the word in which the secret stands."""
     for option in call.matched.options:
         if option.name == place.option:

@@ -94,11 +94,13 @@ def not_followed(effects: Sequence[Effect]) -> list[Effect]:
 
 def runs_not_followed(effects: Sequence[Effect]) -> list[Effect]:
     """The effects of running what is downloaded, where nobody knows what is run."""
-    from lockgate.shell.secret_flow.code_sources import DOWNLOAD, Run, run_effects
+    from lockgate.shell.secret_flow.code_sources import DOWNLOAD, DownloadRun, run_effects
 
     fetched = [e for e in effects if e.kind is EffectKind.FETCH and e.variant is Variant.PLAIN]
     runs = any(effect.kind is EffectKind.EXECUTE for effect in effects)
-    return run_effects({Run(DOWNLOAD, each.what, each.address, "this"): None for each in fetched}) if runs else []
+    return (
+        run_effects({DownloadRun(DOWNLOAD, each.what, each.address, "this"): None for each in fetched}) if runs else []
+    )
 
 
 def _sending(effect: Effect, because: str) -> Effect:

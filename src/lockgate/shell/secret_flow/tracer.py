@@ -19,7 +19,7 @@ from lockgate.shell.knowledge.options import Option
 from lockgate.shell.secret_flow.code_sources import CodeMachine
 from lockgate.shell.secret_flow.credential_owners import FAR_SHELLS, destination
 from lockgate.shell.secret_flow.deployments import deployment
-from lockgate.shell.secret_flow.payloads import Place, is_payload
+from lockgate.shell.secret_flow.payloads import SecretPlace, is_payload
 from lockgate.shell.secret_flow.picks import picked
 from lockgate.shell.secret_flow.sources import NAMED_SO, held_as, place_of
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, WEAK, marks_of, shown, weaker, without_marks
@@ -180,10 +180,10 @@ class Tracer(CodeMachine):
             asks = _program(call) in listed("carrying") and all(effect.kind is EffectKind.FETCH for effect in sinks)
             self._sent(call, [] if asks else read, sinks, ran)
             if call.what in listed("pushing"):
-                self._arrive(call, self.repository, Place("file"), sinks, surely=False)
-                self._arrive(call, self.pushed(call), Place("file"), sinks, surely=True)
+                self._arrive(call, self.repository, SecretPlace("file"), sinks, surely=False)
+                self._arrive(call, self.pushed(call), SecretPlace("file"), sinks, surely=True)
             if call.what in listed("publishing"):
-                self._arrive(call, self.made_in(place_of(".", call.scope)), Place("file"), sinks, surely=False)
+                self._arrive(call, self.made_in(place_of(".", call.scope)), SecretPlace("file"), sinks, surely=False)
             if not asks:
                 # What runs on another machine prints here.
                 return shape + fetched + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
@@ -243,13 +243,13 @@ class Tracer(CodeMachine):
         for text, marks in read:
             option = _option(call, text)
             surely = option is None or option.role in _SENT
-            self._arrive(call, marks, Place("file", option.name if option else "", text), sinks, surely=surely)
+            self._arrive(call, marks, SecretPlace("file", option.name if option else "", text), sinks, surely=surely)
         before, looked_at = "", {text for text, _ in read}
         given = {option.name for option in call.matched.options}
         for arg in call.args[1:]:
             option = _option(call, arg.text)
             own = arg.text.partition("=")[0] if arg.text.startswith("-") else before
-            place = Place("word", option.name if option else own, arg.text)
+            place = SecretPlace("word", option.name if option else own, arg.text)
             self._arrive(call, marks_of(arg.text), place, sinks, surely=True)
             file = without_marks(arg.text).rpartition("@")[2]
             if (self.files or self.earlier) and file not in looked_at and not (option and option.role == "write"):
@@ -271,10 +271,17 @@ class Tracer(CodeMachine):
         surely = named is not None or telnet or program in listed("sending_input")
         if surely or program not in listed("not_reading") or any(arg.loose for arg in call.args):
             option = _option(call, named.text) if named is not None else None
-            self._arrive(call, stdin, Place("input", option.name if option else ""), sinks, surely=surely)
+            self._arrive(call, stdin, SecretPlace("input", option.name if option else ""), sinks, surely=surely)
 
     def _arrive(
-        self, call: ProgramCall, marks: str, place: Place, sinks: list[Effect], *, surely: bool, given: bool = False
+        self,
+        call: ProgramCall,
+        marks: str,
+        place: SecretPlace,
+        sinks: list[Effect],
+        *,
+        surely: bool,
+        given: bool = False,
     ) -> None:
         what = plainly(call.what)
         name = f"{what} {place.option}" if _OPTION.fullmatch(place.option) else what

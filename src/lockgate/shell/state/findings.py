@@ -26,7 +26,7 @@ class Template(Record):
     """The rule's name, where that is not the entry of the program."""
 
 
-class Act(Record):
+class ReceiptCommand(Record):
     """A command that may answer with a receipt, all of whose words are understood."""
 
     program: str
@@ -131,7 +131,7 @@ class Findings:
         self.quiet: dict[str, None] = {}
         self.loud = False
         """Whether something gives a label without saying what its own lines look like."""
-        self.acts: list[Act] = []
+        self.acts: list[ReceiptCommand] = []
         """The commands that may answer with a receipt."""
         self.mixed = False
         """Whether anything beside them has an effect other than to run code, or goes on when the call is over."""
@@ -174,7 +174,9 @@ class Findings:
         words = tuple([OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args])
         self.commands.append(Command(words, cwds))
 
-    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None, *, apart: bool = False) -> None:
+    def merge(
+        self, own: list[Effect], quiet: tuple[str, ...], act: ReceiptCommand | None = None, *, apart: bool = False
+    ) -> None:
         """Keep the effects of one command.
 
         Args:

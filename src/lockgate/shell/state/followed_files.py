@@ -13,7 +13,7 @@ NO_LINE = SPAN - 1
 _MOST_COMMANDS = 1200
 
 
-class File(Record):
+class FollowedFile(Record):
     """A file that was opened."""
 
     name: str
@@ -32,7 +32,7 @@ class FollowedFiles:
     __slots__ = ("depth", "files", "left", "place", "silent", "swallowed")
 
     def __init__(self) -> None:
-        self.files: list[File] = []
+        self.files: list[FollowedFile] = []
         self.left = _MOST_COMMANDS
         self.place = 0
         """The position of the command that is being followed."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import Surroundings, no_category
 from lockgate.shell.state.abstract_text import OPAQUE, unknown
-from lockgate.shell.state.findings import Act, Findings
-from lockgate.shell.state.scope import Arg, Input, Kept, Scope
+from lockgate.shell.state.findings import Findings, ReceiptCommand
+from lockgate.shell.state.scope import Arg, Input, SavedVariable, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ def reader_for(dialect: str) -> str:
     return _READERS.get(dialect, dialect)
 
 
-class Budget:
+class AnalysisBudget:
     """How much may still be done."""
 
     __slots__ = ("depth", "left")
@@ -131,7 +131,7 @@ class ControlFlow:
         """The pipelines around, whose commands run at the same time."""
         self.levels: list[list[Scope]] = []
         """For each loop and function around: the states in which it was left before its end."""
-        self.frames: list[list[Kept]] = []
+        self.frames: list[list[SavedVariable]] = []
         """For each function around: what its local variables hide."""
         self.traps: list[tuple[str, Scope]] = []
         """Text that runs later, and the state in which that was said."""
@@ -161,7 +161,7 @@ class ControlFlow:
         inner.beside, inner.traps, inner.cuts = self.beside, self.traps, self.cuts
         return inner
 
-    def hide(self, name: str, scope: Scope) -> Kept:
+    def hide(self, name: str, scope: Scope) -> SavedVariable:
         """Note that a variable becomes local to the function that runs."""
         kept = scope.kept(name)
         if self.frames:
@@ -284,7 +284,7 @@ class Machine(Observer):
     def __init__(self, around: Surroundings) -> None:
         self.around = around
         self.findings = Findings()
-        self.budget = Budget()
+        self.budget = AnalysisBudget()
         self.disk = DiskChanges()
         self.names = NameFacts()
         self.flow = ControlFlow()
@@ -321,7 +321,7 @@ class Machine(Observer):
         args: list[Arg],
         own: list[Effect],
         quiet: tuple[str, ...],
-        act: Act | None = None,
+        act: ReceiptCommand | None = None,
         *,
         apart: bool = False,
     ) -> None:

@@ -81,7 +81,7 @@ def _few(*folders: str) -> tuple[str, ...]:
     return unique if len(unique) <= _SEVERAL else ("",)
 
 
-class Kept(Record):
+class SavedVariable(Record):
     """A variable as it was at one point."""
 
     name: str
@@ -89,7 +89,7 @@ class Kept(Record):
     items: tuple[Arg, ...] | None
 
 
-class Ever:
+class ScopeHistory:
     """What happened anywhere in a script, in whichever order: shared by all its scopes."""
 
     __slots__ = ("cwds", "exported", "exporting", "functions", "given", "integers", "letters", "locals", "stays",
@@ -135,7 +135,7 @@ class Scope:
                  "positional", "variables")  # fmt: skip
 
     def __init__(self, cwd: str, variables: dict[str, str]) -> None:
-        self.ever = Ever()
+        self.ever = ScopeHistory()
         self.variables = variables
         self.arrays: dict[str, tuple[Arg, ...]] = {}
         self.functions: dict[str, tuple[Function | None, ...]] = {}
@@ -207,11 +207,11 @@ class Scope:
             self.ever.variables[name] = OPAQUE
             self.ever.touched.add(name)
 
-    def kept(self, name: str) -> Kept:
+    def kept(self, name: str) -> SavedVariable:
         """What a variable holds, for `give_back`."""
-        return Kept(name, self.variables.get(name), self.arrays.get(name))
+        return SavedVariable(name, self.variables.get(name), self.arrays.get(name))
 
-    def give_back(self, kept: Kept) -> None:
+    def give_back(self, kept: SavedVariable) -> None:
         """Let a variable have what it held before, where nothing else was done to it: else its value is not known."""
         name = kept.name
         text = blur(self.value(name), ENVIRONMENT if kept.text is None else kept.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lockgate.core.events import Context
-from lockgate.core.model import Analysis, Decision, Effect, Label, Taint, ToolCall, Variant
+from lockgate.core.model import Analysis, Effect, Label, PolicyDecision, Taint, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.model import GuardrailResult, PatternMatch
 from lockgate.patterns.redaction.credentials import redact, redact_input
@@ -46,8 +46,8 @@ def decided(
     digest: str,
     taints: Sequence[Taint],
     analysis: Analysis,
-    decision: Decision,
-    shadow: Decision | None = None,
+    decision: PolicyDecision,
+    shadow: PolicyDecision | None = None,
     found: GuardrailResult | None = None,
     cascade: Mapping[str, Any] = {},
     *,
@@ -93,7 +93,7 @@ class Timing(Record):
     """The trace that the client's process is a part of (W3C Trace Context, ``traceparent``); empty where it is none."""
 
 
-def cascade(decision: Decision, timing: Timing, opinion: Opinion | None, approval: str) -> dict[str, Any]:
+def cascade(decision: PolicyDecision, timing: Timing, opinion: Opinion | None, approval: str) -> dict[str, Any]:
     """Which step of the cascade decided, and in how long.
 
     Args:
@@ -235,7 +235,7 @@ def _of_call(event: str, context: Context, call: ToolCall, digest: str) -> dict[
     }
 
 
-def _verdict(decision: Decision) -> dict[str, Any]:
+def _verdict(decision: PolicyDecision) -> dict[str, Any]:
     return {
         "verdict": decision.verdict.word,
         "column": str(decision.column),

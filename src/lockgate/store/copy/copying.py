@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.chain_links import PRUNED, checkpoint_from
-from lockgate.store.copy.tables import ADDRESSES, SETTINGS, TABLES, Table
+from lockgate.store.copy.tables import ADDRESSES, SETTINGS, TABLES, TableShape
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _PAGE = 500
 _NOT_CUT = AuditCheckpoint()
 
 
-class Copied(Record):
+class CopyResult(Record):
     """What was copied."""
 
     rows: dict[str, int]
@@ -36,7 +36,7 @@ class Copied(Record):
     """Whether the addresses were left out, because the stores have different keys for them."""
 
 
-def copy(source: End, target: End, *, same_addresses: bool) -> Copied:
+def copy(source: End, target: End, *, same_addresses: bool) -> CopyResult:
     """Copy everything from one store to the other.
 
     Args:
@@ -53,10 +53,10 @@ def copy(source: End, target: End, *, same_addresses: bool) -> Copied:
     tables = [*TABLES, *([ADDRESSES] if same_addresses else []), SETTINGS]
     rows = {table.name: _copy_table(table, source, target) for table in tables}
     target.seal()
-    return Copied(rows, _copy_chain(source, target), not same_addresses)
+    return CopyResult(rows, _copy_chain(source, target), not same_addresses)
 
 
-def _copy_table(table: Table, source: End, target: End) -> int:
+def _copy_table(table: TableShape, source: End, target: End) -> int:
     rows = source.rows(table)
     if not table.key:
         # Rows without a key would be there twice after a second copy.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import ROOT, seal
-from lockgate.store.copy.tables import ADDRESSES, SETTINGS, TABLES, TAINTS, Table
+from lockgate.store.copy.tables import ADDRESSES, SETTINGS, TABLES, TAINTS, TableShape
 from lockgate.store.postgres.schema_rows import OWN
 from lockgate.store.postgres.subjects import same_taint
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
         def lock(self) -> None:
             """Let nobody else write until the transaction ends."""
 
-        def rows(self, table: Table) -> Sequence[Row]:
+        def rows(self, table: TableShape) -> Sequence[Row]:
             """All rows of a table, in the order in which they were written; of the settings, this gate's."""
 
-        def put(self, table: Table, rows: Sequence[Row]) -> None:
+        def put(self, table: TableShape, rows: Sequence[Row]) -> None:
             """Add rows, or replace those with the same key."""
 
-        def drop(self, table: Table, sessions: Iterable[str]) -> None:
+        def drop(self, table: TableShape, sessions: Iterable[str]) -> None:
             """Remove the rows of some sessions."""
 
         def seal(self) -> None:
@@ -71,7 +71,7 @@ class SqliteEnd:
     def lock(self) -> None:
         """Nothing to do: a transaction that writes excludes every other one."""
 
-    def rows(self, table: Table) -> Sequence[Row]:
+    def rows(self, table: TableShape) -> Sequence[Row]:
         """All rows of a table."""
         found: Sequence[Row] = self.tx._all(
             f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {table.order}",  # noqa: S608
@@ -79,13 +79,13 @@ class SqliteEnd:
         )
         return found
 
-    def put(self, table: Table, rows: Sequence[Row]) -> None:
+    def put(self, table: TableShape, rows: Sequence[Row]) -> None:
         """Add or replace rows."""
         statement = _insert(table.name, table.columns, table.key, "?", taints=table is TAINTS)
         for row in rows:
             self.tx._write(statement, row)
 
-    def drop(self, table: Table, sessions: Iterable[str]) -> None:
+    def drop(self, table: TableShape, sessions: Iterable[str]) -> None:
         """Remove the rows of some sessions."""
         for session in sessions:
             self.tx._write(f"DELETE FROM {table.name} WHERE session = ?", (session,))  # noqa: S608
@@ -136,7 +136,7 @@ class PostgresEnd:
         self.tx._write("SELECT FROM lockgate.gates WHERE gate = %s FOR NO KEY UPDATE", (self.tx.gate,))
         self.tx.send()
 
-    def rows(self, table: Table) -> Sequence[Row]:
+    def rows(self, table: TableShape) -> Sequence[Row]:
         """All rows of a table; of the settings, this gate's."""
         if table is ADDRESSES:
             return self.tx._all(_OWN_ADDRESSES)
@@ -147,7 +147,7 @@ class PostgresEnd:
             (self.tx.gate,) if own else (),
         )
 
-    def put(self, table: Table, rows: Sequence[Row]) -> None:
+    def put(self, table: TableShape, rows: Sequence[Row]) -> None:
         """Add or replace rows."""
         columns, key = table.columns, table.key
         if table is SETTINGS:
@@ -163,7 +163,7 @@ class PostgresEnd:
             self.tx._write(statement, row)
         self.tx.send()
 
-    def drop(self, table: Table, sessions: Iterable[str]) -> None:
+    def drop(self, table: TableShape, sessions: Iterable[str]) -> None:
         """Remove the rows of some sessions."""
         for session in sessions:
             self.tx._write(f"DELETE FROM lockgate.{table.name} WHERE session = %s", (session,))  # noqa: S608

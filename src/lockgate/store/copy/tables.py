@@ -6,7 +6,7 @@ from lockgate.core.record import Record
 from lockgate.store.rows import AgentRow, ApprovalRow, BriefRow, CallRow, SessionRow
 
 
-class Table(Record):
+class TableShape(Record):
     """One table."""
 
     name: str
@@ -17,20 +17,20 @@ class Table(Record):
     """By what rows are in the order in which they were written."""
 
 
-TAINTS = Table(
+TAINTS = TableShape(
     "taints",
     ("session", "agent", "label", "source", "tool", "call_id", "at", "state", "origin"),
     ("session", "agent", "label", "source", "call_id", "origin"),
     "id",
 )
 TABLES = (
-    Table("sessions", SessionRow._fields, ("session",), "session"),
-    Table("agents", AgentRow._fields, ("session", "agent"), "id"),
+    TableShape("sessions", SessionRow._fields, ("session",), "session"),
+    TableShape("agents", AgentRow._fields, ("session", "agent"), "id"),
     TAINTS,
-    Table("calls", CallRow._fields, ("session", "call_id"), "id"),
-    Table("briefs", BriefRow._fields, ("brief",), "id"),
-    Table("approvals", ApprovalRow._fields, ("approval",), "id"),
-    Table("blocked", ("session", "agent", "what", "at"), (), "id"),
+    TableShape("calls", CallRow._fields, ("session", "call_id"), "id"),
+    TableShape("briefs", BriefRow._fields, ("brief",), "id"),
+    TableShape("approvals", ApprovalRow._fields, ("approval",), "id"),
+    TableShape("blocked", ("session", "agent", "what", "at"), (), "id"),
 )
-ADDRESSES = Table("addresses", ("session", "key", "human"), ("session", "key"), "session, key")
-SETTINGS = Table("settings", ("name", "value"), ("name",), "name")
+ADDRESSES = TableShape("addresses", ("session", "key", "human"), ("session", "key"), "session, key")
+SETTINGS = TableShape("settings", ("name", "value"), ("name",), "name")

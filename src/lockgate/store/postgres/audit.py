@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PRUNED, ROOT, canonical, is_cut, keyed, link_digest, seal
-from lockgate.store.postgres.statements import Statements
+from lockgate.store.postgres.statements import PostgresStatements
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ ANCHOR_SECONDS = 600.0
 """After so much time a chain is anchored, as soon as something is appended."""
 
 
-class AuditQueries(Statements):
+class PostgresAuditQueries(PostgresStatements):
     """Chains, their heads, where they were cut, and their anchors."""
 
     name = ""

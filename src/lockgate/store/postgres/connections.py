@@ -42,7 +42,7 @@ _EXTRA = 0.5
 """Seconds beyond the database's own limit after which it is not waited for any more."""
 
 
-class Limits(Record):
+class Timeouts(Record):
     """For how long something is waited for."""
 
     busy: float
@@ -52,7 +52,7 @@ class Limits(Record):
 class Pool:
     """A process's connections to one database. Shared by its stores; closed with the last of them."""
 
-    def __init__(self, address: Address, limits: Limits) -> None:
+    def __init__(self, address: Address, limits: Timeouts) -> None:
         self.address = address
         self.limits = limits
         self.users = 0
@@ -125,7 +125,7 @@ class Pool:
         )
 
 
-def configure(connection: Connection, limits: Limits) -> None:
+def configure(connection: Connection, limits: Timeouts) -> None:
     """Set the database's own limits on what a connection may wait for, and whose names count."""
     busy = int(limits.busy * 1000)
     connection.execute(
@@ -137,7 +137,7 @@ def configure(connection: Connection, limits: Limits) -> None:
     )
 
 
-def bounded(limits: Limits, pool: Pool | None = None) -> type[Connection]:
+def bounded(limits: Timeouts, pool: Pool | None = None) -> type[Connection]:
     """The class of a connection that is given up when the database does not answer in time.
 
     Its own limits do not help where it was stopped, or where its machine has gone without a word.
@@ -174,7 +174,7 @@ def bounded(limits: Limits, pool: Pool | None = None) -> type[Connection]:
     return Bounded
 
 
-def connected(address: Address, limits: Limits) -> Connection:
+def connected(address: Address, limits: Timeouts) -> Connection:
     """A connection outside of any pool, which takes each statement as a transaction of its own."""
     told: dict[str, Any] = {**address, "connect_timeout": _CONNECT_SECONDS, "autocommit": True}
     connection = bounded(limits).connect(**told)
@@ -182,11 +182,11 @@ def connected(address: Address, limits: Limits) -> Connection:
     return connection
 
 
-_POOLS: dict[tuple[int, frozenset[tuple[str, str]], Limits], Pool] = {}
+_POOLS: dict[tuple[int, frozenset[tuple[str, str]], Timeouts], Pool] = {}
 _LOCK = Lock()
 
 
-def shared_pool(address: Address, limits: Limits) -> Pool:
+def shared_pool(address: Address, limits: Timeouts) -> Pool:
     """The process's pool for an address; a process that was forked has its own. To be given back by :func:`leave`."""
     key = (os.getpid(), frozenset(address.items()), limits)
     with _LOCK:
@@ -252,7 +252,7 @@ def bind(url: str, gate: str, role: str) -> str:
     """
     psycopg = psycopg_here()
     try:
-        with connected(address_of(url), Limits(_REACHED)) as connection:
+        with connected(address_of(url), Timeouts(_REACHED)) as connection:
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
                 raise StoreError("the database has no role of this name")
             found = _one(connection, gate)

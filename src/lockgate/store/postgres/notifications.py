@@ -30,7 +30,7 @@ _ALIVE_SECONDS = 15.0
 _CONNECT_SECONDS = 2
 
 
-class _Listener:
+class _NotificationThread:
     """A thread that listens as long as somebody wants to hear."""
 
     def __init__(self, pool: Pool) -> None:
@@ -145,7 +145,7 @@ class _Listener:
             heard(approval)
 
 
-_LISTENERS: dict[tuple[int, int], _Listener] = {}
+_LISTENERS: dict[tuple[int, int], _NotificationThread] = {}
 _LOCK = threading.Lock()
 
 
@@ -154,7 +154,7 @@ def listening(pool: Pool, heard: Callable[[str], None], *, watching: bool) -> It
     """Call a function with the id of every question that changes, as long as the context lasts."""
     key = (os.getpid(), id(pool))
     with _LOCK:
-        listener = _LISTENERS.get(key) or _LISTENERS.setdefault(key, _Listener(pool))
+        listener = _LISTENERS.get(key) or _LISTENERS.setdefault(key, _NotificationThread(pool))
         token = listener.add(heard, watching=watching)
     try:
         listener.wait()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.postgres.statements import Statements, replacing
+from lockgate.store.postgres.statements import PostgresStatements, replacing
 from lockgate.store.postgres.text_encoding import parsed
 from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of
 
@@ -24,7 +24,7 @@ _PUT_APPROVAL = replacing("approvals", "approval", ApprovalRow._fields)
 _OVERDUE = "state IN ('pending', 'approved') AND expires_at <= %s"
 
 
-class QuestionQueries(Statements):
+class PostgresQuestionQueries(PostgresStatements):
     """Calls, briefs, and questions to a person."""
 
     def __init__(self, connection: Connection, gate: str, key: bytes, *, writable: bool) -> None:

@@ -42,7 +42,7 @@ _AT_HOME = {
 """Files that libpq looks for below ``HOME``."""
 
 
-class Where(Record):
+class StoreAddress(Record):
     """What ``store.json`` says."""
 
     url: str
@@ -50,7 +50,7 @@ class Where(Record):
     """The gate's name for people; empty for user and host."""
 
 
-def read_where(path: str) -> Where:
+def read_where(path: str) -> StoreAddress:
     """Read ``store.json``.
 
     Raises:
@@ -65,9 +65,9 @@ def read_where(path: str) -> Where:
         raise StoreError(f"{path} cannot be read: see `lockgate store use`") from error
     match found:
         case {"url": str(url), "gate": str(gate), **others} if not others:
-            return Where(url, gate)
+            return StoreAddress(url, gate)
         case {"url": str(url), **others} if not others:
-            return Where(url)
+            return StoreAddress(url)
     raise StoreError(f"{path} does not say where the store is: see `lockgate store use`")
 
 
@@ -115,7 +115,7 @@ def no_service() -> Iterator[None]:
                 os.environ["PGSERVICE"] = named
 
 
-class Parts(Record):
+class AddressParts(Record):
     """An address in its parts, as they are written."""
 
     who: str
@@ -125,7 +125,7 @@ class Parts(Record):
     query: str
 
 
-def parts_of(url: str) -> Parts:
+def parts_of(url: str) -> AddressParts:
     """Take an address apart where libpq does: a password may hold what would end it in other addresses (``#?[``)."""
     rest = url.partition("://")[2]
     who, at, after = rest.partition("@")
@@ -133,7 +133,7 @@ def parts_of(url: str) -> Parts:
         who, after = "", rest
     place, _, query = after.partition("?")
     hosts, _, database = place.partition("/")
-    return Parts(who, hosts, database, query)
+    return AddressParts(who, hosts, database, query)
 
 
 def shown(url: str) -> str:

@@ -61,7 +61,7 @@ def replacing(table: str, key: str, columns: Sequence[str]) -> str:
     )
 
 
-class Statements:
+class PostgresStatements:
     """One transaction's connection, what was not sent yet, and which locks are held."""
 
     def __init__(self, connection: Connection, gate: str, key: bytes, *, writable: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import gate_of
-from lockgate.store.postgres.connections import Limits, Pool, leave, shared_pool, store_error
+from lockgate.store.postgres.connections import Pool, Timeouts, leave, shared_pool, store_error
 from lockgate.store.postgres.schema import VERSION
 from lockgate.store.postgres.settings import psycopg_here
 from lockgate.store.postgres.transaction import PostgresTransaction
@@ -45,7 +45,7 @@ class PostgresStore:
         self._key = key
         self._gate = gate_of(key)
         self._name = name
-        self._pool: Pool | None = shared_pool(address, Limits(busy_seconds))
+        self._pool: Pool | None = shared_pool(address, Timeouts(busy_seconds))
         self._fleet_key = b""
         self._mark = ""
         """By what the database is known again."""
@@ -81,13 +81,13 @@ class PostgresStore:
         assert self._ahead is not None
         return self._ahead + time.monotonic()
 
-    def transaction(self) -> Step:
+    def transaction(self) -> TransactionContext:
         """Begin an atomic step that excludes every other one about the same session."""
-        return Step(self, writable=True)
+        return TransactionContext(self, writable=True)
 
-    def reading(self) -> Step:
+    def reading(self) -> TransactionContext:
         """Begin a consistent look that writes nothing."""
-        return Step(self, writable=False)
+        return TransactionContext(self, writable=False)
 
     def listen(self, heard: Callable[[str], None], *, watching: bool = False) -> AbstractContextManager[None]:
         """Hear of questions that anybody puts or answers, on whatever host."""
@@ -183,7 +183,7 @@ class PostgresStore:
         self._mark = mark
 
 
-class Step:
+class TransactionContext:
     """The context manager of one transaction. Every error of the database leaves it as a ``StoreError``."""
 
     def __init__(self, store: PostgresStore, *, writable: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.schema_rows import OWN, TRUSTED
-from lockgate.store.postgres.statements import Statements, given_row, replacing
+from lockgate.store.postgres.statements import PostgresStatements, given_row, replacing
 from lockgate.store.postgres.text_encoding import kept, parsed
 from lockgate.store.rows import TAINT_COLUMNS, AgentRow, SessionRow, agent_of, taint_of, taint_values
 from lockgate.system.digests import blake2b
@@ -61,7 +61,7 @@ _TIMES_BLOCKED = (
 )
 
 
-class SubjectQueries(Statements):
+class SubjectQueries(PostgresStatements):
     """Sessions, sub-agents, labels, addresses, and what was blocked."""
 
     def __init__(self, connection: Connection, gate: str, key: bytes, *, writable: bool) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.postgres.audit import AuditQueries
-from lockgate.store.postgres.questions import QuestionQueries
+from lockgate.store.postgres.audit import PostgresAuditQueries
+from lockgate.store.postgres.questions import PostgresQuestionQueries
 from lockgate.store.postgres.statements import lock_key, replacing
 from lockgate.store.postgres.subjects import SubjectQueries
 from lockgate.system.digests import sha256
@@ -24,7 +24,7 @@ PRUNED_AT_ONCE = 200
 """Sessions that one step forgets at most: each is locked until it ends."""
 
 
-class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
+class PostgresTransaction(SubjectQueries, PostgresQuestionQueries, PostgresAuditQueries):
     """The queries. Begun and ended by ``PostgresStore``, never by itself."""
 
     def __init__(self, connection: Connection, gate: str, name: str, key: bytes, *, writable: bool) -> None:

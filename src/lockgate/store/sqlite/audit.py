@@ -8,13 +8,13 @@ from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PRUNED, canonical, gate_of, is_cut, keyed, link_digest, seal
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
-from lockgate.store.sqlite.statements import Statements
+from lockgate.store.sqlite.statements import SqliteStatements
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-class AuditQueries(Statements):
+class SqliteAuditQueries(SqliteStatements):
     """The chain of this gate, which is the only one in such a store."""
 
     @property

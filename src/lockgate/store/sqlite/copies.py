@@ -10,7 +10,7 @@ from lockgate.core.record import Record
 from lockgate.store.files import DATABASE, VERSION
 
 
-class Copy(Record):
+class DatabaseCopy(Record):
     """A copy of the database."""
 
     path: str
@@ -24,7 +24,7 @@ class Copy(Record):
         return 0 < self.schema <= VERSION
 
 
-def copies(folder: str) -> list[Copy]:
+def copies(folder: str) -> list[DatabaseCopy]:
     """The copies in a state folder, the newest first."""
     names: list[str] = []
     with suppress(OSError):
@@ -37,7 +37,7 @@ def copies(folder: str) -> list[Copy]:
     return sorted(found, key=lambda copy: copy.made_at, reverse=True)
 
 
-def look(path: str) -> Copy:
+def look(path: str) -> DatabaseCopy:
     """What a file that may be a copy is."""
     try:
         with open(path, "rb") as file:
@@ -47,7 +47,7 @@ def look(path: str) -> Copy:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     # https://www.sqlite.org/fileformat.html#the_database_header: the text, and PRAGMA user_version at 60.
     is_one = len(head) == 100 and head.startswith(b"SQLite format 3\0")
-    return Copy(path, int.from_bytes(head[60:64], "big") if is_one else 0, made_at)
+    return DatabaseCopy(path, int.from_bytes(head[60:64], "big") if is_one else 0, made_at)
 
 
 def way_back(path: str) -> str:

@@ -18,7 +18,7 @@ from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LABELS, PURPOSE_SUBJECT, canonical, keyed
 from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
-from lockgate.store.sqlite.statements import Statements
+from lockgate.store.sqlite.statements import SqliteStatements
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -44,7 +44,7 @@ _HERE = "0"
 _ANY = str(2 ** len(Label) - 1)
 
 
-class LabelQueries(Statements):
+class LabelQueries(SqliteStatements):
     """Labels of subjects."""
 
     def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
@@ -421,7 +421,7 @@ _KNOWN = (
 
 
 def _kept_names(subject: Subject) -> list[str]:
-    """The names of a subject as SQLite keeps them: see ``Statements._run``."""
+    """The names of a subject as SQLite keeps them: see ``SqliteStatements._run``."""
     return [name.encode("utf-8", "backslashreplace").decode() for name in subject]
 
 

@@ -6,7 +6,7 @@ import json
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of
-from lockgate.store.sqlite.statements import Statements, parsed
+from lockgate.store.sqlite.statements import SqliteStatements, parsed
 from lockgate.system.digests import usual_json
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _json = usual_json()
 _APPROVAL = ", ".join(ApprovalRow._fields)
 
 
-class QuestionQueries(Statements):
+class SqliteQuestionQueries(SqliteStatements):
     """Calls, briefs, and questions to a person."""
 
     moved: bool

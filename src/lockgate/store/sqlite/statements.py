@@ -19,7 +19,7 @@ _NAMES = 1000
 """About how many names one statement asks: SQLite takes 32,766 values (https://www.sqlite.org/limits.html)."""
 
 
-class Statements:
+class SqliteStatements:
     """One transaction's connection, and whether it may write."""
 
     written: list[Written] | None = None

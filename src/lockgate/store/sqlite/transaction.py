@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import AgentRow, SessionRow, agent_of
-from lockgate.store.sqlite.audit import AuditQueries
+from lockgate.store.sqlite.audit import SqliteAuditQueries
 from lockgate.store.sqlite.labels import LabelQueries
-from lockgate.store.sqlite.questions import QuestionQueries
+from lockgate.store.sqlite.questions import SqliteQuestionQueries
 from lockgate.store.sqlite.statements import parsed
 from lockgate.system.digests import sha256
 
@@ -34,7 +34,7 @@ _POLICY = "policy:"
 """Settings with what is published for a fleet: digest, serial, bundle."""
 
 
-class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
+class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries):
     """The queries about sessions and settings, and all others. Begun and ended by ``SqliteStore``, never by itself."""
 
     # sessions

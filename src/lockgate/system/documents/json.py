@@ -23,10 +23,10 @@ def read_json(text: str, file: str) -> Document:
     Raises:
         ConfigError: It is none.
     """
-    return _Reader(text, file).document()
+    return _JsonReader(text, file).document()
 
 
-class _Reader:
+class _JsonReader:
     """A reader of RFC 8259 that keeps lines. The standard library's has none for values."""
 
     def __init__(self, text: str, file: str) -> None:

@@ -22,34 +22,34 @@ _MAX_DEPTH = 200
 _DECODER = json.JSONDecoder()
 
 
-class Node(Record):
+class JsonNode(Record):
     """A value in a text: where it stands, what it is, and the values in it."""
 
     start: int
     end: int
     value: Any
-    members: dict[str, Node]
+    members: dict[str, JsonNode]
     """For an object: its members by key, in order. ``key_starts`` says where each one's key begins."""
-    items: list[Node]
+    items: list[JsonNode]
     """For an array: its items, in order."""
     key_starts: dict[str, int]
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> JsonNode:
     """Read a whole JSON text.
 
     Raises:
         InstallError: It is not JSON, says a key twice in one object, or is nested too deep. The message has the line.
     """
     start = 1 if text.startswith("\ufeff") else 0
-    reader = _Reader(text)
+    reader = _EditReader(text)
     node = reader.value(reader.skip(start), 0)
     if reader.skip(node.end) != len(text):
         raise reader.error(node.end, "text after the end")
     return node
 
 
-class _Reader:
+class _EditReader:
     def __init__(self, text: str) -> None:
         self.text = text
 
@@ -61,7 +61,7 @@ class _Reader:
         match = _SPACE.match(self.text, at)
         return match.end() if match else at
 
-    def value(self, at: int, depth: int) -> Node:
+    def value(self, at: int, depth: int) -> JsonNode:
         if depth > _MAX_DEPTH:
             raise self.error(at, "nested too deep")
         character = self.text[at : at + 1]
@@ -71,11 +71,11 @@ class _Reader:
             return self.array(at, depth)
         if character == '"':
             value, end = self.string(at)
-            return Node(at, end, value, {}, [], {})
+            return JsonNode(at, end, value, {}, [], {})
         match = _SCALAR.match(self.text, at)
         if not match:
             raise self.error(at, "not JSON")
-        return Node(at, match.end(), json.loads(match.group()), {}, [], {})
+        return JsonNode(at, match.end(), json.loads(match.group()), {}, [], {})
 
     def string(self, at: int) -> tuple[str, int]:
         if self.text[at : at + 1] != '"':
@@ -86,8 +86,8 @@ class _Reader:
             raise self.error(at, f"not a JSON string ({problem})") from None
         return str(value), end
 
-    def object(self, start: int, depth: int) -> Node:
-        members: dict[str, Node] = {}
+    def object(self, start: int, depth: int) -> JsonNode:
+        members: dict[str, JsonNode] = {}
         keys: dict[str, int] = {}
         at = self.skip(start + 1)
         while self.text[at : at + 1] != "}" or members:
@@ -104,10 +104,10 @@ class _Reader:
                 break
             at = self.comma(at)
         value = {key: node.value for key, node in members.items()}
-        return Node(start, at + 1, value, members, [], keys)
+        return JsonNode(start, at + 1, value, members, [], keys)
 
-    def array(self, start: int, depth: int) -> Node:
-        items: list[Node] = []
+    def array(self, start: int, depth: int) -> JsonNode:
+        items: list[JsonNode] = []
         at = self.skip(start + 1)
         while self.text[at : at + 1] != "]" or items:
             items.append(self.value(at, depth + 1))
@@ -115,7 +115,7 @@ class _Reader:
             if self.text[at : at + 1] == "]":
                 break
             at = self.comma(at)
-        return Node(start, at + 1, [node.value for node in items], {}, items, {})
+        return JsonNode(start, at + 1, [node.value for node in items], {}, items, {})
 
     def comma(self, at: int) -> int:
         if self.text[at : at + 1] != ",":
@@ -130,7 +130,7 @@ class Style(Record):
     newline: str
 
     @classmethod
-    def of(cls, text: str, root: Node) -> Style:
+    def of(cls, text: str, root: JsonNode) -> Style:
         """Take the style of an object from its first member."""
         newline = "\r\n" if "\r\n" in text else "\n"
         if not root.key_starts:
@@ -153,18 +153,18 @@ class Style(Record):
         return self.newline + self.indent * depth if self.indent else ""
 
 
-def add_member(text: str, owner: Node, key: str, value: Any, style: Style, depth: int) -> str:
+def add_member(text: str, owner: JsonNode, key: str, value: Any, style: Style, depth: int) -> str:
     """Add a member as the last one of an object that stands ``depth`` steps deep."""
     body = f"{json.dumps(key)}: {style.dump(value, depth + 1)}"
     return _add(text, owner, list(owner.members.values()), body, style, depth)
 
 
-def add_item(text: str, owner: Node, value: Any, style: Style, depth: int) -> str:
+def add_item(text: str, owner: JsonNode, value: Any, style: Style, depth: int) -> str:
     """Add an item as the last one of an array that stands ``depth`` steps deep."""
     return _add(text, owner, owner.items, style.dump(value, depth + 1), style, depth)
 
 
-def _add(text: str, owner: Node, inside: list[Node], body: str, style: Style, depth: int) -> str:
+def _add(text: str, owner: JsonNode, inside: list[JsonNode], body: str, style: Style, depth: int) -> str:
     gap = style.separator(depth + 1)
     if inside:
         at = inside[-1].end
@@ -172,12 +172,12 @@ def _add(text: str, owner: Node, inside: list[Node], body: str, style: Style, de
     return text[: owner.start + 1] + gap + body + style.separator(depth) + text[owner.end - 1 :]
 
 
-def inner(text: str, owner: Node) -> str:
+def inner(text: str, owner: JsonNode) -> str:
     """The text between the brackets of an object or array."""
     return text[owner.start + 1 : owner.end - 1]
 
 
-def remove(text: str, owner: Node, index: int, empty: str = "") -> str:
+def remove(text: str, owner: JsonNode, index: int, empty: str = "") -> str:
     """Remove the member or item with this index, with the comma and the space that came with it.
 
     Args:

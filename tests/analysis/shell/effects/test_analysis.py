@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lockgate.core.model import Category, EffectKind, Label, Variant
-from lockgate.resources.host_view import CategoryRule, Rules, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, CategoryRule, Surroundings, TrustedDomain
 from lockgate.shell import analyse_shell
 
 
@@ -78,7 +78,7 @@ def trusting(content):
     return Surroundings(
         home="/home/user",
         workspace="/work/project",
-        rules=Rules(trusted_domains=(TrustedDomain("*.corp.example", content),)),
+        rules=AnalysisRules(trusted_domains=(TrustedDomain("*.corp.example", content),)),
     )
 
 
@@ -114,7 +114,7 @@ def configured(pattern, category):
             CategoryRule(category, "lockbox.json:x", frozenset({None, *Category})) if re.search(pattern, text) else None
         )
 
-    return Surroundings(home="/home/user", workspace="/work/project", rules=Rules(command_category=rule))
+    return Surroundings(home="/home/user", workspace="/work/project", rules=AnalysisRules(command_category=rule))
 
 
 @pytest.mark.parametrize(

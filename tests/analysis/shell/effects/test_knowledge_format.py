@@ -4,7 +4,7 @@ import pytest
 
 from lockgate.shell.knowledge import lookup as knowledge
 from lockgate.shell.knowledge.data import build
-from lockgate.shell.knowledge.lookup import Entry
+from lockgate.shell.knowledge.lookup import ProgramEntry
 
 
 def compiled(entry):
@@ -78,14 +78,14 @@ def test_several_tables_of_options_are_one():
 )
 def test_a_subcommand_may_be_a_pattern(word, name):
     raw = compiled({"commands": {"describe-secret": {"effects": "read-secret"}, "describe-* get *-all": {}}})
-    below = knowledge.subcommand(Entry(**raw), word)
+    below = knowledge.subcommand(ProgramEntry(**raw), word)
     assert (below.name if below else None) == name
     assert below is None or tuple(below.effects) == (("read-secret",) if word == "describe-secret" else ())
 
 
 def test_after_a_group_come_the_same_subcommands():
     raw = compiled({"groups": "a b", "commands": {"list": {"effects": "fetch-own"}}})
-    below = Entry(**raw)
+    below = ProgramEntry(**raw)
     for word in ("a", "b", "a"):
         below = knowledge.subcommand(below, word)
     assert knowledge.subcommand(below, "list").name == "shout/a/b/a/list"
@@ -94,7 +94,7 @@ def test_after_a_group_come_the_same_subcommands():
 
 def test_a_subcommand_has_its_parents_style_and_options():
     raw = compiled({"style": "single-dash", "options": {"read": "-file="}, "commands": {"a": {}}})
-    below = knowledge.subcommand(Entry(**raw), "a")
+    below = knowledge.subcommand(ProgramEntry(**raw), "a")
     assert (below.style, below.options) == ("single-dash", {"-file": ["read", 1]})
 
 
@@ -107,7 +107,7 @@ def test_packages_of_a_scope_are_programs_that_are_known():
 
 def test_subcommands_in_any_case():
     raw = compiled({"any_case": True, "commands": {"get": {}}})
-    assert knowledge.subcommand(Entry(**raw), "GET").name == "shout/get"
+    assert knowledge.subcommand(ProgramEntry(**raw), "GET").name == "shout/get"
 
 
 def test_what_is_known_is_counted(capsys):

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from lockgate.core.model import Effect, EffectKind, Variant
-from lockgate.resources.host_view import Rules, ScriptFile, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, ScriptFile, Surroundings, TrustedDomain
 from lockgate.shell import analyse_shell
 from lockgate.shell.secret_flow import second_run as dataflow
 
@@ -21,7 +21,7 @@ REVERSE = (
 
 
 def found(command: str, around: Surroundings) -> list[Effect]:
-    declared = around._replace(rules=Rules(trusted_domains=(TrustedDomain("declared.example"),)))
+    declared = around._replace(rules=AnalysisRules(trusted_domains=(TrustedDomain("declared.example"),)))
     return [effect for effect in analyse_shell(command, WORK, declared).effects if effect.variant in FLOOR]
 
 

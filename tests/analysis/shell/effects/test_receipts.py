@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from lockgate.gate.session.own_words import is_receipt
-from lockgate.resources.host_view import Rules, Service, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, Service, Surroundings, TrustedDomain
 from lockgate.shell import analyse_shell
 from lockgate.shell.knowledge.data import build
 from support.repositories import Told
@@ -23,12 +23,12 @@ REMOTES = {
 }
 
 
-def answers(command: str, rules: Rules | None = None, **more: object) -> tuple[str, ...]:
+def answers(command: str, rules: AnalysisRules | None = None, **more: object) -> tuple[str, ...]:
     around = Surroundings(
         home="/home/u",
         workspace=WORK,
         repository=lambda _: Told(WORK, {}, remotes=REMOTES),
-        rules=rules or Rules(),
+        rules=rules or AnalysisRules(),
         **more,  # type: ignore[arg-type]
     )
     return analyse_shell(command, WORK, around).receipt
@@ -255,22 +255,28 @@ def _declared(public: bool | None, vouched: bool, forbidden: bool, name: str) ->
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
-        pytest.param(Rules(service=partial(_declared, False, True, False)), True, id="a person says so"),
-        pytest.param(Rules(service=partial(_declared, False, False, False)), False, id="a project says so"),
-        pytest.param(Rules(service=partial(_declared, None, True, False)), False, id="a person says something else"),
-        pytest.param(Rules(service=partial(_declared, True, True, False)), False, id="others write there"),
-        pytest.param(Rules(service=partial(_declared, False, True, True)), False, id="forbidden"),
-        pytest.param(Rules(trusted_domains=(TrustedDomain("git.house.example", vouched=True),)), True, id="trusted"),
-        pytest.param(Rules(trusted_domains=(TrustedDomain("git.house.example"),)), False, id="a project trusts it"),
+        pytest.param(AnalysisRules(service=partial(_declared, False, True, False)), True, id="a person says so"),
+        pytest.param(AnalysisRules(service=partial(_declared, False, False, False)), False, id="a project says so"),
+        pytest.param(
+            AnalysisRules(service=partial(_declared, None, True, False)), False, id="a person says something else"
+        ),
+        pytest.param(AnalysisRules(service=partial(_declared, True, True, False)), False, id="others write there"),
+        pytest.param(AnalysisRules(service=partial(_declared, False, True, True)), False, id="forbidden"),
+        pytest.param(
+            AnalysisRules(trusted_domains=(TrustedDomain("git.house.example", vouched=True),)), True, id="trusted"
+        ),
+        pytest.param(
+            AnalysisRules(trusted_domains=(TrustedDomain("git.house.example"),)), False, id="a project trusts it"
+        ),
     ],
 )
-def test_who_vouches_for_a_host(rules: Rules, expected: bool) -> None:
+def test_who_vouches_for_a_host(rules: AnalysisRules, expected: bool) -> None:
     assert bool(answers("git push house", rules)) is expected
 
 
 def test_others_write_on_a_host_of_the_tables() -> None:
     for vouched in (True, False):
-        rules = Rules(service=lambda name, vouched=vouched: Service(public_source=True, vouched=vouched))
+        rules = AnalysisRules(service=lambda name, vouched=vouched: Service(public_source=True, vouched=vouched))
         assert not answers("git push", rules)
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from lockgate.core.model import Variant
-from lockgate.resources.host_view import Rules, ScriptFile, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, ScriptFile, Surroundings, TrustedDomain
 from lockgate.shell import analyse_shell
 from lockgate.shell.secret_flow import second_run as dataflow
 
@@ -30,7 +30,7 @@ def test_what_sends_a_secret(command: str, expected: bool, around: Surroundings)
 
 @pytest.mark.parametrize("command", [run for run, expected in ROWS if expected and "https://e.example" in run])
 def test_a_declared_host_may_have_it_where_it_logs_in(command: str, around: Surroundings) -> None:
-    declared = around._replace(rules=Rules(trusted_domains=(TrustedDomain("e.example"),)))
+    declared = around._replace(rules=AnalysisRules(trusted_domains=(TrustedDomain("e.example"),)))
     known = analyse_shell(command, WORK, declared).effects
     assert not any(effect.what.startswith("https://e.example") for effect in known if effect.variant is Variant.SECRET)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.shell.scripts.make.files import Makefile, Source
+from lockgate.shell.scripts.make.files import Makefile, MakeText
 
 CASES = tomllib.loads((Path(__file__).parent / "make_reading.toml").read_text(encoding="utf-8"))["case"]
 _OF_MAKE = frozenset({"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "GNUMAKEFLAGS"})
@@ -19,7 +19,7 @@ _OF_MAKE = frozenset({"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "GNUMAKEFLAGS"})
 def read(text: str, goal: str) -> list[str]:
     """The lines that the reader finds, a continued line as several."""
     made = Makefile(lambda _: "", lambda _: None, lambda _: None)
-    made.read(Source(text))
+    made.read(MakeText(text))
     assert made.problem == ""
     steps = made.rules.steps([goal] if goal else made.goals(), lambda _: False)
     return [row.strip() for step in steps for row in step.text.split("\n")]

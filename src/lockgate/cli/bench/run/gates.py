@@ -26,7 +26,7 @@ PATIENCE = 20.0
 """Seconds for a gate to come up, or to go. A busy machine is slow."""
 
 
-class Gate(NamedTuple):
+class BenchGate(NamedTuple):
     """A gate that runs as a child of this process."""
 
     where: Folders
@@ -99,7 +99,7 @@ def prepare_like(where: Folders, other: Folders) -> None:
 
 
 @contextlib.contextmanager
-def running(where: Folders) -> Iterator[Gate]:
+def running(where: Folders) -> Iterator[BenchGate]:
     """A gate that answers.
 
     Raises:
@@ -113,15 +113,15 @@ def running(where: Folders) -> Iterator[Gate]:
         gate.stop()
 
 
-def launched(where: Folders) -> Gate:
+def launched(where: Folders) -> BenchGate:
     """Start a gate, and do not wait for it. To be stopped."""
     env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": where.home}
     words = [sys.executable, *starting.arguments(where)]
     process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603
-    return Gate(where, process, client_of(where))
+    return BenchGate(where, process, client_of(where))
 
 
-def answers(gate: Gate) -> None:
+def answers(gate: BenchGate) -> None:
     """Wait until a gate answers.
 
     Raises:

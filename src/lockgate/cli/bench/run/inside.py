@@ -84,7 +84,7 @@ def _gate(rounds: int) -> list[Series]:
 
 def _scan(where: Folders, rounds: int) -> Series:
     from lockgate.configuration.pattern_library.opening import open_scanner
-    from lockgate.patterns.engine.request import Request
+    from lockgate.patterns.engine.request import CheckRequest
     from lockgate.patterns.fields import Field
     from lockgate.patterns.model import Side
     from lockgate.store.opening import open_store
@@ -96,7 +96,7 @@ def _scan(where: Folders, rounds: int) -> Series:
         store.close()
     series = _series("scan-10kb", "scan of 10 KB with the whole library, in process")
     for number in range(rounds + 1):
-        cost = _timed(lambda: scanner.check([Field("text", "text", TEXT)], Request(Side.OUTPUT, "Bash")))
+        cost = _timed(lambda: scanner.check([Field("text", "text", TEXT)], CheckRequest(Side.OUTPUT, "Bash")))
         if number:
             series.costs.append(cost)
     return series

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from lockgate.cli.bench.run.stories import Question, verdict_of
+from lockgate.cli.bench.run.stories import BenchRequest, verdict_of
 
 _PART = 1 << 18
 _PATIENCE = 10.0
 """Seconds without any answer after which a load is given up."""
 
 
-class Seen(NamedTuple):
+class LoadResult(NamedTuple):
     """What a load has seen."""
 
     seconds: float
@@ -60,7 +60,7 @@ class _Talk:
 
     __slots__ = ("due", "heard", "question", "socket", "source")
 
-    def __init__(self, link: socket.socket, question: Question, source: int, due: float) -> None:
+    def __init__(self, link: socket.socket, question: BenchRequest, source: int, due: float) -> None:
         self.socket = link
         self.question = question
         self.source = source
@@ -86,7 +86,7 @@ class Load:
         self._declined = 0
         self._late = 0
 
-    def closed(self, sources: Sequence[Iterable[Question]], until: float = float("inf")) -> Seen:
+    def closed(self, sources: Sequence[Iterable[BenchRequest]], until: float = float("inf")) -> LoadResult:
         """Ask of each source the next question as soon as its last one is answered.
 
         Args:
@@ -109,7 +109,7 @@ class Load:
             self._selector.close()
         return self._seen(time.perf_counter() - began)
 
-    def open(self, questions: Iterable[Question], rate: float) -> Seen:
+    def open(self, questions: Iterable[BenchRequest], rate: float) -> LoadResult:
         """Ask at a rate, whether or not there are answers. A wait counts from when its question was due.
 
         Args:
@@ -132,12 +132,12 @@ class Load:
             self._selector.close()
         return self._seen(time.perf_counter() - began)
 
-    def _next(self, rest: list[Iterator[Question]], source: int) -> None:
+    def _next(self, rest: list[Iterator[BenchRequest]], source: int) -> None:
         question = next(rest[source], None)
         if question is not None:
             self._ask(question, source, time.perf_counter())
 
-    def _ask(self, question: Question, source: int, due: float) -> None:
+    def _ask(self, question: BenchRequest, source: int, due: float) -> None:
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(_PATIENCE)  # where a thousand others wait to be accepted, one more waits here
         link.connect(self._paths[source % len(self._paths)])
@@ -183,8 +183,8 @@ class Load:
         if verdict not in talk.question.verdicts:
             self._wrong.append(f"{verdict} instead of {'/'.join(sorted(talk.question.verdicts))}: {heard[:300]!r}")
 
-    def _seen(self, seconds: float) -> Seen:
-        return Seen(seconds, self._waits, self._verdicts, self._wrong, self._declined, self._late)
+    def _seen(self, seconds: float) -> LoadResult:
+        return LoadResult(seconds, self._waits, self._verdicts, self._wrong, self._declined, self._late)
 
 
 def _is_whole(heard: bytes) -> bool:

@@ -10,13 +10,13 @@ from typing import Any
 from lockgate.cli.bench.run.contained import BY_LAUNCHER, BY_PYTHON, NAMES, over_bare
 from lockgate.cli.bench.run.costs import Cost, Series, Spread
 from lockgate.cli.bench.run.plot import Bar, bars
-from lockgate.cli.bench.run.resident import SESSIONS, Told
+from lockgate.cli.bench.run.resident import SESSIONS, ResidentTimes
 
 BASES = ("interpreter", "true")
 """What ratios are to."""
 
 
-def report_of(found: Sequence[Series], told: Told, rounds: int) -> dict[str, Any]:
+def report_of(found: Sequence[Series], told: ResidentTimes, rounds: int) -> dict[str, Any]:
     """All figures as a value for JSON."""
     bases = {base: next(series for series in found if series.name == base) for base in BASES}
     rows = [_row(series, bases) for series in found]
@@ -51,7 +51,7 @@ def _named(spread: Spread, unit: str, digits: int) -> dict[str, Any]:
     }
 
 
-def gate_of(told: Told) -> dict[str, Any]:
+def gate_of(told: ResidentTimes) -> dict[str, Any]:
     """The figures of the resident gate."""
     return {
         "start_to_first_answer": _named(told.start_ms, "_ms", 1),

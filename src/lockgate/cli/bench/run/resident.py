@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from lockgate.cli.bench.run import gates, stories
 from lockgate.cli.bench.run.costs import Spread
-from lockgate.cli.bench.run.load import Load, Seen
-from lockgate.cli.bench.run.stories import Client, Question
+from lockgate.cli.bench.run.load import Load, LoadResult
+from lockgate.cli.bench.run.stories import BenchRequest, Client
 from lockgate.core.errors import LockgateError
 from lockgate.system.folders import Folders
 
@@ -22,19 +22,19 @@ _MOST = 5000
 _STARTS = 5
 
 
-class Told(NamedTuple):
+class ResidentTimes(NamedTuple):
     """What was measured."""
 
     start_ms: Spread
     """From the start of its process to its first decision."""
-    seen: Seen
+    seen: LoadResult
     status: dict[str, Any]
     """What the gate says of itself after the load."""
     processor_ms: float
     """What a decision took of a processor, the gate's whole process counted."""
 
 
-def measure(where: Folders, seconds: float, progress: Callable[[int], None]) -> Told:
+def measure(where: Folders, seconds: float, progress: Callable[[int], None]) -> ResidentTimes:
     """Start gates, and put the last one under load.
 
     Args:
@@ -58,12 +58,12 @@ def measure(where: Folders, seconds: float, progress: Callable[[int], None]) -> 
         status = gate.status()
     if seen.wrong:
         raise LockgateError(f"the gate gave {len(seen.wrong)} wrong answers: {seen.wrong[0][:200]}")
-    return Told(Spread.of(starts), seen, status, spent / max(seen.answered, 1) * 1000)
+    return ResidentTimes(Spread.of(starts), seen, status, spent / max(seen.answered, 1) * 1000)
 
 
-def ready(client: Client, lane: str, most: int) -> list[Question]:
+def ready(client: Client, lane: str, most: int) -> list[BenchRequest]:
     """Questions of one agent after another, made before they are asked."""
-    found: list[Question] = []
+    found: list[BenchRequest] = []
     for number in count():
         found += stories.session(client, f"{lane}n{number:06d}")
         if len(found) >= most:

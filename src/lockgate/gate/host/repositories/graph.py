@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from lockgate.core.record import Record
-from lockgate.gate.host.repositories.tables import File, find
+from lockgate.gate.host.repositories.tables import RandomAccessFile, find
 
 _MOST_PARENTS = 1000
 _NONE, _MORE = 0x70000000, 0x80000000
@@ -26,7 +26,7 @@ class Graph:
     def __init__(self, objects: str) -> None:
         self._chunks: dict[bytes, int] = {}
         try:
-            self._file = File(os.path.join(objects, "info", "commit-graph"))
+            self._file = RandomAccessFile(os.path.join(objects, "info", "commit-graph"))
         except FileNotFoundError:
             return
         head = self._file.part(0, 8)

@@ -10,7 +10,7 @@ import os
 import zlib
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.host.repositories.tables import File, find
+from lockgate.gate.host.repositories.tables import RandomAccessFile, find
 from lockgate.system.digests import sha1
 from lockgate.system.files import read_regular
 
@@ -37,7 +37,7 @@ class Objects:
 
     def __init__(self, folder: str, depth: int = 0) -> None:
         self._folder = folder
-        self._packs: list[_Pack] | None = None
+        self._packs: list[_PackFile] | None = None
         others = _alternates(folder)
         # Git looks deeper: what it may find there is not told.
         if others and depth >= _DEEPEST_BORROWED:
@@ -85,14 +85,14 @@ class Objects:
         found |= {text[:2] + name for name in names if len(name) == 38 and name.startswith(text[2:])}
         return found.union(*(other.beginning(text) for other in self._others))
 
-    def _in_packs(self) -> list[_Pack]:
+    def _in_packs(self) -> list[_PackFile]:
         if self._packs is None:
             folder = os.path.join(self._folder, "pack")
             try:
                 names = sorted(name for name in os.listdir(folder) if name.endswith(".idx"))
             except OSError:
                 names = []
-            self._packs = [_Pack(os.path.join(folder, name[:-4])) for name in names]
+            self._packs = [_PackFile(os.path.join(folder, name[:-4])) for name in names]
         return self._packs
 
 
@@ -108,15 +108,15 @@ def _alternates(folder: str) -> list[str]:
     return [os.path.normpath(os.path.join(real, line)) for line in lines]
 
 
-class _Pack:
+class _PackFile:
     """One pack with its index of version 2."""
 
     def __init__(self, path: str) -> None:
-        self._index, self._path = File(f"{path}.idx"), f"{path}.pack"
+        self._index, self._path = RandomAccessFile(f"{path}.idx"), f"{path}.pack"
         if self._index.part(0, 8) != b"\xfftOc\0\0\0\2":
             raise ValueError("an index of another version")
         self._count = self._index.number(8 + 255 * 4)
-        self._data: File | None = None
+        self._data: RandomAccessFile | None = None
         self._bases: dict[int, tuple[str, bytes]] = {}
         """What deltas were made from, by its place: many are made from the same."""
         self._kept = 0
@@ -147,7 +147,7 @@ class _Pack:
         if depth > _DEEPEST:
             raise ValueError("too many deltas")
         if self._data is None:
-            self._data = File(self._path)
+            self._data = RandomAccessFile(self._path)
         start, head = at, self._data.part(at, 2 * _LONGEST_NUMBER + 20)
         kind, more = head[0] >> 4 & 7, 1
         size = head[0] & 15

@@ -16,7 +16,7 @@ from lockgate.system.files import read_regular
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lockgate.gate.host.repositories.settings import Setting
+    from lockgate.gate.host.repositories.settings import GitSetting
 
 _MOST_BYTES = 256 * 1024
 _SYSTEM = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig", "/opt/local/etc/gitconfig")
@@ -83,9 +83,9 @@ def _own(home: str) -> tuple[str, str]:
     return os.path.join(folder, "git", "config"), os.path.join(home, ".gitconfig")
 
 
-def _of_user(home: str, root: str) -> list[Setting]:
+def _of_user(home: str, root: str) -> list[GitSetting]:
     """The settings of the system and of the user, with those of all files that they include, on whatever condition."""
-    found: list[Setting] = []
+    found: list[GitSetting] = []
     paths = [*_SYSTEM, *_own(home)]
     for path in paths:  # grows on the way
         more = _read(path)
@@ -103,7 +103,7 @@ def _included(value: str | None, path: str, home: str) -> str:
     return os.path.join(os.path.dirname(path), named)
 
 
-def _read(path: str) -> list[Setting]:
+def _read(path: str) -> list[GitSetting]:
     try:
         data = read_regular(path, _MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -111,11 +111,11 @@ def _read(path: str) -> list[Setting]:
     return settings_in(data.decode("utf-8"))
 
 
-def _leads_elsewhere(setting: Setting) -> bool:
+def _leads_elsewhere(setting: GitSetting) -> bool:
     return setting.section == "remotes" or (setting.section, setting.key) in _ELSEWHERE
 
 
-def _is_led(setting: Setting) -> bool:
+def _is_led(setting: GitSetting) -> bool:
     return setting.section in _LEADING_SECTIONS or (setting.section, setting.key) in _LEADING
 
 
@@ -134,7 +134,7 @@ def _names(folder: str) -> list[str]:
         return ["?"]
 
 
-def _named(settings: Sequence[Setting]) -> list[str]:
+def _named(settings: Sequence[GitSetting]) -> list[str]:
     """Every remote that a push without a name may mean."""
     chosen = [
         each.value
@@ -146,7 +146,7 @@ def _named(settings: Sequence[Setting]) -> list[str]:
     return [name for name in dict.fromkeys((*remotes, *(name or "" for name in chosen))) if name != "."]
 
 
-def _addresses(name: str, settings: Sequence[Setting]) -> list[str]:
+def _addresses(name: str, settings: Sequence[GitSetting]) -> list[str]:
     """The addresses of a remote; of one that is not configured, its name."""
     own = [each for each in settings if (each.section, each.subsection) == ("remote", name)]
     return [each.value or "" for each in own if each.key in ("pushurl", "url")] or [name]

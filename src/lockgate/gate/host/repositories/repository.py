@@ -40,7 +40,7 @@ _EXTENSIONS = frozenset({"noop", "preciousobjects", "partialclone", "worktreecon
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\](.*)')
 
 
-def repository_at(folder: str, home: str = "") -> Repository | Unreadable:
+def repository_at(folder: str, home: str = "") -> GitRepository | UnreadableRepository:
     """The repository that git finds from a folder upwards.
 
     Args:
@@ -51,13 +51,13 @@ def repository_at(folder: str, home: str = "") -> Repository | Unreadable:
         root, git = _found(os.path.realpath(folder))
         common = _common(git)
         if not _is_plain(git, common) or not _LEADING.isdisjoint(caller.environ()):
-            return Unreadable(root)
-        return Repository(root, git, common, home)
+            return UnreadableRepository(root)
+        return GitRepository(root, git, common, home)
     except (OSError, ValueError, LookupError):
-        return Unreadable(folder)
+        return UnreadableRepository(folder)
 
 
-class Unreadable:
+class UnreadableRepository:
     """A repository of which nothing can be told."""
 
     def __init__(self, root: str) -> None:
@@ -88,7 +88,7 @@ class Unreadable:
         return None
 
 
-class Repository:
+class GitRepository:
     """A repository that can be read. It is looked at anew for each call."""
 
     def __init__(self, root: str, git: str, common: str, home: str = "") -> None:
@@ -364,4 +364,4 @@ def outgoing(folder: str, home: str, remote: str, revision: str) -> dict[str, st
         can be told.
     """
     repository = repository_at(folder, home)
-    return repository.sent(remote or "origin", revision) if isinstance(repository, Repository) else None
+    return repository.sent(remote or "origin", revision) if isinstance(repository, GitRepository) else None

@@ -17,7 +17,7 @@ _TOKEN = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
 
 
-class Setting(Record):
+class GitSetting(Record):
     """One setting. A section of another spelling is the same section; a subsection is not."""
 
     section: str
@@ -29,12 +29,12 @@ class Setting(Record):
     """``None`` where the name stands alone, which means true."""
 
 
-def settings_in(text: str) -> list[Setting]:
+def settings_in(text: str) -> list[GitSetting]:
     """The settings in a text, in order. Raises ``ValueError`` where git would not read it."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if "\0" in text:
         raise ValueError("no text")
-    found: list[Setting] = []
+    found: list[GitSetting] = []
     section = subsection = ""
     at = _after(_BLANK, text, 0)
     while at < len(text):
@@ -49,7 +49,7 @@ def settings_in(text: str) -> list[Setting]:
             if key is None or not section:
                 raise ValueError("no setting")
             value, at = _value(text, key.end()) if key[2] else (None, _end_of_name(text, key.end()))
-            found.append(Setting(section, subsection, key[1].lower(), value))
+            found.append(GitSetting(section, subsection, key[1].lower(), value))
         at = _after(_BLANK, text, at)
     return found
 

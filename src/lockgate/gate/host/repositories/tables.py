@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class File:
+class RandomAccessFile:
     """A file that is read in places.
 
     It is not mapped into memory: whoever may write to it could cut it short, and a signal would end this process.

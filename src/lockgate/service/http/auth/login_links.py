@@ -36,7 +36,7 @@ def browser() -> webbrowser.BaseBrowser | None:
     return found
 
 
-class Leader:
+class LoginLinkFile:
     """The file that leads a browser to the link of the moment."""
 
     def __init__(self, state: str) -> None:

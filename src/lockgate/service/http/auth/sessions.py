@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.core.record import Record
 from lockgate.service.http.auth.tokens import Scope
-from lockgate.service.http.problems import Refused
+from lockgate.service.http.problems import RequestRefused
 
 LINK_SECONDS = 60.0
 """How long a one-time link works."""
@@ -47,7 +47,7 @@ CSRF_HEADER = "x-csrf-token"
 _BYTES = 32
 
 
-class Caller(Record):
+class ApiCaller(Record):
     """Who asks."""
 
     name: str
@@ -135,33 +135,33 @@ class Access:
             self._twice.discard(self._used.pop(next(iter(self._used)))[0])
         return cookie, csrf, ends
 
-    def _used_again(self, token: str, cookies: Sequence[str], csrf: str) -> Refused | None:
+    def _used_again(self, token: str, cookies: Sequence[str], csrf: str) -> RequestRefused | None:
         """What a link comes to that was used before; ``None`` where it was not."""
         session, expected = self._used.get(_hash(token), ("", b""))
         if not session:
             return None
         if session in map(_name, cookies) and hmac.compare_digest(_hash(csrf), expected):
-            return Refused(401, "this browser has used this link already", code=USED_HERE)
+            return RequestRefused(401, "this browser has used this link already", code=USED_HERE)
         self._sessions.pop(session, None)
         if session not in self._twice:
             self._twice.add(session)
             self.on_twice()
-        return Refused(401, _TWICE, code=TWICE)
+        return RequestRefused(401, _TWICE, code=TWICE)
 
-    def why_not(self, cookies: Sequence[str]) -> Refused:
+    def why_not(self, cookies: Sequence[str]) -> RequestRefused:
         """Why the session of a browser, or of nobody, is none."""
         challenge = {"WWW-Authenticate": 'Bearer realm="lockgate"'}
         if any(_name(cookie) in self._twice for cookie in cookies):
-            return Refused(401, _TWICE, code=TWICE, headers=challenge)
-        return Refused(401, "log in with the link of `lockgate dashboard`", code="login", headers=challenge)
+            return RequestRefused(401, _TWICE, code=TWICE, headers=challenge)
+        return RequestRefused(401, "log in with the link of `lockgate dashboard`", code="login", headers=challenge)
 
-    def _wrong_login(self, now: float) -> Refused:
+    def _wrong_login(self, now: float) -> RequestRefused:
         # The right one always gets in: else whoever sends wrong ones could keep the person out.
         if len(self._wrong) == MOST_WRONG and now - self._wrong[0] < _WINDOW:
             after = str(math.ceil(_WINDOW - (now - self._wrong[0])))
-            return Refused(429, "too many wrong logins", code="logins", headers={"Retry-After": after})
+            return RequestRefused(429, "too many wrong logins", code="logins", headers={"Retry-After": after})
         self._wrong.append(now)
-        return Refused(401, "this link was used, is too old, or is not one: make another", code="link")
+        return RequestRefused(401, "this link was used, is too old, or is not one: make another", code="link")
 
     def _begin(self, now: float) -> tuple[str, str, float]:
         self._sessions = {name: each for name, each in self._sessions.items() if not each.is_over(now)}
@@ -171,7 +171,7 @@ class Access:
         session = self._sessions[_name(cookie)] = _Session(_hash(csrf), now)
         return cookie, csrf, session.ends
 
-    def person(self, cookies: list[str], csrf: str) -> Caller | None:
+    def person(self, cookies: list[str], csrf: str) -> ApiCaller | None:
         """Who has a session's two secrets; ``None`` for nobody. Using it keeps it from ending idle."""
         now = self._clock()
         for cookie in cookies:
@@ -181,17 +181,17 @@ class Access:
                 continue
             if hmac.compare_digest(_hash(csrf), session.csrf):
                 session.used = now
-                return Caller(self._person, True, frozenset(("read", "approve")), session.ends, name)
+                return ApiCaller(self._person, True, frozenset(("read", "approve")), session.ends, name)
         return None
 
-    def lasts(self, caller: Caller) -> bool:
+    def lasts(self, caller: ApiCaller) -> bool:
         """Whether a caller's session goes on. A token is looked up at each request instead."""
         if not caller.person:
             return True
         session = self._sessions.get(caller.session)
         return session is not None and not session.is_over(self._clock())
 
-    def logout(self, caller: Caller) -> None:
+    def logout(self, caller: ApiCaller) -> None:
         """End a session."""
         self._sessions.pop(caller.session, None)
 

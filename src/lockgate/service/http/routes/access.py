@@ -9,15 +9,15 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from lockgate.core.errors import StoreError
 from lockgate.core.version import __version__
-from lockgate.service.http.auth.sessions import CSRF_HEADER, Caller, cookies_named
-from lockgate.service.http.context import Desk, caller
+from lockgate.service.http.auth.sessions import CSRF_HEADER, ApiCaller, cookies_named
+from lockgate.service.http.context import DashboardContext, caller
 from lockgate.service.http.problems import documented, of_every_route
-from lockgate.service.http.schemas.access import Health, LoggedIn, Login, Me
+from lockgate.service.http.schemas.access import CurrentUser, Health, LoggedIn, Login
 from lockgate.service.http.views import approvals
 from lockgate.service.http.views import record_values as said
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
     _add_health(api, desk)
@@ -25,7 +25,7 @@ def router(desk: Desk) -> APIRouter:
     return api
 
 
-def _add_health(api: APIRouter, desk: Desk) -> None:
+def _add_health(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/health", tags=["state"])
     def health() -> Health:
         """Which version this is, whether the state can be read, and how much there is."""
@@ -35,7 +35,7 @@ def _add_health(api: APIRouter, desk: Desk) -> None:
             return _empty(str(error)[:600])
 
 
-def _health(desk: Desk) -> Health:
+def _health(desk: DashboardContext) -> Health:
     with desk.timed() as (tx, now):
         if tx is None:
             return _empty("")
@@ -57,7 +57,7 @@ def _empty(problem: str) -> Health:
     return Health(version=__version__, ready=False, problem=problem, sessions=0, live=0, records=0, pending=0, now=now)
 
 
-def _add_login(api: APIRouter, desk: Desk) -> None:
+def _add_login(api: APIRouter, desk: DashboardContext) -> None:
     @api.post("/login", tags=["login"], responses=documented(429))
     async def login(link: Login, request: Request, response: Response) -> LoggedIn:
         """Begin a session with the token of a one-time link."""
@@ -70,7 +70,7 @@ def _add_login(api: APIRouter, desk: Desk) -> None:
         return LoggedIn(csrf=csrf, expires_at=said.instant(ends))
 
     @api.post("/logout", tags=["login"], status_code=204)
-    async def logout(who: Annotated[Caller, Depends(caller)]) -> Response:
+    async def logout(who: Annotated[ApiCaller, Depends(caller)]) -> Response:
         """End this session. A token is not ended so: remove it."""
         desk.access.logout(who)
         answer = Response(status_code=204)
@@ -78,9 +78,9 @@ def _add_login(api: APIRouter, desk: Desk) -> None:
         return answer
 
     @api.get("/me", tags=["login"])
-    async def me(who: Annotated[Caller, Depends(caller)]) -> Me:
+    async def me(who: Annotated[ApiCaller, Depends(caller)]) -> CurrentUser:
         """Who asks, and what they may do."""
-        return Me(
+        return CurrentUser(
             user=who.name,
             kind="person" if who.person else "token",
             scopes=sorted(who.scopes),

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
-from lockgate.service.http.auth.sessions import Caller
-from lockgate.service.http.context import Desk, missing, person
-from lockgate.service.http.problems import Refused, documented, of_every_route
-from lockgate.service.http.routes.sessions import SEQ, ApprovalId, Asked, GateQuery
+from lockgate.service.http.auth.sessions import ApiCaller
+from lockgate.service.http.context import DashboardContext, missing, person
+from lockgate.service.http.problems import RequestRefused, documented, of_every_route
+from lockgate.service.http.routes.sessions import SEQ, ApprovalId, GateQuery, QueryParameters
 from lockgate.service.http.schemas.calls import Reported
 from lockgate.service.http.schemas.results import Endorse, Endorsed, Results
 from lockgate.service.http.views import approvals, decisions, results
@@ -20,13 +20,13 @@ _STOPS = ("ask", "deny")
 ResultId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The result's whole id.")]
 
 
-class ResultQuery(Asked):
+class ResultQuery(QueryParameters):
     """Whose results."""
 
     session: str = Field(max_length=500)
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
 
@@ -39,7 +39,7 @@ def router(desk: Desk) -> APIRouter:
             return results.of_session(tx, query.session)
 
     @api.post("/results/{result}/endorse", tags=["results"], responses=documented(404, 409))
-    def endorse(result: ResultId, word: Endorse, who: Annotated[Caller, Depends(person)]) -> Endorsed:
+    def endorse(result: ResultId, word: Endorse, who: Annotated[ApiCaller, Depends(person)]) -> Endorsed:
         """Say that exactly the result that was shown is fine, so that the session is not held back by it."""
         with desk.store() as store:
             if store is None:
@@ -47,7 +47,7 @@ def router(desk: Desk) -> APIRouter:
             return results.endorse(store, result, word, who)
 
     @api.post("/approvals/{approval}/needless", tags=["approvals"], responses=documented(404))
-    def report_question(approval: ApprovalId, who: Annotated[Caller, Depends(person)]) -> Reported:
+    def report_question(approval: ApprovalId, who: Annotated[ApiCaller, Depends(person)]) -> Reported:
         """Write the case of a question into a file to report. It is no answer to it."""
         with desk.looking() as tx:
             about = approvals.find(tx, approval).about
@@ -57,7 +57,7 @@ def router(desk: Desk) -> APIRouter:
     def report_decision(
         seq: Annotated[int, Path(ge=1, le=SEQ)],
         query: Annotated[GateQuery, Query()],
-        who: Annotated[Caller, Depends(person)],
+        who: Annotated[ApiCaller, Depends(person)],
     ) -> Reported:
         """Write the case of a call that was asked about or refused into a file to report."""
         with desk.looking() as tx:
@@ -65,14 +65,14 @@ def router(desk: Desk) -> APIRouter:
                 raise missing("decision")
             _, about = decisions.find(tx, seq, query.gate)
         if about.get("verdict") not in _STOPS:
-            raise Refused(409, "this call was not stopped", code="not_stopped")
+            raise RequestRefused(409, "this call was not stopped", code="not_stopped")
         return _reported(desk, about)
 
     return api
 
 
-def _reported(desk: Desk, about: Mapping[str, Any]) -> Reported:
+def _reported(desk: DashboardContext, about: Mapping[str, Any]) -> Reported:
     try:
         return Reported(file=desk.tools.report(about))
     except OSError as error:
-        raise Refused(503, f"the report cannot be written: {error.strerror}", code="state") from None
+        raise RequestRefused(503, f"the report cannot be written: {error.strerror}", code="state") from None

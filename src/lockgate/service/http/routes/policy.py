@@ -8,17 +8,17 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from lockgate.core.model import ToolCall
-from lockgate.service.http.background_checks import Checks
-from lockgate.service.http.context import Desk
+from lockgate.service.http.background_checks import BackgroundChecks
+from lockgate.service.http.context import DashboardContext
 from lockgate.service.http.problems import documented, of_every_route
-from lockgate.service.http.routes.sessions import Asked
+from lockgate.service.http.routes.sessions import QueryParameters
 from lockgate.service.http.schemas.calls import EffectShown
-from lockgate.service.http.schemas.policy import Audit, Doctor, Explanation, Patterns, Policy, WhatIf, Workspace
+from lockgate.service.http.schemas.policy import Audit, CallExplanation, Doctor, Patterns, PolicyInfo, WhatIf, Workspace
 from lockgate.service.http.views import policy
 from lockgate.service.http.views.call_spans import marked
 
 
-class PolicyQuery(Asked):
+class PolicyQuery(QueryParameters):
     """Which workspace."""
 
     workspace: str = Field(default="", max_length=4096, description="One of `workspaces`; empty for the home folder.")
@@ -35,15 +35,15 @@ class PatternQuery(PolicyQuery):
     offset: int = Field(default=0, ge=0, le=2**31)
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
     _add_policy(api, desk)
-    _add_checks(api, Checks(desk))
+    _add_checks(api, BackgroundChecks(desk))
     return api
 
 
-def _add_policy(api: APIRouter, desk: Desk) -> None:
+def _add_policy(api: APIRouter, desk: DashboardContext) -> None:
     tally = policy.Tally()
 
     def known() -> list[str]:
@@ -51,7 +51,7 @@ def _add_policy(api: APIRouter, desk: Desk) -> None:
             return policy.workspaces(tx)
 
     @api.get("/policy", tags=["policy"], responses=documented(404))
-    def show_policy(query: Annotated[PolicyQuery, Query()]) -> Policy:
+    def show_policy(query: Annotated[PolicyQuery, Query()]) -> PolicyInfo:
         """The policy tables, and every other value that holds in a workspace."""
         return policy.policy(desk.where, query.workspace, known())
 
@@ -64,14 +64,14 @@ def _add_policy(api: APIRouter, desk: Desk) -> None:
         return policy.patterns(desk.where, query.workspace, known(), tally, _wanted(query))
 
     @api.post("/explain", tags=["policy"], responses=documented(404))
-    def explain(call: WhatIf) -> Explanation:
+    def explain(call: WhatIf) -> CallExplanation:
         """What a call could do, and what the gate would answer in each state. Nothing is run."""
         folder = policy.folder_of(desk.where, call.workspace, known())
         return _explained(desk, ToolCall(call.tool, _input(call), folder))
 
 
-def _wanted(query: PatternQuery) -> policy.Wanted:
-    return policy.Wanted(query.group, query.severity, query.text, query.found, query.limit, query.offset)
+def _wanted(query: PatternQuery) -> policy.RuleFilter:
+    return policy.RuleFilter(query.group, query.severity, query.text, query.found, query.limit, query.offset)
 
 
 def _input(call: WhatIf) -> dict[str, Any]:
@@ -79,17 +79,17 @@ def _input(call: WhatIf) -> dict[str, Any]:
     return {**(call.input or {}), **short}
 
 
-def _explained(desk: Desk, call: ToolCall) -> Explanation:
+def _explained(desk: DashboardContext, call: ToolCall) -> CallExplanation:
     told = desk.tools.explain(call)
     effects = [
         EffectShown(row=each["row"], what=each["what"], rule=each["rule"], because=each["because"], gives=each["gives"])
         for each in told["effects"]
     ]
     shown = marked(desk.where, call.tool, call.tool_input, call.cwd, effects, whole=True)
-    return Explanation(call=shown, **{name: told[name] for name in Explanation.model_fields if name != "call"})
+    return CallExplanation(call=shown, **{name: told[name] for name in CallExplanation.model_fields if name != "call"})
 
 
-def _add_checks(api: APIRouter, checks: Checks) -> None:
+def _add_checks(api: APIRouter, checks: BackgroundChecks) -> None:
     @api.get("/audit", tags=["state"])
     def show_audit() -> Audit:
         """The audit chain's head, and the last check of it."""

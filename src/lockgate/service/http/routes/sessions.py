@@ -10,11 +10,19 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from lockgate.service.http.auth.sessions import Caller
-from lockgate.service.http.context import Desk, approver, missing
-from lockgate.service.http.problems import Refused, documented, of_every_route
-from lockgate.service.http.schemas import Session, SessionPage, VerdictWord
-from lockgate.service.http.schemas.calls import Approval, ApprovalPage, Approve, Decision, DecisionPage, Deny, Gates
+from lockgate.service.http.auth.sessions import ApiCaller
+from lockgate.service.http.context import DashboardContext, approver, missing
+from lockgate.service.http.problems import RequestRefused, documented, of_every_route
+from lockgate.service.http.schemas import SessionDetail, SessionPage, VerdictWord
+from lockgate.service.http.schemas.calls import (
+    Approval,
+    ApprovalPage,
+    Approve,
+    DecisionDetail,
+    DecisionPage,
+    Deny,
+    Gates,
+)
 from lockgate.service.http.views import approvals, calls, decisions, sessions
 from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow, AuditQuery
@@ -37,13 +45,13 @@ Time = Annotated[AwareDatetime, BeforeValidator(_is_time)]
 """A time, and not the seconds since some day."""
 
 
-class Asked(BaseModel):
+class QueryParameters(BaseModel):
     """Base of what stands in an address after ``?``: a name that is not known is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class SessionQuery(Asked):
+class SessionQuery(QueryParameters):
     """Which sessions."""
 
     text: str = Field(default="", max_length=200, description="Stands in the id, the folder or the client.")
@@ -52,7 +60,7 @@ class SessionQuery(Asked):
     offset: int = Field(default=0, ge=0, le=SEQ)
 
 
-class GateQuery(Asked):
+class GateQuery(QueryParameters):
     """Whose decisions."""
 
     gate: str = Field(
@@ -76,7 +84,7 @@ class DecisionQuery(GateQuery):
     limit: int = Field(default=50, ge=1, le=200)
 
 
-class ApprovalQuery(Asked):
+class ApprovalQuery(QueryParameters):
     """Which questions."""
 
     state: approvals.Which = "pending"
@@ -84,7 +92,7 @@ class ApprovalQuery(Asked):
     limit: int = Field(default=50, ge=1, le=200)
 
 
-def router(desk: Desk) -> APIRouter:
+def router(desk: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
     _add_sessions(api, desk)
@@ -93,7 +101,7 @@ def router(desk: Desk) -> APIRouter:
     return api
 
 
-def _add_sessions(api: APIRouter, desk: Desk) -> None:
+def _add_sessions(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/sessions", tags=["sessions"])
     def list_sessions(query: Annotated[SessionQuery, Query()]) -> SessionPage:
         """Sessions: those that run first, in each part the last seen first."""
@@ -103,7 +111,7 @@ def _add_sessions(api: APIRouter, desk: Desk) -> None:
             return sessions.page(tx, now, text=query.text, live=query.live, limit=query.limit, offset=query.offset)
 
     @api.get("/sessions/{session:path}", tags=["sessions"], responses=documented(404))
-    def one_session(session: Annotated[str, Path(max_length=500)]) -> Session:
+    def one_session(session: Annotated[str, Path(max_length=500)]) -> SessionDetail:
         """One session, with all that happened in it."""
         with desk.timed() as (tx, now):
             row = sessions.find(tx, session) if tx is not None else None
@@ -112,7 +120,7 @@ def _add_sessions(api: APIRouter, desk: Desk) -> None:
             return sessions.whole(tx, row, now)
 
 
-def _add_decisions(api: APIRouter, desk: Desk) -> None:
+def _add_decisions(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/decisions", tags=["decisions"])
     def search_decisions(query: Annotated[DecisionQuery, Query()]) -> DecisionPage:
         """Decisions that meet all that is given, newest first."""
@@ -134,7 +142,7 @@ def _add_decisions(api: APIRouter, desk: Desk) -> None:
             return decisions.page(tx, wanted, query.before, query.limit, query.gate)
 
     @api.get("/decisions/{seq}", tags=["decisions"], responses=documented(404))
-    def one_decision(seq: Annotated[int, Path(ge=1, le=SEQ)], query: Annotated[GateQuery, Query()]) -> Decision:
+    def one_decision(seq: Annotated[int, Path(ge=1, le=SEQ)], query: Annotated[GateQuery, Query()]) -> DecisionDetail:
         """One decision, with its evidence and what came of it."""
         with desk.looking() as tx:
             if tx is None:
@@ -154,10 +162,10 @@ def _seconds(at: datetime | None) -> float:
     try:
         return at.timestamp()
     except (OverflowError, ValueError, OSError):
-        raise Refused(422, "a time is out of range") from None
+        raise RequestRefused(422, "a time is out of range") from None
 
 
-def _add_approvals(api: APIRouter, desk: Desk) -> None:
+def _add_approvals(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/approvals", tags=["approvals"])
     def list_approvals(query: Annotated[ApprovalQuery, Query()]) -> ApprovalPage:
         """Questions to a person: the oldest first where they wait, else the newest first."""
@@ -181,11 +189,11 @@ def _add_approvals(api: APIRouter, desk: Desk) -> None:
         return approvals.whole(desk.where, row, now)
 
     @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
-    def approve(approval: ApprovalId, yes: Approve, who: Annotated[Caller, Depends(approver)]) -> Approval:
+    def approve(approval: ApprovalId, yes: Approve, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Let exactly the call run that was shown, once."""
         return answered(lambda store: approvals.approve(store, desk.where.state, approval, yes.shown, yes.reason, who))
 
     @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=documented(404, 409))
-    def deny(approval: ApprovalId, no: Deny, who: Annotated[Caller, Depends(approver)]) -> Approval:
+    def deny(approval: ApprovalId, no: Deny, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Refuse a call, and tell the agent why."""
         return answered(lambda store: approvals.deny(store, desk.where.state, approval, no.reason, who))

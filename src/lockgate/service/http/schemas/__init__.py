@@ -91,7 +91,7 @@ class SessionPage(Model):
     next: int | None = Field(description="`offset` of the next page; null on the last one.")
 
 
-class Source(Model):
+class SourceInfo(Model):
     """Where a label came from."""
 
     label: Label
@@ -151,12 +151,12 @@ class Moment(Model):
     approval: str | None = Field(default=None, description="For `asked` and `answered`.")
 
 
-class Session(SessionSummary):
+class SessionDetail(SessionSummary):
     """One session, with what happened in it."""
 
     timeline: list[Moment] = Field(description="Oldest first; the newest 500, as far as half a second finds them.")
     timeline_omitted: int = Field(description="Older entries that are not in the list.")
-    provenance: list[Source] = Field(description="Where the main agent's labels came from, oldest first.")
+    provenance: list[SourceInfo] = Field(description="Where the main agent's labels came from, oldest first.")
     agents: list[Agent]
     delegates: list[Delegate]
     blocked_calls: list[Blocked]

@@ -25,7 +25,7 @@ class LoggedIn(Model):
     expires_at: datetime
 
 
-class Me(Model):
+class CurrentUser(Model):
     """Who asks."""
 
     user: Shown = Field(description="The person's name on this machine, or the token's.")
@@ -47,7 +47,7 @@ class Health(Model):
     now: datetime
 
 
-class Ring(Model):
+class EventNotice(Model):
     """What an event of `/events` carries."""
 
     seq: int = Field(description="The record of the audit that it is about.")

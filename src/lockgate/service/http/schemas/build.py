@@ -13,14 +13,14 @@ from types import SimpleNamespace
 from typing import cast
 
 from lockgate.service.http.app import make_api
-from lockgate.service.http.context import Desk
+from lockgate.service.http.context import DashboardContext
 
 PLACE = Path(__file__).parents[5] / "schema" / "lockgate-api.json"
 
 
 def contract() -> str:
     """The OpenAPI document, as it is kept."""
-    nothing = cast(Desk, SimpleNamespace(at_end=[]))  # no route is called
+    nothing = cast(DashboardContext, SimpleNamespace(at_end=[]))  # no route is called
     return json.dumps(make_api(nothing).openapi(), indent=2, sort_keys=True) + "\n"
 
 

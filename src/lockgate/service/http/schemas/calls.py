@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from lockgate.core.model import Label, LabelState
-from lockgate.service.http.schemas import ApprovalState, Given, Model, Source, VerdictWord
+from lockgate.service.http.schemas import ApprovalState, Given, Model, SourceInfo, VerdictWord
 from lockgate.service.http.views.display_values import Shown, ShownJson
 
 MOST_REASON = 1000
@@ -77,7 +77,7 @@ class Guardrail(Model):
     elapsed_ms: float
 
 
-class Judge(Model):
+class JudgeOpinion(Model):
     """What the judge said."""
 
     flagged: bool
@@ -129,7 +129,7 @@ class Related(Model):
     text: Shown
 
 
-class Decision(DecisionSummary):
+class DecisionDetail(DecisionSummary):
     """One decision with its evidence."""
 
     cwd: Shown
@@ -138,11 +138,11 @@ class Decision(DecisionSummary):
     previous: str = Field(description="Digest of the link before.")
     input: ShownJson = Field(description="The call's arguments, redacted and cut as the audit keeps them.")
     labels: list[Label]
-    provenance: list[Source]
+    provenance: list[SourceInfo]
     effects: list[EffectShown]
     effects_omitted: int
     reasons: list[ReasonShown]
-    judge: Judge | None
+    judge: JudgeOpinion | None
     guardrail: Guardrail | None
     approval: str | None = Field(description="The question that a person was asked.")
     related: list[Related]
@@ -205,7 +205,7 @@ class Approval(ApprovalSummary):
     effects_omitted: int
     reasons: list[ReasonShown]
     reaches: list[Shown] = Field(description="Whom it can reach.")
-    provenance: list[Source]
+    provenance: list[SourceInfo]
     guardrail: Guardrail | None
     labels: list[Label]
     shown: str = Field(description="Digest of all that is shown; a yes must give it back.")

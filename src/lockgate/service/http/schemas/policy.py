@@ -33,7 +33,7 @@ class Row(Model):
     cells: list[Cell]
 
 
-class Table(Model):
+class TableInfo(Model):
     """One policy. Where several hold, a call gets the strictest of their verdicts."""
 
     profile: Shown
@@ -41,7 +41,7 @@ class Table(Model):
     rows: list[Row]
 
 
-class Setting(Model):
+class SettingInfo(Model):
     """Another value of the configuration."""
 
     key: Shown
@@ -67,13 +67,13 @@ class FileProblem(Model):
     problem: Shown
 
 
-class Policy(Model):
+class PolicyInfo(Model):
     """What holds in a workspace."""
 
     workspace: Shown
     workspaces: list[Shown] = Field(description="The folders that can be asked about: those of the sessions.")
-    tables: list[Table]
-    settings: list[Setting]
+    tables: list[TableInfo]
+    settings: list[SettingInfo]
     layers: list[LayerShown]
     problems: list[FileProblem]
     notes: list[Shown]
@@ -82,7 +82,7 @@ class Policy(Model):
 # -- patterns
 
 
-class Group(Model):
+class GroupInfo(Model):
     """A group of patterns."""
 
     id: Shown
@@ -96,7 +96,7 @@ class Group(Model):
     hits: int
 
 
-class Rule(Model):
+class RuleInfo(Model):
     """One pattern."""
 
     id: Shown
@@ -116,8 +116,8 @@ class Patterns(Model):
 
     version: Shown
     workspace: Shown
-    groups: list[Group]
-    rules: list[Rule] = Field(description="Those with hits first, the most first.")
+    groups: list[GroupInfo]
+    rules: list[RuleInfo] = Field(description="Those with hits first, the most first.")
     total: int = Field(description="How many rules match the filter.")
     next: int | None = Field(description="`offset` of the next page.")
     layers: list[LayerShown]
@@ -177,7 +177,7 @@ class FlowShown(Model):
     says: Shown
 
 
-class Here(Model):
+class LocalVerdicts(Model):
     """What would be answered on this machine."""
 
     verdicts: Verdicts
@@ -187,7 +187,7 @@ class Here(Model):
     tiers: dict[LabelState, list[TierShown]]
 
 
-class Explanation(Model):
+class CallExplanation(Model):
     """What `lockgate explain --json` says, with the call marked as an approval's is."""
 
     tool_name: Shown
@@ -198,7 +198,7 @@ class Explanation(Model):
     category: str
     gives: list[Label]
     verdicts: Verdicts
-    here: Here
+    here: LocalVerdicts
     objections: list[ObjectionShown]
     effects: list[EffectExplained]
     flows: list[FlowShown]
@@ -209,7 +209,7 @@ class Explanation(Model):
 # -- the audit chain, the doctor
 
 
-class Head(Model):
+class ChainHead(Model):
     """The last link of the audit chain."""
 
     seq: int
@@ -225,7 +225,7 @@ class VerificationShown(Model):
     seq: int | None = Field(description="The record where it is wrong.")
     against: list[Shown] = Field(description="What answers and labels say against the chain; the first of them.")
     against_count: int = Field(description="How many there are.")
-    head: Head | None
+    head: ChainHead | None
     at: datetime = Field(description="When it was checked.")
     seconds: float = Field(description="How long that took.")
 
@@ -233,7 +233,7 @@ class VerificationShown(Model):
 class Audit(Model):
     """The state of the audit chain."""
 
-    head: Head | None
+    head: ChainHead | None
     records: int
     verified: VerificationShown | None = Field(description="The last check by this dashboard.")
     verifying: bool

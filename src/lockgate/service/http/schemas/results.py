@@ -13,7 +13,7 @@ from lockgate.service.http.schemas.calls import Digest
 from lockgate.service.http.views.display_values import Shown
 
 
-class Result(Model):
+class ResultInfo(Model):
     """One result that made an agent untrusted."""
 
     result: str = Field(description="Its id: another text or call has another. Empty where it cannot be endorsed.")
@@ -32,7 +32,7 @@ class Result(Model):
 class Results(Model):
     """The results that made a session untrusted, oldest first."""
 
-    items: list[Result]
+    items: list[ResultInfo]
 
 
 class Endorse(Given):

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from lockgate.core.errors import ApprovalError
 from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.questions import WHOLE
-from lockgate.service.http.auth.sessions import Caller
-from lockgate.service.http.problems import Refused
+from lockgate.service.http.auth.sessions import ApiCaller
+from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas import ApprovalState
 from lockgate.service.http.schemas.calls import Approval, ApprovalPage, ApprovalSummary
 from lockgate.service.http.views import calls
@@ -57,7 +57,7 @@ def find(tx: Transaction | None, approval: str) -> ApprovalRow:
     """
     row = tx.approval(approval) if tx is not None else None
     if row is None:
-        raise Refused(404, "there is no question with this id")
+        raise RequestRefused(404, "there is no question with this id")
     return row
 
 
@@ -117,7 +117,7 @@ def _summary(row: ApprovalRow, now: float) -> dict[str, Any]:
     }
 
 
-def approve(store: Store, state: str, approval: str, shown: str, reason: str, caller: Caller) -> ApprovalRow:
+def approve(store: Store, state: str, approval: str, shown: str, reason: str, caller: ApiCaller) -> ApprovalRow:
     """Let exactly the call run that was shown.
 
     Args:
@@ -133,15 +133,15 @@ def approve(store: Store, state: str, approval: str, shown: str, reason: str, ca
     """
     row = _open(store, approval)
     if not hmac.compare_digest(shown, digest_of(row)):
-        raise Refused(409, "this is not what was shown: look at it again", code="changed", state="pending")
+        raise RequestRefused(409, "this is not what was shown: look at it again", code="changed", state="pending")
     if not _is_whole(row):
-        raise Refused(
+        raise RequestRefused(
             409, "this call is not kept whole, so that it can only be denied", code="not_whole", state="pending"
         )
     return _answered(store, state, approval, caller, approve=True, reason=reason)
 
 
-def deny(store: Store, state: str, approval: str, reason: str, caller: Caller) -> ApprovalRow:
+def deny(store: Store, state: str, approval: str, reason: str, caller: ApiCaller) -> ApprovalRow:
     """Refuse a call.
 
     Raises:
@@ -159,19 +159,19 @@ def _open(store: Store, approval: str) -> ApprovalRow:
     return row
 
 
-def _answered(store: Store, state: str, approval: str, caller: Caller, *, approve: bool, reason: str) -> ApprovalRow:
+def _answered(store: Store, state: str, approval: str, caller: ApiCaller, *, approve: bool, reason: str) -> ApprovalRow:
     try:
         return answer(store, state, approval, approve=approve, by=caller.by, reason=reason, client="dashboard")
     except ApprovalError as error:
         with store.reading() as tx:
             row = find(tx, approval)
         if state_of(row, store.clock()) == "pending":
-            raise Refused(409, str(error), code="denied_before", state="pending") from None
+            raise RequestRefused(409, str(error), code="denied_before", state="pending") from None
         raise _conflict(row, store.clock()) from None
 
 
-def _conflict(row: ApprovalRow, now: float) -> Refused:
+def _conflict(row: ApprovalRow, now: float) -> RequestRefused:
     state = state_of(row, now)
     code = state if state in ("expired", "changed") else "already_decided"
     by = f" by {row.decided_by}" if row.decided_by else ""
-    return Refused(409, f"this question is not open any more: it is {state}{by}", code=code, state=state)
+    return RequestRefused(409, f"this question is not open any more: it is {state}{by}", code=code, state=state)

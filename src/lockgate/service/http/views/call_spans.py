@@ -18,7 +18,7 @@ from lockgate.shell.grammar.tree import Simple
 from lockgate.system.folders import Folders
 
 if TYPE_CHECKING:
-    from lockgate.shell.report.outline import Step
+    from lockgate.shell.report.outline import CommandStep
 
 _COMMAND = "command"
 _LEAST = 3
@@ -29,7 +29,7 @@ _ENDS = frozenset(" \t\n;&|()<>")
 """Characters that end a word of a command where they are not quoted."""
 
 
-class Span(NamedTuple):
+class EffectSpan(NamedTuple):
     """A part of a text that has an effect."""
 
     start: int
@@ -53,7 +53,7 @@ def marked(
     fields = []
     for name, value in given.items():
         text = value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
-        spans: Iterable[Span] = ()
+        spans: Iterable[EffectSpan] = ()
         if len(text) <= _LONGEST and tool != "Bash":
             spans = _in_argument(text, effects)
         elif len(text) <= _LONGEST and name == _COMMAND:  # what an agent says about its command has no effect
@@ -62,7 +62,7 @@ def marked(
     return Call(tool=tool, fields=fields, whole=whole)
 
 
-def _pieces(text: str, spans: Sequence[Span]) -> list[Piece]:
+def _pieces(text: str, spans: Sequence[EffectSpan]) -> list[Piece]:
     """A text cut wherever a span begins or ends."""
     bounds = sorted({0, len(text), *(span.start for span in spans), *(span.end for span in spans)})
     cuts = [at for at in bounds if 0 <= at <= len(text)]
@@ -75,26 +75,26 @@ def _pieces(text: str, spans: Sequence[Span]) -> list[Piece]:
     ]
 
 
-def _in_argument(text: str, effects: Sequence[EffectShown]) -> Iterator[Span]:
+def _in_argument(text: str, effects: Sequence[EffectShown]) -> Iterator[EffectSpan]:
     """Where what an effect is about stands in an argument; all of it where it is a part of what the effect is about."""
     for index, effect in enumerate(effects):
         start = text.find(effect.what) if effect.what else -1
         if start >= 0:
-            yield Span(start, start + len(effect.what), index)
+            yield EffectSpan(start, start + len(effect.what), index)
         elif len(text) >= _LEAST and text in effect.what:
-            yield Span(0, len(text), index)
+            yield EffectSpan(0, len(text), index)
 
 
 # -- commands
 
 
-def _in_command(where: Folders, text: str, cwd: str, effects: Sequence[EffectShown]) -> Iterator[Span]:
+def _in_command(where: Folders, text: str, cwd: str, effects: Sequence[EffectShown]) -> Iterator[EffectSpan]:
     """The simple commands that have effects, by the same analysis that decides."""
     if not effects:
         return
     steps = list(_outermost(_outline(where, text, cwd)))
     if not steps:  # it cannot be read, so that all of it may be meant
-        yield from (Span(0, len(text), index) for index in range(len(effects)))
+        yield from (EffectSpan(0, len(text), index) for index in range(len(effects)))
     for step in steps:
         node = step.node
         if not isinstance(node, Simple) or not _begins(text, node):
@@ -103,10 +103,10 @@ def _in_command(where: Folders, text: str, cwd: str, effects: Sequence[EffectSho
         found = {*step.effects, *(effect for below in step.below() for effect in below.effects)}
         for index, effect in enumerate(effects):
             if any((one.row, one.rule) == (effect.row, effect.rule) for one in found):
-                yield Span(*span, index)
+                yield EffectSpan(*span, index)
 
 
-def _outline(where: Folders, text: str, cwd: str) -> Step | None:
+def _outline(where: Folders, text: str, cwd: str) -> CommandStep | None:
     from lockgate.gate.host.host_view import surroundings_of
     from lockgate.shell.report.outline import outline
 
@@ -116,7 +116,7 @@ def _outline(where: Folders, text: str, cwd: str) -> Step | None:
     return outline(text, cwd, around)
 
 
-def _outermost(step: Step | None) -> Iterator[Step]:
+def _outermost(step: CommandStep | None) -> Iterator[CommandStep]:
     """The simple commands that are not part of another: what stands in those was perhaps read from another text."""
     for child in step.children.values() if step is not None else ():
         if isinstance(child.node, Simple):

@@ -8,14 +8,14 @@ from typing import Any, Literal
 from lockgate.core.model import ToolCall
 from lockgate.gate.approvals import notification_text as telling
 from lockgate.gate.messages.calls import call_text
-from lockgate.service.http.schemas import Source
+from lockgate.service.http.schemas import SourceInfo
 from lockgate.service.http.schemas.calls import (
-    Decision,
+    DecisionDetail,
     DecisionSummary,
     EffectShown,
     GateShown,
     Guardrail,
-    Judge,
+    JudgeOpinion,
     MatchShown,
     ReasonShown,
     Related,
@@ -62,17 +62,17 @@ def reasons(about: Mapping[str, Any]) -> list[ReasonShown]:
     ]
 
 
-def provenance(about: Mapping[str, Any]) -> list[Source]:
+def provenance(about: Mapping[str, Any]) -> list[SourceInfo]:
     """Where the labels came from that a decision was made with."""
     return [source for each in said.rows(about.get("provenance")) if (source := _source(each)) is not None]
 
 
-def _source(each: Mapping[str, Any]) -> Source | None:
+def _source(each: Mapping[str, Any]) -> SourceInfo | None:
     label = said.label(each.get("label"))
     if label is None:
         return None
     state: Literal["pending", "confirmed"] = "pending" if each.get("state") == "pending" else "confirmed"
-    return Source(
+    return SourceInfo(
         label=label,
         source=said.text(each.get("source")),
         tool=said.text(each.get("tool")),
@@ -106,12 +106,12 @@ def guardrail(about: Mapping[str, Any]) -> Guardrail | None:
     )
 
 
-def judge(about: Mapping[str, Any]) -> Judge | None:
+def judge(about: Mapping[str, Any]) -> JudgeOpinion | None:
     """What the judge said, ``None`` where it was not asked."""
     found = said.part(said.part(about.get("cascade")).get("judge"))
     if not found:
         return None
-    return Judge(
+    return JudgeOpinion(
         flagged=said.truth(found.get("flagged")),
         reason=said.text(found.get("reason")),
         failed=said.text(found.get("failed")),
@@ -126,10 +126,10 @@ def summary(row: AuditRow) -> DecisionSummary:
     return DecisionSummary(**_summary(row, said.body_of(row.body)))
 
 
-def decision(row: AuditRow, related: Sequence[AuditRow]) -> Decision:
+def decision(row: AuditRow, related: Sequence[AuditRow]) -> DecisionDetail:
     """A record of a decision, with its evidence and the records about the same call."""
     about = said.body_of(row.body)
-    return Decision(
+    return DecisionDetail(
         **_summary(row, about),
         cwd=said.text(about.get("cwd")),
         digest=said.text(about.get("digest")),

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lockgate.core.record import Record
-from lockgate.service.http.problems import Refused
-from lockgate.service.http.schemas.calls import Decision, DecisionPage
+from lockgate.service.http.problems import RequestRefused
+from lockgate.service.http.schemas.calls import DecisionDetail, DecisionPage
 from lockgate.service.http.views import calls
 from lockgate.service.http.views import record_values as said
 from lockgate.store.protocol import Transaction
@@ -39,7 +39,7 @@ def page(tx: Transaction, query: AuditQuery, before: int, limit: int, gate: str 
     )
 
 
-class Found(Record):
+class SearchResult(Record):
     """What a search has found."""
 
     rows: list[AuditRow]
@@ -51,7 +51,7 @@ class Found(Record):
 
 def search(
     tx: Transaction, query: AuditQuery, before: int = 0, limit: int = 50, seconds: float = SECONDS, gate: str = ""
-) -> Found:
+) -> SearchResult:
     """Look for records, newest first, a window of the chain at a time.
 
     Args:
@@ -67,15 +67,15 @@ def search(
     until = time.monotonic() + seconds
     while upper > 1 and len(found) < limit:
         if time.monotonic() >= until:
-            return Found(found, upper, False)
+            return SearchResult(found, upper, False)
         lower = max(upper - 1 - WINDOW, 0)
         rows = tx.find_audit(query, after=lower, before=upper, limit=limit - len(found), gate=gate)
         found += rows
         upper = rows[-1].seq if len(found) >= limit else lower + 1
-    return Found(found, upper, True)
+    return SearchResult(found, upper, True)
 
 
-def whole(tx: Transaction, seq: int, gate: str = "") -> Decision:
+def whole(tx: Transaction, seq: int, gate: str = "") -> DecisionDetail:
     """One decision with its evidence.
 
     Raises:
@@ -95,7 +95,7 @@ def find(tx: Transaction, seq: int, gate: str = "") -> tuple[AuditRow, Mapping[s
     row = next(iter(tx.audit(after=seq - 1, limit=1, gate=gate)), None)
     about = said.body_of(row.body) if row is not None else {}
     if row is None or row.seq != seq or about.get("event") != "decision":
-        raise Refused(404, "there is no decision with this number")
+        raise RequestRefused(404, "there is no decision with this number")
     return row, about
 
 

@@ -17,18 +17,18 @@ from lockgate.core.record import Record
 from lockgate.patterns.library.merging import FALLBACKS
 from lockgate.policy.profiles import COLUMNS, Profile
 from lockgate.policy.report import values
-from lockgate.service.http.problems import Refused
+from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas.policy import (
     Cell,
     FileProblem,
-    Group,
+    GroupInfo,
     LayerShown,
     Patterns,
-    Policy,
+    PolicyInfo,
     Row,
-    Rule,
-    Setting,
-    Table,
+    RuleInfo,
+    SettingInfo,
+    TableInfo,
 )
 from lockgate.service.http.views import record_values as said
 from lockgate.store.protocol import Transaction
@@ -55,14 +55,14 @@ def folder_of(where: Folders, wanted: str, known: Sequence[str]) -> str:
         Refused: No session has worked there.
     """
     if wanted and wanted not in known:
-        raise Refused(404, "no session has worked in this folder")
+        raise RequestRefused(404, "no session has worked in this folder")
     return wanted if wanted and os.path.isdir(wanted) else where.home
 
 
 # -- tables
 
 
-def policy(where: Folders, wanted: str, known: Sequence[str]) -> Policy:
+def policy(where: Folders, wanted: str, known: Sequence[str]) -> PolicyInfo:
     """What holds in a workspace.
 
     Raises:
@@ -72,12 +72,12 @@ def policy(where: Folders, wanted: str, known: Sequence[str]) -> Policy:
     configuration = load_for_cli(folder_of(where, wanted, known))
     first = configuration.compiled[0]
     notes = [f"{rule}: {problem}" for rule, problem in first["notes"]]
-    return Policy(
+    return PolicyInfo(
         workspace=wanted,
         workspaces=list(known),
         tables=list(map(_table, configuration.compiled)),
         settings=[
-            Setting(key=value.key, value=value.value, layer=value.layer)
+            SettingInfo(key=value.key, value=value.value, layer=value.layer)
             for value in values(first)
             if not value.key.startswith(_TABLE)
         ],
@@ -87,10 +87,10 @@ def policy(where: Folders, wanted: str, known: Sequence[str]) -> Policy:
     )
 
 
-def _table(compiled: Mapping[str, Any]) -> Table:
+def _table(compiled: Mapping[str, Any]) -> TableInfo:
     profile = Profile.from_json(compiled["profile"])
     layers = {value.key: value.layer for value in values(compiled) if value.key.startswith(_TABLE)}
-    return Table(
+    return TableInfo(
         profile=profile.name,
         shadow=profile.shadow.name if profile.shadow else None,
         rows=[Row(row=row, cells=[_cell(profile, row, column, layers) for column in COLUMNS]) for row in profile.table],
@@ -146,7 +146,7 @@ class Tally:
             self.last[rule] = max(at, self.last.get(rule, 0.0))
 
 
-class Wanted(Record):
+class RuleFilter(Record):
     """Which rules are listed: those that meet all that is not empty."""
 
     group: str = ""
@@ -158,7 +158,7 @@ class Wanted(Record):
     limit: int = 100
     offset: int = 0
 
-    def has(self, rule: Rule) -> bool:
+    def has(self, rule: RuleInfo) -> bool:
         """Whether a rule is one of them."""
         fields = (rule.id, rule.type, rule.provider, rule.group)
         return (
@@ -169,7 +169,7 @@ class Wanted(Record):
         )
 
 
-def patterns(where: Folders, workspace: str, known: Sequence[str], tally: Tally, wanted: Wanted) -> Patterns:
+def patterns(where: Folders, workspace: str, known: Sequence[str], tally: Tally, wanted: RuleFilter) -> Patterns:
     """The pattern library as it holds in a workspace.
 
     Raises:
@@ -189,7 +189,7 @@ def patterns(where: Folders, workspace: str, known: Sequence[str], tally: Tally,
         version=str(library.version),
         workspace=workspace,
         groups=[
-            Group(
+            GroupInfo(
                 id=group.id,
                 name=group.name,
                 side=group.side.value,
@@ -211,14 +211,14 @@ def patterns(where: Folders, workspace: str, known: Sequence[str], tally: Tally,
     )
 
 
-def _rules(linked: Any, tally: Tally) -> Iterator[Rule]:
+def _rules(linked: Any, tally: Tally) -> Iterator[RuleInfo]:
     """Each rule once, in the group that it was written in and in that beside it."""
     for group in linked.library.groups:
         for index in group.rules:
             rule, origin = linked.library.rules[index], linked.origins[index]
             if rule.group == group.id.partition("@")[0]:
                 name = f"{rule.group}/{rule.id}"  # as the audit writes it
-                yield Rule(
+                yield RuleInfo(
                     id=rule.id,
                     group=group.id,
                     type=rule.type,

@@ -10,11 +10,11 @@ from lockgate.core.display_text import condensed
 from lockgate.core.errors import EndorsementError
 from lockgate.gate.approvals import endorsing
 from lockgate.gate.session import endorsements
-from lockgate.gate.session.endorsements import Source
-from lockgate.service.http.auth.sessions import Caller
+from lockgate.gate.session.endorsements import UntrustedResult
+from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.context import missing
-from lockgate.service.http.problems import Refused
-from lockgate.service.http.schemas.results import Endorse, Endorsed, Result, Results
+from lockgate.service.http.problems import RequestRefused
+from lockgate.service.http.schemas.results import Endorse, Endorsed, ResultInfo, Results
 from lockgate.service.http.views import record_values as said
 from lockgate.service.http.views import sessions
 from lockgate.store.protocol import Store, Transaction
@@ -29,7 +29,7 @@ def of_session(tx: Transaction, session: str) -> Results:
     return Results(items=[_result(source) for source in endorsements.sources_of(tx, _session(tx, session))])
 
 
-def endorse(store: Store, result: str, word: Endorse, caller: Caller) -> Endorsed:
+def endorse(store: Store, result: str, word: Endorse, caller: ApiCaller) -> Endorsed:
     """Take the label ``untrusted`` of exactly the result that was shown.
 
     Args:
@@ -46,18 +46,18 @@ def endorse(store: Store, result: str, word: Endorse, caller: Caller) -> Endorse
         try:
             source = endorsements.find(tx, [session], result)
         except EndorsementError as error:
-            raise Refused(404, str(error)) from None
+            raise RequestRefused(404, str(error)) from None
     if not hmac.compare_digest(word.shown, digest_of(source)):
-        raise Refused(409, "this is not what was shown: look at it again", code="changed")
+        raise RequestRefused(409, "this is not what was shown: look at it again", code="changed")
     try:
         left = endorsing.endorse(store, source, by=caller.by, client="dashboard")
     except EndorsementError as error:
-        raise Refused(409, f"this result cannot be endorsed: {error}", code="not_endorsable") from None
+        raise RequestRefused(409, f"this result cannot be endorsed: {error}", code="not_endorsable") from None
     with store.reading() as tx:
         return Endorsed(items=of_session(tx, session).items, left=sorted(left))
 
 
-def digest_of(source: Source) -> str:
+def digest_of(source: UntrustedResult) -> str:
     """Digest of all that is shown of a result, but for why it cannot be endorsed; and of what its id is bound to."""
     shown = [source.id, *source.subject, source.call_id, source.tool, source.at, source.sources, dict(source.said)]
     text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
@@ -71,8 +71,8 @@ def _session(tx: Transaction, name: str) -> str:
     return row.session
 
 
-def _result(source: Source) -> Result:
-    return Result(
+def _result(source: UntrustedResult) -> ResultInfo:
+    return ResultInfo(
         result=source.id,
         session=source.subject.session,
         agent=source.subject.agent,

@@ -9,7 +9,16 @@ from typing import Any
 
 from lockgate.core.model import LabelState, Subject, Taint, TaintState
 from lockgate.gate.session import provenance
-from lockgate.service.http.schemas import Agent, Blocked, Delegate, Moment, Session, SessionPage, SessionSummary, Source
+from lockgate.service.http.schemas import (
+    Agent,
+    Blocked,
+    Delegate,
+    Moment,
+    SessionDetail,
+    SessionPage,
+    SessionSummary,
+    SourceInfo,
+)
 from lockgate.service.http.views import record_values as said
 from lockgate.service.http.views.calls import one_line
 from lockgate.service.http.views.decisions import search
@@ -98,7 +107,7 @@ def _summaries(
     ]
 
 
-def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
+def whole(tx: Transaction, row: SessionRow, now: float) -> SessionDetail:
     """One session with all that happened in it."""
     approvals, agents, briefs = tx.approvals(session=row.session), tx.agents(row.session), tx.briefs(row.session)
     waiting = sum(each.state == "pending" for each in approvals)
@@ -106,7 +115,7 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
     labels = tx.labels_of_all([Subject(row.session, agent.agent) for agent in agents])
     moments = [*_life(row, agents, briefs), *_labels_and_decisions(tx, row, approvals)]
     moments.sort(key=lambda moment: moment.at or said.EPOCH)
-    return Session(
+    return SessionDetail(
         **summary.model_dump(),
         timeline=moments[-MOST_MOMENTS:],
         timeline_omitted=max(len(moments) - MOST_MOMENTS, 0),
@@ -133,9 +142,9 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
     )
 
 
-def source(taint: Taint) -> Source:
+def source(taint: Taint) -> SourceInfo:
     """Where a label came from."""
-    return Source(
+    return SourceInfo(
         label=taint.label,
         source=taint.source,
         tool=taint.tool,

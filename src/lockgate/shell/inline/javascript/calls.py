@@ -6,7 +6,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.effects import removal as removing
 from lockgate.shell.effects.variables import is_secret_name
-from lockgate.shell.inline.javascript.names import FUNCTIONS, Names, literal, text_of
+from lockgate.shell.inline.javascript.names import FUNCTIONS, JavascriptNames, literal, text_of
 from lockgate.shell.inline.python.calls import is_here
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.findings import made_by
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _DYNAMIC = "which program this runs is only known when it runs"
 
 
-class Calls:
+class JavascriptCalls:
     """The calls of one program that are known by name."""
 
-    def __init__(self, call: ProgramCall, names: Names, table: Mapping[str, str]) -> None:
+    def __init__(self, call: ProgramCall, names: JavascriptNames, table: Mapping[str, str]) -> None:
         self.call, self.names, self.table = call, names, table
         self.handled: set[int] = set()
         """Nodes that were judged here."""

@@ -36,7 +36,7 @@ def text_of(node: Any) -> str:
     return str(node.text.decode())
 
 
-class Names:
+class JavascriptNames:
     """What the names of one program stand for. Scopes are not told apart."""
 
     def __init__(self, nodes: list[Any], modules: frozenset[str]) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.inline.data import language
-from lockgate.shell.inline.javascript.calls import Calls, environment_effects
-from lockgate.shell.inline.javascript.names import FUNCTIONS, Names, literal, text_of
+from lockgate.shell.inline.javascript.calls import JavascriptCalls, environment_effects
+from lockgate.shell.inline.javascript.names import FUNCTIONS, JavascriptNames, literal, text_of
 from lockgate.shell.state.abstract_text import known
 from lockgate.system.libraries import library
 
@@ -31,7 +31,7 @@ def javascript_effects(call: ProgramCall, text: str) -> Running[None]:
     if tree is None:
         call.opaque("this JavaScript cannot be read here")
     else:
-        yield from _Program(call, tree.root_node).effects()
+        yield from _JavascriptProgram(call, tree.root_node).effects()
 
 
 def _tree(text: str) -> Any:
@@ -48,7 +48,7 @@ def _tree(text: str) -> Any:
     return None if tree.root_node.has_error else tree
 
 
-class _Program:
+class _JavascriptProgram:
     def __init__(self, call: ProgramCall, root: Any) -> None:
         self.call, self.root = call, root
         words = language("javascript")
@@ -63,8 +63,8 @@ class _Program:
         self.modules = {name: frozenset(listed.split()) for name, listed in words["modules"].items()}
         self.sinks = {name: frozenset(listed.split()) for name, listed in words["sinks"].items()}
         self.nodes = list(_walk(root))
-        self.names = Names(self.nodes, frozenset({*self.modules, *self.sinks, "child_process"}))
-        self.calls = Calls(call, self.names, words["calls"])
+        self.names = JavascriptNames(self.nodes, frozenset({*self.modules, *self.sinks, "child_process"}))
+        self.calls = JavascriptCalls(call, self.names, words["calls"])
 
     def effects(self) -> Running[None]:
         call = self.call
@@ -228,15 +228,15 @@ def _is_right_of_instanceof(node: Any) -> bool:
 
 
 _PROBLEMS = {
-    "identifier": _Program._identifier,
-    "property_identifier": _Program._member_name,
-    "shorthand_property_identifier": _Program._member_name,
-    "shorthand_property_identifier_pattern": _Program._member_name,
-    "member_expression": _Program._member,
-    "subscript_expression": _Program._subscript,
-    "pair": _Program._key,
-    "pair_pattern": _Program._key,
-    "call_expression": _Program._called,
-    "new_expression": _Program._made,
-    "regex": _Program._pattern,
+    "identifier": _JavascriptProgram._identifier,
+    "property_identifier": _JavascriptProgram._member_name,
+    "shorthand_property_identifier": _JavascriptProgram._member_name,
+    "shorthand_property_identifier_pattern": _JavascriptProgram._member_name,
+    "member_expression": _JavascriptProgram._member,
+    "subscript_expression": _JavascriptProgram._subscript,
+    "pair": _JavascriptProgram._key,
+    "pair_pattern": _JavascriptProgram._key,
+    "call_expression": _JavascriptProgram._called,
+    "new_expression": _JavascriptProgram._made,
+    "regex": _JavascriptProgram._pattern,
 }

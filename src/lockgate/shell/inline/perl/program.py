@@ -53,13 +53,13 @@ def is_plain(text: str) -> bool:
     if len(text) > _LONGEST or "\n=" in text or text.startswith("="):
         return False
     try:
-        _Reader(text).program()
+        _PerlReader(text).program()
     except _NotReadError:
         return False
     return True
 
 
-class _Reader:
+class _PerlReader:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
         known = language("perl")

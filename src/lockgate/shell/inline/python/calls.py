@@ -7,7 +7,7 @@ import re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.effects import removal as removing
-from lockgate.shell.effects.copies import Copied, Copy, copied
+from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copied
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.findings import made_by
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from lockgate.shell.inline.python.names import Names
+    from lockgate.shell.inline.python.names import PythonNames
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.run import Running
 
@@ -27,10 +27,10 @@ ENVIRONMENT = "os.environ"
 """What holds the variables of the environment."""
 
 
-class Calls:
+class PythonCalls:
     """The calls of one program that are known by name."""
 
-    def __init__(self, call: ProgramCall, names: Names, known_of: Mapping[str, Any]) -> None:
+    def __init__(self, call: ProgramCall, names: PythonNames, known_of: Mapping[str, Any]) -> None:
         self.call, self.names, self.ast = call, names, names.ast
         self.table: dict[str, str] = known_of["calls"]
         self.members: dict[str, str] = known_of["members"]
@@ -207,8 +207,8 @@ class Calls:
         self._whole(texts, given)
         for text in texts or ():
             for source in self.texts(given.get("below")):
-                before = Copied(self.call.machine.around, self.call.machine.disk.moved)
-                self.call.own += copied(Arg(f"{source}/."), _changed(text), Copy(), before, self.call.scope)
+                before = CopiedFiles(self.call.machine.around, self.call.machine.disk.moved)
+                self.call.own += copied(Arg(f"{source}/."), _changed(text), CopyMode(), before, self.call.scope)
 
     def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
@@ -248,25 +248,25 @@ class Calls:
             self._opaque("which program this runs is only known when it runs")
 
 
-_ROLES: dict[str, Callable[[Calls, list[str] | None, dict[str, ast.expr]], Running[None] | None]] = {
-    "file": Calls._file,
-    "read": Calls._read,
-    "source": Calls._read,
-    "below": Calls._below,
-    "listed": Calls._list,
-    "globbed": Calls._glob,
-    "write": Calls._write,
-    "edit": Calls._edit,
-    "move": Calls._move,
-    "moved": Calls._move,
-    "into": Calls._into,
-    "tree-into": Calls._tree_into,
-    "delete": Calls._delete,
-    "tree": Calls._tree,
-    "unknown": Calls._unknown,
-    "env": Calls._environment,
-    "shell": Calls._shell,
-    "command": Calls._command,
+_ROLES: dict[str, Callable[[PythonCalls, list[str] | None, dict[str, ast.expr]], Running[None] | None]] = {
+    "file": PythonCalls._file,
+    "read": PythonCalls._read,
+    "source": PythonCalls._read,
+    "below": PythonCalls._below,
+    "listed": PythonCalls._list,
+    "globbed": PythonCalls._glob,
+    "write": PythonCalls._write,
+    "edit": PythonCalls._edit,
+    "move": PythonCalls._move,
+    "moved": PythonCalls._move,
+    "into": PythonCalls._into,
+    "tree-into": PythonCalls._tree_into,
+    "delete": PythonCalls._delete,
+    "tree": PythonCalls._tree,
+    "unknown": PythonCalls._unknown,
+    "env": PythonCalls._environment,
+    "shell": PythonCalls._shell,
+    "command": PythonCalls._command,
 }
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
-    class Names(Protocol):
+    class KnownNames(Protocol):
         """What is known of the names of a program: see ``inline_python_names``."""
 
         values: dict[str, list[ast.expr]]
@@ -36,7 +36,7 @@ _PATTERNS = frozenset({"glob.glob", "glob.iglob"})
 _FOLDERS = frozenset({"iterdir", "glob", "rglob"})
 
 
-def bindings(node: ast.For | ast.AsyncFor | ast.comprehension, names: Names) -> dict[int, list[ast.expr]]:
+def bindings(node: ast.For | ast.AsyncFor | ast.comprehension, names: KnownNames) -> dict[int, list[ast.expr]]:
     """What the names that a loop binds stand for, by the nodes of these names; an element is said by a star."""
     import ast
 
@@ -75,7 +75,7 @@ def changed(nodes: list[ast.AST]) -> set[str]:
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in only}
 
 
-def is_argv(node: ast.AST, names: Names) -> bool:
+def is_argv(node: ast.AST, names: KnownNames) -> bool:
     """Whether a value is the words of the command line, or a part of them."""
     import ast
 
@@ -87,7 +87,7 @@ def is_argv(node: ast.AST, names: Names) -> bool:
 class Elements:
     """The texts that an element of a value can be."""
 
-    def __init__(self, names: Names, argv: tuple[str, ...], texts: Callable[[ast.expr, int], list[str]]) -> None:
+    def __init__(self, names: KnownNames, argv: tuple[str, ...], texts: Callable[[ast.expr, int], list[str]]) -> None:
         self.names, self.argv, self.texts = names, argv, texts
 
     def of(self, node: ast.expr, depth: int) -> list[str]:

@@ -17,7 +17,7 @@ _DEEPEST = 12
 _LONGEST = 2_000
 
 
-class Names:
+class PythonNames:
     """What the names of one program stand for."""
 
     def __init__(self, nodes: list[ast.AST]) -> None:
@@ -140,7 +140,7 @@ class Names:
 
 
 class _Texts:
-    def __init__(self, names: Names, home: str, argv: tuple[str, ...]) -> None:
+    def __init__(self, names: PythonNames, home: str, argv: tuple[str, ...]) -> None:
         self.names, self.ast, self.home, self.argv = names, names.ast, home, argv
 
     def of(self, node: ast.expr, depth: int) -> list[str]:

@@ -12,8 +12,8 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.inline.data import language
-from lockgate.shell.inline.python.calls import ENVIRONMENT, Calls
-from lockgate.shell.inline.python.names import Names
+from lockgate.shell.inline.python.calls import ENVIRONMENT, PythonCalls
+from lockgate.shell.inline.python.names import PythonNames
 
 if TYPE_CHECKING:
     import ast
@@ -40,7 +40,7 @@ def python_effects(call: ProgramCall, text: str) -> Running[None]:
     if tree is None:
         call.opaque("this Python cannot be read here")
     else:
-        yield from _Program(call, tree).effects()
+        yield from _PythonProgram(call, tree).effects()
 
 
 def _tree(call: ProgramCall, text: str) -> ast.Module | None:
@@ -66,7 +66,7 @@ def _tree(call: ProgramCall, text: str) -> ast.Module | None:
         return None
 
 
-class _Program:
+class _PythonProgram:
     """One program: what it names, what it calls, and what else in it is not known to be harmless."""
 
     def __init__(self, call: ProgramCall, tree: ast.Module) -> None:
@@ -83,8 +83,8 @@ class _Program:
         self.syntax = frozenset(known["syntax"].split())
         self.sinks: dict[str, str] = known["sinks"]
         self.nodes = list(ast.walk(tree))
-        self.names = Names(self.nodes)
-        self.calls = Calls(call, self.names, known)
+        self.names = PythonNames(self.nodes)
+        self.calls = PythonCalls(call, self.names, known)
 
     def effects(self) -> Running[None]:
         call = self.call

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lockgate.shell.knowledge.call import ProgramCall, Role
-    from lockgate.shell.knowledge.lookup import Entry
+    from lockgate.shell.knowledge.lookup import ProgramEntry
     from lockgate.shell.knowledge.options import Option
     from lockgate.shell.state.run import Running
 
@@ -187,7 +187,7 @@ def apply_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
             yield from apply_role(role, call, values, "")
 
 
-def _left_of(roles: list[str], entry: Entry, given: set[str]) -> list[str]:
+def _left_of(roles: list[str], entry: ProgramEntry, given: set[str]) -> list[str]:
     """The roles of operands without those that options stand for."""
     if roles and given.intersection(entry.replaces_first):
         roles = roles[1:] if not roles[0].endswith("...") else roles

@@ -204,10 +204,10 @@ def into(call: ProgramCall, words: list[Arg], _: str) -> None:
     sources = [word for word in call.matched.operands if word not in words]
     if call.matched.given & {"-T", "--no-target-directory"}:
         sources = [Arg(f"{word.text}/.") for word in sources]
-    from lockgate.shell.effects.copies import Copy
+    from lockgate.shell.effects.copies import CopyMode
 
     taken = call.entry.operands[0].removesuffix("...") if call.entry.operands else ""
-    how = Copy(call.recursive or taken in ("move", "read-below"), taken == "move", taken == "link")
+    how = CopyMode(call.recursive or taken in ("move", "read-below"), taken == "move", taken == "link")
     for word in words:
         call.own += files.write_into(word, sources, call.machine, call.scope, how)
         if "--parents" in call.matched.given:

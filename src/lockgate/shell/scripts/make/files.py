@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from lockgate.core.record import Record
-from lockgate.shell.scripts.make.rules import Known, Rules
-from lockgate.shell.scripts.make.syntax import Assignment, Line, Rule, condition, lines, statement
+from lockgate.shell.scripts.make.rules import Known, MakeRules
+from lockgate.shell.scripts.make.syntax import MakeLine, MakeRule, MakeVariable, condition, lines, statement
 from lockgate.shell.scripts.make.words import UNKNOWN, Variable, Words
 
 _MOST_LINES = 6000
@@ -19,7 +19,7 @@ _MODIFIERS = frozenset({"export", "override", "private"})
 """Words before an assignment."""
 
 
-class Source(Record):
+class MakeText(Record):
     """A text that is read, and what offsets in it count from."""
 
     text: str
@@ -47,12 +47,12 @@ class Makefile:
     """Everything that was read so far."""
 
     def __init__(
-        self, shell: Callable[[str], str], include: Callable[[str], Source | None], at: Callable[[int], object]
+        self, shell: Callable[[str], str], include: Callable[[str], MakeText | None], at: Callable[[int], object]
     ) -> None:
         self.words = Words(shell, self._evaluate)
         self.words.variables.update({name: Variable(text) for name, text in _DEFAULTS.items()})
         self._include, self._at = include, at
-        self.rules = Rules(self.words.expand, at)
+        self.rules = MakeRules(self.words.expand, at)
         self._branches: list[_Branch] = []
         self._open: list[tuple[str, int]] | None = None
         """The recipe that the next lines belong to."""
@@ -62,7 +62,7 @@ class Makefile:
 
     # ------------------------------------------------------------ reading
 
-    def read(self, source: Source) -> None:
+    def read(self, source: MakeText) -> None:
         """Read a text."""
         self._open = None
         rows = iter(lines(source.text))
@@ -81,7 +81,7 @@ class Makefile:
     def _certain(self) -> bool:
         return all(branch.holds for branch in self._branches)
 
-    def _line(self, line: Line, place: int, rows: Iterator[Line]) -> None:
+    def _line(self, line: MakeLine, place: int, rows: Iterator[MakeLine]) -> None:
         if line.recipe and self._open is not None:
             if self._live():
                 self._open.append((line.text, place))
@@ -123,9 +123,9 @@ class Makefile:
         left, right = map(self.words.expand, sides)
         return None if UNKNOWN in left + right else (left == right) == (word == "ifeq")
 
-    def _define(self, head: str, rows: Iterator[Line]) -> None:
+    def _define(self, head: str, rows: Iterator[MakeLine]) -> None:
         said = statement(head)
-        name, operator = (said.name, said.operator) if isinstance(said, Assignment) else (head, "=")
+        name, operator = (said.name, said.operator) if isinstance(said, MakeVariable) else (head, "=")
         body: list[str] = []
         depth = 1
         for line in rows:
@@ -135,16 +135,16 @@ class Makefile:
                 break
             body.append(f"\t{line.text}" if line.recipe else line.text)
         if self._live():
-            self._assign(Assignment(name, operator, "\n".join(body)))
+            self._assign(MakeVariable(name, operator, "\n".join(body)))
 
     def _directive(self, word: str, rest: str, text: str, place: int) -> None:
         if word in _MODIFIERS:
             while (first := rest.partition(" ")[0]) in _MODIFIERS:
                 rest = rest[len(first) :].lstrip()
-            if isinstance(said := statement(rest), Assignment):
+            if isinstance(said := statement(rest), MakeVariable):
                 self._open = None
                 self._assign(said)
-        elif word in ("include", "-include", "sinclude") and not isinstance(statement(text), Assignment):
+        elif word in ("include", "-include", "sinclude") and not isinstance(statement(text), MakeVariable):
             self._included(self.words.expand(rest))
         elif word in ("load", "-load"):
             self.problem = "it loads code into make"
@@ -155,10 +155,10 @@ class Makefile:
 
     def _said(self, text: str, place: int) -> None:
         said = statement(text)
-        if isinstance(said, Assignment):
+        if isinstance(said, MakeVariable):
             self._open = None
             self._assign(said)
-        elif isinstance(said, Rule):
+        elif isinstance(said, MakeRule):
             self._rule(said, place)
         else:
             made = self.words.expand(text).strip()
@@ -193,7 +193,7 @@ class Makefile:
 
     # ------------------------------------------------------------ variables
 
-    def _assign(self, said: Assignment, own: dict[str, str] | None = None) -> None:
+    def _assign(self, said: MakeVariable, own: dict[str, str] | None = None) -> None:
         words = self.words
         name = words.expand(said.name).strip()
         before = words.variables.get(name)
@@ -223,10 +223,10 @@ class Makefile:
 
     # ------------------------------------------------------------ rules
 
-    def _rule(self, said: Rule, place: int) -> None:
+    def _rule(self, said: MakeRule, place: int) -> None:
         targets = tuple(self.words.expand(said.targets).split())
         inner = statement(said.rest)
-        if isinstance(inner, Assignment):
+        if isinstance(inner, MakeVariable):
             word, _, rest = inner.name.partition(" ")
             name = rest if word in ("export", "override", "private") and rest else inner.name
             for target in targets:
@@ -237,7 +237,7 @@ class Makefile:
         self._open = recipe
         self._keep(targets, said, recipe)
 
-    def _keep(self, targets: tuple[str, ...], said: Rule, recipe: list[tuple[str, int]]) -> None:
+    def _keep(self, targets: tuple[str, ...], said: MakeRule, recipe: list[tuple[str, int]]) -> None:
         needs = self.words.expand(said.rest)
         pattern = ""
         if ":" in needs and "%" in needs.partition(":")[0]:

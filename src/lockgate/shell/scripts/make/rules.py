@@ -12,7 +12,7 @@ _DEEPEST = 60
 """How many targets may need each other in a row."""
 
 
-class Step(Record):
+class RecipeLine(Record):
     """One line of a recipe, expanded."""
 
     text: str
@@ -35,7 +35,7 @@ class Known(Record):
     """For a static pattern rule: what its targets look like."""
 
 
-class Rules:
+class MakeRules:
     """All rules that were read so far."""
 
     def __init__(self, expand: Callable[[str, Mapping[str, str]], str], at: Callable[[int], object]) -> None:
@@ -60,7 +60,7 @@ class Rules:
         """Everything that has a rule of its own."""
         return [name for rule in self._rules for name in rule.targets if "%" not in name]
 
-    def steps(self, goals: list[str], is_there: Callable[[str], bool]) -> Iterator[Step]:
+    def steps(self, goals: list[str], is_there: Callable[[str], bool]) -> Iterator[RecipeLine]:
         """The lines of all recipes that some goals can lead to, each recipe once.
 
         Args:
@@ -73,7 +73,7 @@ class Rules:
 
     def _made(
         self, target: str, inherited: Mapping[str, str], seen: set[str], depth: int, is_there: Callable[[str], bool]
-    ) -> Iterator[Step]:
+    ) -> Iterator[RecipeLine]:
         """The recipes of one target, those of what it needs first."""
         if target in seen or len(seen) >= _MOST_TARGETS or depth >= _DEEPEST:
             return
@@ -103,13 +103,13 @@ class Rules:
         ]
         return [*explicit, *patterns]
 
-    def _recipe(self, rule: Known, own: Mapping[str, str]) -> Iterator[Step]:
-        made: list[Step] = []
+    def _recipe(self, rule: Known, own: Mapping[str, str]) -> Iterator[RecipeLine]:
+        made: list[RecipeLine] = []
         for text, place in rule.recipe:
             self._at(place)
-            made += [Step(row, place) for row in _rows(self._expand(text, own))]
+            made += [RecipeLine(row, place) for row in _rows(self._expand(text, own))]
         if self.one_shell and made:
-            yield Step("\n".join(step.text for step in made), made[0].place)
+            yield RecipeLine("\n".join(step.text for step in made), made[0].place)
         else:
             yield from made
 

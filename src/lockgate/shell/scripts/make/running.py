@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.scripts.follow import followed, opened
-from lockgate.shell.scripts.make.files import Makefile, Source
+from lockgate.shell.scripts.make.files import Makefile, MakeText
 from lockgate.shell.scripts.make.words import UNKNOWN
 from lockgate.shell.scripts.recipe_line import run_line
 from lockgate.shell.state.abstract_text import known
@@ -17,7 +17,7 @@ from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
-    from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.followed_files import FollowedFile
     from lockgate.shell.state.run import Run, Running
 
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
@@ -38,9 +38,9 @@ def run_make(call: ProgramCall) -> Running[bool]:
 
     def follow(run: Run) -> None:
         made = _new(call, given, run)
-        made.read(Source(script.text, script.base))
+        made.read(MakeText(script.text, script.base))
         for text in texts:
-            made.read(Source(text))
+            made.read(MakeText(text))
         _run(call, made, goals, run)
 
     def body() -> Running[None]:
@@ -76,7 +76,7 @@ def _from_stdin(call: ProgramCall) -> list[str]:
     return [call.stdin] if call.stdin is not None and {"-", "/dev/stdin"} & set(named) else []
 
 
-def _makefile(call: ProgramCall) -> File | None:
+def _makefile(call: ProgramCall) -> FollowedFile | None:
     named = _values(call, "-f", "--file", "--makefile")
     if named:
         return opened(call.machine, call.scope, named[0]) if known(named[0]) else None
@@ -91,9 +91,9 @@ def _new(call: ProgramCall, given: list[tuple[str, str]], run: Run) -> Makefile:
         shape = drive(run_line(machine, scope, text), run)
         return shape.rstrip("\n").replace("\n", " ")
 
-    def include(name: str) -> Source | None:
+    def include(name: str) -> MakeText | None:
         script = opened(machine, scope, name)
-        return None if script is None else Source(script.text, script.base)
+        return None if script is None else MakeText(script.text, script.base)
 
     def at(place: int) -> None:
         machine.go_to(place)
@@ -112,7 +112,7 @@ def _typed(call: ProgramCall, given: list[tuple[str, str]], texts: list[str], ru
     for _, value in given:
         made.words.expand(value)
     for text in texts:
-        made.read(Source(text))
+        made.read(MakeText(text))
     _run(call, made, made.rules.targets(), run)
 
 

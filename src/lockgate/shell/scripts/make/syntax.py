@@ -13,7 +13,7 @@ _CLOSING = {"(": ")", "{": "}"}
 _OPERATORS = (":::=", "::=", ":=", "?=", "+=", "!=", "=")
 
 
-class Line(Record):
+class MakeLine(Record):
     """One logical line."""
 
     text: str
@@ -24,9 +24,9 @@ class Line(Record):
     """Whether it begins with a tab."""
 
 
-def lines(text: str) -> list[Line]:
+def lines(text: str) -> list[MakeLine]:
     """The logical lines of a makefile."""
-    found: list[Line] = []
+    found: list[MakeLine] = []
     rows = text.split("\n")
     at = offset = 0
     while at < len(rows):
@@ -41,7 +41,7 @@ def lines(text: str) -> list[Line]:
         at += 1
         joined = "\n".join(taken) if recipe else _without_comment(_joined(taken))
         if joined.strip() or at - start > 1:
-            found.append(Line(joined, begin, recipe))
+            found.append(MakeLine(joined, begin, recipe))
     return found
 
 
@@ -102,7 +102,7 @@ def arguments(text: str) -> list[str]:
     return [*found, text[start:]]
 
 
-class Assignment(Record):
+class MakeVariable(Record):
     """``NAME = value``."""
 
     name: str
@@ -110,7 +110,7 @@ class Assignment(Record):
     value: str
 
 
-class Rule(Record):
+class MakeRule(Record):
     """``targets: prerequisites ; recipe``, or a variable for some targets. Nothing is expanded yet."""
 
     targets: str
@@ -120,13 +120,13 @@ class Rule(Record):
     """Whether it is a rule with ``::``: each such rule of a target is run for itself."""
 
 
-def statement(text: str) -> Assignment | Rule | None:
+def statement(text: str) -> MakeVariable | MakeRule | None:
     """What a line says that is no directive; ``None`` where it only holds references."""
     at = _outside(text, 0, ":=?+!")
     while at >= 0:
         operator = next((word for word in _OPERATORS if text.startswith(word, at)), "")
         if operator:
-            return Assignment(text[:at].strip(), operator, text[at + len(operator) :].lstrip())
+            return MakeVariable(text[:at].strip(), operator, text[at + len(operator) :].lstrip())
         if text[at] == ":":
             double = text.startswith("::", at)
             return _rule(text[:at], text[at + 1 + double :], double=double)
@@ -134,12 +134,12 @@ def statement(text: str) -> Assignment | Rule | None:
     return None
 
 
-def _rule(targets: str, rest: str, *, double: bool) -> Rule:
+def _rule(targets: str, rest: str, *, double: bool) -> MakeRule:
     end = _outside(rest, 0, ";")
     # A semicolon of a variable's value is none of a recipe.
-    if end < 0 or isinstance(statement(rest[:end]), Assignment):
-        return Rule(targets, rest, None, double)
-    return Rule(targets, rest[:end], rest[end + 1 :], double)
+    if end < 0 or isinstance(statement(rest[:end]), MakeVariable):
+        return MakeRule(targets, rest, None, double)
+    return MakeRule(targets, rest[:end], rest[end + 1 :], double)
 
 
 def condition(word: str, rest: str) -> tuple[str, str] | None:

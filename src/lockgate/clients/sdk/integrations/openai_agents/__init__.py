@@ -31,7 +31,7 @@ from agents import (
 )
 
 from lockgate.clients.sdk.gate import Gate
-from lockgate.clients.sdk.integrations.openai_agents.calls import Calls, OpenAIAsk, SessionOf
+from lockgate.clients.sdk.integrations.openai_agents.calls import AgentTools, OpenAIAsk, SessionOf
 from lockgate.clients.sdk.integrations.openai_agents.executors import Editor, LocalShell, Shell, awaited, copied
 from lockgate.clients.sdk.integrations.openai_agents.functions import (
     gated_custom,
@@ -80,8 +80,8 @@ def gate_agent(
     Raises:
         LockgateError: The agent has what cannot be gated; the message says what can be done.
     """
-    known: Calls | None = getattr(agent, _MARK, None)
-    calls = known if known is not None and session is None else Calls(gate, session, ask, names or {})
+    known: AgentTools | None = getattr(agent, _MARK, None)
+    calls = known if known is not None and session is None else AgentTools(gate, session, ask, names or {})
     allowed = {name: frozenset(map(Label, labels)) for name, labels in (allow_hosted or {}).items()}
     return _Walk(calls, allowed, in_place).agent(agent)
 
@@ -89,7 +89,7 @@ def gate_agent(
 class _Walk:
     """One walk over an agent and all that it reaches."""
 
-    def __init__(self, calls: Calls, allowed: Mapping[str, frozenset[Label]], in_place: bool) -> None:
+    def __init__(self, calls: AgentTools, allowed: Mapping[str, frozenset[Label]], in_place: bool) -> None:
         self._calls, self._allowed, self._in_place = calls, allowed, in_place
         self._done: dict[int, tuple[Agent[Any], Agent[Any]]] = {}
         """Agents and their copies, by the agent's identity: agents can hand over in circles."""
@@ -99,7 +99,7 @@ class _Walk:
         if id(agent) in self._done:
             return self._done[id(agent)][1]
         _refuse_unknown_kinds(agent)
-        known: Calls | None = getattr(agent, _MARK, None)
+        known: AgentTools | None = getattr(agent, _MARK, None)
         if known is not None and not known.is_of(self._calls):
             raise LockgateError(
                 f"the agent {agent.name} was gated for another conversation, which would not know what this one has "
@@ -160,7 +160,7 @@ class _Walk:
         return tool
 
     def _hosted(self, name: str, agent: Agent[Any], why: str) -> None:
-        known: Calls | None = getattr(agent, _MARK, None)
+        known: AgentTools | None = getattr(agent, _MARK, None)
         allowed = {**known.hosted, **self._allowed} if known is not None else self._allowed
         if name not in allowed:
             raise LockgateError(
@@ -187,22 +187,22 @@ def _refuse_unknown_kinds(agent: Agent[Any]) -> None:
         raise LockgateError(f"an agent of the kind {type(agent).__name__} cannot be gated")
 
 
-def _belongs(agent: Agent[Any], calls: Calls) -> bool:
-    known: Calls | None = getattr(agent, _MARK, None)
+def _belongs(agent: Agent[Any], calls: AgentTools) -> bool:
+    known: AgentTools | None = getattr(agent, _MARK, None)
     return known is not None and known.is_of(calls)
 
 
-def _gated_shell(calls: Calls, tool: ShellTool) -> ShellTool:
+def _gated_shell(calls: AgentTools, tool: ShellTool) -> ShellTool:
     shell = Shell(calls, tool.name, tool.executor)
     return dataclasses.replace(tool, executor=shell, **_asking(calls, shell, tool))
 
 
-def _gated_patches(calls: Calls, tool: ApplyPatchTool) -> ApplyPatchTool:
+def _gated_patches(calls: AgentTools, tool: ApplyPatchTool) -> ApplyPatchTool:
     editor = Editor(calls, tool.name, tool.editor)
     return dataclasses.replace(tool, editor=editor, **_asking(calls, editor, tool))
 
 
-def _asking(calls: Calls, gated: Shell | Editor, tool: ShellTool | ApplyPatchTool) -> dict[str, Any]:
+def _asking(calls: AgentTools, gated: Shell | Editor, tool: ShellTool | ApplyPatchTool) -> dict[str, Any]:
     """What makes a run stop where a person is to be asked; nothing where a run is not to be stopped."""
     given = tool.needs_approval
     if not calls.interrupts:

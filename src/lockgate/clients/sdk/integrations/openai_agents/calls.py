@@ -22,7 +22,7 @@ OpenAIAsk = Ask | Literal["interrupt"]
 SessionOf = Callable[[RunContextWrapper[Any]], "Session | str"]
 
 
-class Calls:
+class AgentTools:
     """What the tools of one gated agent, and of all that it hands over to, have in common."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Calls:
             return session if self._ask is None else session.asking(self._ask)
         return self.gate.session(session or "", ask=self._ask)
 
-    def is_of(self, other: Calls) -> bool:
+    def is_of(self, other: AgentTools) -> bool:
         """Whether these are calls of the same conversation as those."""
         mine, theirs = self._session, other._session
         if isinstance(mine, Session) and isinstance(theirs, Session):

@@ -21,7 +21,7 @@ from agents import (
 )
 from agents.tool import ShellCallOutcome, ShellCommandOutput
 
-from lockgate.clients.sdk.integrations.openai_agents.calls import Calls, as_text, refusal_of
+from lockgate.clients.sdk.integrations.openai_agents.calls import AgentTools, as_text, refusal_of
 from lockgate.clients.sdk.model import Decision
 
 SHELL = "Bash"
@@ -39,7 +39,7 @@ async def awaited(value: Any) -> Any:
 class Shell:
     """Runs the commands of one request where the gate lets all of them run, each as the gate says."""
 
-    def __init__(self, calls: Calls, tool: str, executor: Any) -> None:
+    def __init__(self, calls: AgentTools, tool: str, executor: Any) -> None:
         self.calls, self._tool, self._executor = calls, tool, executor
 
     async def __call__(self, request: ShellCommandRequest) -> str | ShellResult:
@@ -124,7 +124,7 @@ def _entry(entry: ShellCommandOutput, shown: Any, command: str) -> ShellCommandO
 class LocalShell:
     """Runs the command of one request of the older shell tool."""
 
-    def __init__(self, calls: Calls, executor: Any) -> None:
+    def __init__(self, calls: AgentTools, executor: Any) -> None:
         self.calls, self._executor = calls, executor
 
     async def __call__(self, request: LocalShellCommandRequest) -> str:
@@ -160,7 +160,7 @@ def _command(decision: Decision) -> str:
 
 
 async def _not_run(
-    calls: Calls, context: RunContextWrapper[Any] | None, earlier: Sequence[tuple[str, Mapping[str, Any], str]]
+    calls: AgentTools, context: RunContextWrapper[Any] | None, earlier: Sequence[tuple[str, Mapping[str, Any], str]]
 ) -> None:
     """Tell of calls (tool, input, id) that may run and do not, because another one beside them may not."""
     session = await calls.session(context)
@@ -177,7 +177,7 @@ async def _truth(given: Any, *arguments: Any) -> bool:
 class Editor:
     """Makes the changes to files that the gate lets an editor make."""
 
-    def __init__(self, calls: Calls, tool: str, editor: Any) -> None:
+    def __init__(self, calls: AgentTools, tool: str, editor: Any) -> None:
         self.calls, self._tool, self._editor = calls, tool, editor
         self._asked: dict[tuple[str, ...], str] = {}
 

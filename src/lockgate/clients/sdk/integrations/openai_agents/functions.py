@@ -18,7 +18,7 @@ from agents import (
 )
 from agents.mcp import MCPServer
 
-from lockgate.clients.sdk.integrations.openai_agents.calls import Calls, arguments_of, as_text
+from lockgate.clients.sdk.integrations.openai_agents.calls import AgentTools, arguments_of, as_text
 from lockgate.clients.sdk.integrations.openai_agents.executors import Editor, LocalShell, Shell, awaited, copied
 from lockgate.core.errors import LockgateError
 
@@ -26,10 +26,10 @@ _NO_ARGUMENTS = "Lockgate blocks this call: its arguments are no JSON object"
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-class Guard:
+class ToolGuardrails:
     """The gate as the two guardrails of a tool, or of all tools of an MCP server."""
 
-    def __init__(self, calls: Calls, server: str | None = None) -> None:
+    def __init__(self, calls: AgentTools, server: str | None = None) -> None:
         """Begin.
 
         Args:
@@ -71,17 +71,17 @@ class Guard:
         return ToolGuardrailFunctionOutput.reject_content(as_text(result.output))
 
 
-def gated_for(tool: Any) -> Calls | None:
+def gated_for(tool: Any) -> AgentTools | None:
     """The conversation that a tool or a server was gated for; ``None`` where it was not."""
     if isinstance(tool, FunctionTool | MCPServer):
         functions = [guardrail.guardrail_function for guardrail in tool.tool_input_guardrails or ()]
         guards = [getattr(function, "__self__", None) for function in functions]
-        return next((guard.calls for guard in guards if isinstance(guard, Guard)), None)
+        return next((guard.calls for guard in guards if isinstance(guard, ToolGuardrails)), None)
     wrapped = (getattr(tool, name, None) for name in ("executor", "editor", "on_invoke_tool"))
     return next((each.calls for each in wrapped if isinstance(each, Shell | LocalShell | Editor | _Custom)), None)
 
 
-def is_gated(tool: Any, calls: Calls) -> bool:
+def is_gated(tool: Any, calls: AgentTools) -> bool:
     """Whether a tool or a server is one that was gated for this conversation.
 
     Raises:
@@ -96,9 +96,9 @@ def is_gated(tool: Any, calls: Calls) -> bool:
     return known is not None
 
 
-def gated_function(calls: Calls, tool: FunctionTool) -> FunctionTool:
+def gated_function(calls: AgentTools, tool: FunctionTool) -> FunctionTool:
     """A function tool with the gate after its own guardrails: what those refuse is no call, what they hide is gone."""
-    guard = Guard(calls)
+    guard = ToolGuardrails(calls)
     changes: dict[str, Any] = {
         "tool_input_guardrails": [*(tool.tool_input_guardrails or ()), guard.before],
         "tool_output_guardrails": [*(tool.tool_output_guardrails or ()), guard.after],
@@ -109,7 +109,7 @@ def gated_function(calls: Calls, tool: FunctionTool) -> FunctionTool:
     return made
 
 
-def _approval(guard: Guard, tool: str, own: Any) -> Any:
+def _approval(guard: ToolGuardrails, tool: str, own: Any) -> Any:
     async def needs_approval(context: RunContextWrapper[Any], given: dict[str, Any], call_id: str) -> bool:
         if bool(await awaited(own(context, given, call_id)) if callable(own) else own):
             return True
@@ -119,7 +119,7 @@ def _approval(guard: Guard, tool: str, own: Any) -> Any:
 
 
 # ---------------------------------------------------------------- MCP servers
-def gated_server(calls: Calls, server: MCPServer) -> MCPServer:
+def gated_server(calls: AgentTools, server: MCPServer) -> MCPServer:
     """The same server, connected or not, whose tools have the gate as a guardrail.
 
     It is another object of a class of its own that shares all state with the given one: a connection belongs to both.
@@ -127,7 +127,7 @@ def gated_server(calls: Calls, server: MCPServer) -> MCPServer:
     if is_gated(server, calls):
         return server
     # A server without a name of its own is called by its address, which may hold credentials.
-    guard = Guard(calls, _NO_NAME.sub("_", server._error_name))
+    guard = ToolGuardrails(calls, _NO_NAME.sub("_", server._error_name))
 
     def before(self: Any) -> list[ToolInputGuardrail[Any]]:
         return [*(self.__dict__.get("tool_input_guardrails") or ()), guard.before]
@@ -144,7 +144,7 @@ def gated_server(calls: Calls, server: MCPServer) -> MCPServer:
     return made
 
 
-def _server_approval(guard: Guard) -> Any:
+def _server_approval(guard: ToolGuardrails) -> Any:
     def policy(self: Any, tool: Any, agent: Any) -> Any:
         own = super(type(self), self)._get_needs_approval_for_tool(tool, agent)
         return _approval(guard, tool.name, own)
@@ -156,7 +156,7 @@ def _server_approval(guard: Guard) -> Any:
 class _Custom:
     """Runs a custom tool, which takes one text."""
 
-    def __init__(self, calls: Calls, tool: CustomTool) -> None:
+    def __init__(self, calls: AgentTools, tool: CustomTool) -> None:
         self.calls, self._tool = calls, tool
 
     async def __call__(self, context: Any, text: str) -> Any:
@@ -170,7 +170,7 @@ class _Custom:
         return as_text(result.output) if result.changed else output
 
 
-def gated_custom(calls: Calls, tool: CustomTool) -> CustomTool:
+def gated_custom(calls: AgentTools, tool: CustomTool) -> CustomTool:
     """A custom tool that is run where the gate lets it."""
     custom, own = _Custom(calls, tool), tool.needs_approval
     if not calls.interrupts:

@@ -50,7 +50,7 @@ export async function* events(texts) {
  * All tabs of a browser share one line, for it opens no more than six at once to a server: one tab has it, and tells the
  * others. Where that one is closed, the next takes its place.
  *
- * @param {(event: object) => void} heard Called for each new record of the audit: a `Ring` of the API with its `kind`, which is
+ * @param {(event: object) => void} heard Called for each new record of the audit: an `EventNotice` of the API with its `kind`, which is
  *   decision, approval, session, or `reset` where everything is to be read anew.
  * @param {(state: "on" | "wait" | "off") => void} changed Called when the line comes and goes.
  * @returns {() => void} Ends it.

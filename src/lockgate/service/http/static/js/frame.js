@@ -116,7 +116,7 @@ export class Frame {
     this.#title();
   }
 
-  /** Who is logged in (`Me` of the API); `null` for nobody. */
+  /** Who is logged in (`CurrentUser` of the API); `null` for nobody. */
   person(me) {
     this.#scopes = new Set(me?.scopes ?? []);
     this.#where.textContent = me === null ? "" : visible(me.user, 60);
