@@ -62,19 +62,19 @@ def test_the_process_that_connected() -> None:
 
 
 def test_a_host_of_containers_knows_its_peers_user() -> None:
-    assert web._peer_uid(Connection(501, 4711)) == 501
+    assert web.peer_uid(Connection(501, 4711)) == 501
     with socket.socket(socket.AF_UNIX) as nobody:
-        assert web._peer_uid(nobody) == -1
+        assert web.peer_uid(nobody) == -1
 
 
 @pytest.mark.parametrize("uid", [os.geteuid(), os.geteuid() + 1])
 def test_a_hook_talks_to_its_own_users_gate_alone(uid: int) -> None:
     connection = Connection(uid, 1)
     if uid == os.geteuid():
-        hook._connect(connection, "/state/run")  # type: ignore[arg-type]
+        hook.connect_gate(connection, "/state/run")  # type: ignore[arg-type]
         return
     with pytest.raises(OSError):
-        hook._connect(connection, "/state/run")  # type: ignore[arg-type]
+        hook.connect_gate(connection, "/state/run")  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- paths

@@ -1,15 +1,18 @@
-"""The check of the rooms' doors sees what it is there to see."""
+"""The check of the rooms' doors sees what it is there to see; and tests know the insides of their own room alone."""
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-CHECK = Path(__file__).resolve().parents[1] / "scripts" / "house" / "check_doors.py"
+ROOT = Path(__file__).resolve().parents[1]
+CHECK = ROOT / "scripts" / "house" / "check_doors.py"
 FILES = {
     "__init__.py": "",
     "core/__init__.py": '__all__ = ["words"]\n',
@@ -101,3 +104,64 @@ def test_written_doors_pass(tmp_path: Path) -> None:
     checked(tmp_path, taken, "--write")
     door = (tmp_path / "thing" / "core" / "__init__.py").read_text("utf-8")
     assert door.strip() == '__all__ = [\n    "inner",\n]'
+
+
+def room_of(file: Path) -> str:
+    """The room that a file of tests belongs to, by the table of quick tests; empty for those of no single room."""
+    for line in (ROOT / "scripts" / "house" / "tests.tsv").read_text("utf-8").splitlines():
+        room, paths = line.split("\t")
+        if any(file == ROOT / path or ROOT / path in file.parents for path in paths.split()):
+            return room
+    return "service" if ROOT / "tests" / "dashboard" in file.parents else ""
+
+
+def private_names(text: str) -> Iterator[tuple[int, str]]:
+    """Names with an underscore that a text takes from our modules: imported, as attributes, and for ``setattr``."""
+    tree, modules = ast.parse(text), dict[str, str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lockgate"):
+            modules |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
+            yield from ((node.lineno, f"{node.module}.{name.name}") for name in node.names)
+        elif isinstance(node, ast.Import):
+            modules |= {name.asname or name.name: name.name for name in node.names if name.name.startswith("lockgate")}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in modules:
+                yield node.lineno, f"{modules[module]}.{name}"
+            case ast.Call(
+                func=ast.Attribute(attr="setattr"), args=[ast.Name(id=module), ast.Constant(value=str(name)), *_]
+            ) if module in modules:
+                yield node.lineno, f"{modules[module]}.{name}"
+            case ast.Constant(value=str(name)) if name.startswith("lockgate.") and " " not in name:
+                yield node.lineno, name
+
+
+def of_others(file: Path, text: str) -> list[str]:
+    """The private names of other rooms in a file."""
+    found = {(line, name) for line, name in private_names(text) if name.rpartition(".")[2][:1] == "_"}
+    room = room_of(file)
+    return [
+        f"{file.relative_to(ROOT)}:{line}: {name} is private"
+        for line, name in sorted(found)
+        if name.split(".")[1] != room and not name.endswith("__") and not name.endswith("._fields")
+    ]
+
+
+def test_no_test_knows_a_private_name_of_another_room() -> None:
+    files = [file for folder in ("tests", "evals") for file in (ROOT / folder).rglob("*.py")]
+    assert len(files) > 400
+    assert [wrong for file in files for wrong in of_others(file, file.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from lockgate.store.files import _own",
+        "from lockgate.store import files as f\nf._own",
+        "import lockgate.store.files as f\nmonkeypatch.setattr(f, '_own', 1)",
+        "monkeypatch.setattr('lockgate.store.files._own', 1)",
+    ],
+)
+def test_a_private_name_is_seen_however_it_is_taken(text: str) -> None:
+    assert of_others(ROOT / "tests" / "cli" / "test_x.py", text) != []
+    assert of_others(ROOT / "tests" / "store" / "test_x.py", text) == []

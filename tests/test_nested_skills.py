@@ -78,9 +78,9 @@ def test_a_folder_that_is_a_link(tmp_path: Path, target: str) -> None:
 
 def test_folders_that_take_long_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _skill(tmp_path, "x/.claude/skills/commit")
-    monkeypatch.setattr(skills, "_LONGEST", -1)
+    monkeypatch.setattr(skills, "LONGEST_SECONDS", -1)
     assert nested_skills("commit", str(tmp_path)) == (PUSHES,)
-    monkeypatch.setattr(skills, "_AT_ONCE", 3)
+    monkeypatch.setattr(skills, "FOLDERS_AT_ONCE", 3)
     assert nested_skills("commit", str(tmp_path)) is None
 
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import lockgate.hook
-from lockgate.containment.host import _bubblewraps, _facts
+from lockgate.containment.host import bubblewraps, facts_of
 
 HOME = "/mnt/dev"
 PROJECT = f"{HOME}/project"
@@ -97,6 +97,6 @@ class Session:
         )
 
     def _know(self, way: str) -> None:
-        program = next(iter(_bubblewraps()), "") if way == "bubblewrap" else ""
-        known = {"facts": _facts(), "way": way, "program": program, "problem": "", "at": time.time()}
+        program = next(iter(bubblewraps()), "") if way == "bubblewrap" else ""
+        known = {"facts": facts_of(), "way": way, "program": program, "problem": "", "at": time.time()}
         Path(self._state, "containment.json").write_text(json.dumps(known))

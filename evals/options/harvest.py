@@ -113,7 +113,7 @@ def compared(where: ProgramEntry, command: tuple[str, ...], options: dict[str, O
 
 def local_programs() -> list[str]:
     """Every program whose entry has no effect, or only reads from elsewhere."""
-    names = json.loads(knowledge._text("index"))
+    names = json.loads(knowledge.text_of("index"))
     return [
         name for name in names if (found := knowledge.lookup(name)) is not None and set(found.effects) <= set(_LOCAL)
     ]

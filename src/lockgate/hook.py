@@ -69,7 +69,7 @@ def _ask(arguments: "Sequence[str]", state: str) -> None:
         posix.fstat(descriptor)
     gate = socket(AF_UNIX, SOCK_STREAM)
     gate.settimeout(FIRST_SECONDS)
-    _connect(gate, state + "/run")
+    connect_gate(gate, state + "/run")
     _THERE[0] = True
     data = _input()
     words = [str(posix.getppid()), _code(), str(len(arguments)), *arguments]
@@ -97,7 +97,8 @@ def _code() -> str:
     return " ".join([*[str(number & 0xFFFFFFFFFFFFFFFF) for number in facts], __file__])
 
 
-def _connect(gate: "Socket", folder: str) -> None:
+def connect_gate(gate: "Socket", folder: str) -> None:
+    """Connect to the socket of the gate in a folder, if it belongs to this user."""
     import posix
     from _socket import SOL_SOCKET
 

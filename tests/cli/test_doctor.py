@@ -71,7 +71,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
     monkeypatch.delenv("CLAUDECODE", raising=False)
-    monkeypatch.setattr(claude_look, "_managed_files", lambda: [str(tmp_path / "managed.json")])
+    monkeypatch.setattr(claude_look, "managed_files", lambda: [str(tmp_path / "managed.json")])
     return Machine(tmp_path)
 
 

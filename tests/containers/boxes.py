@@ -183,8 +183,8 @@ class Box:
         """Let the container's side know whether it can contain a command: most sandboxes let nobody make another."""
         known = {"way": "bubblewrap", "program": "/usr/bin/bwrap", "problem": problem, "at": time.time()}
         program = f"""import sys; sys.path.append({str(PACKAGE.parent)!r})
-from lockgate.containment.host import _facts, _write
-_write("/state", {{"facts": _facts(), **{known!r}}})"""
+from lockgate.containment.host import facts_of, write_facts
+write_facts("/state", {{"facts": facts_of(), **{known!r}}})"""
         done = self.sh([sys.executable, "-I", "-c", program])
         assert done.returncode == 0, done.stderr
 

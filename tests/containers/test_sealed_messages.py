@@ -65,11 +65,11 @@ def test_an_event_arrives_as_it_was_sent(event: events.Event) -> None:
 
 
 def test_every_event_and_every_field_can_travel() -> None:
-    kinds = dict(wire._KINDS.values())
+    kinds = dict(wire.EVENT_KINDS.values())
     assert set(kinds) == set(events.Event.__args__)
     for made, fields in kinds.items():
         assert set(made._fields) - {"context", "result"} == set(fields), made
-    assert set(wire._CONTEXT) == set(Context._fields) - {"subject"} | {"session", "agent"}
+    assert set(wire.CONTEXT_FIELDS) == set(Context._fields) - {"subject"} | {"session", "agent"}
 
 
 def test_a_reply_arrives_as_it_was_sent() -> None:
@@ -127,7 +127,7 @@ def test_a_sealed_request_with_anything_in_any_place_is_read_or_refused(data: st
     except BadInputError:
         return
     assert is_id(request.id)
-    assert type(request.event) in {made for made, _ in wire._KINDS.values()}
+    assert type(request.event) in {made for made, _ in wire.EVENT_KINDS.values()}
 
 
 @given(st.binary(max_size=400))

@@ -13,7 +13,7 @@ from typing import Any
 import lockgate.contain
 from lockgate.clients.hook.start_resident import arguments
 from lockgate.clients.wire import resident_control as control
-from lockgate.containment.host import LAUNCHER, _facts
+from lockgate.containment.host import LAUNCHER, facts_of
 from lockgate.service.resident.decider import REMEMBER
 from lockgate.system.folders import Folders
 
@@ -45,7 +45,7 @@ class Machine:
 
     def know(self, way: str, program: str = "/usr/bin/bwrap", problem: str = "") -> None:
         """Let the gate know which way this machine has."""
-        known = {"facts": _facts(), "way": way, "program": program * (way != "namespaces"), "problem": problem}
+        known = {"facts": facts_of(), "way": way, "program": program * (way != "namespaces"), "problem": problem}
         known["launcher"] = way * self.native
         (self.state / "containment.json").write_text(json.dumps({**known, "at": time.time()}))
         self.settle()

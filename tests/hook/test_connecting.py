@@ -30,6 +30,6 @@ def test_folders_of_any_length(near: Path, name: str) -> None:
         with short_path(str(folder), "gate.sock") as path:
             listening.bind(path)
         listening.listen()
-        hook._connect(asking, str(folder))
+        hook.connect_gate(asking, str(folder))
         listening.accept()[0].close()
     assert os.getcwd() == here

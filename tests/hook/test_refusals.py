@@ -88,7 +88,7 @@ def test_a_process_that_is_ended_leaves_word(
     os.waitpid(child, 0)
     living = Refusal(state, "hook")
     assert sweep(state, store) == 0, "it may have begun just now"
-    monkeypatch.setattr(refusals, "_ENDED_SECONDS", 0.0)
+    monkeypatch.setattr(refusals, "ENDED_SECONDS", 0.0)
     assert sweep(state, store) == 1, "and not that of a process that lives"
     assert [body["call"] for body in told(store)] == ["toolu_1"]
     assert "ended" in told(store)[0]["because"]
@@ -100,10 +100,10 @@ def test_a_process_that_ends_while_others_look_is_recorded_as_it_ended(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, known: int
 ) -> None:
     state = str(tmp_path / "state")
-    monkeypatch.setattr(refusals, "_ENDED_SECONDS", 0.0)
+    monkeypatch.setattr(refusals, "ENDED_SECONDS", 0.0)
     living = Refusal(state, "hook")
     living.about("claude-code", "PreToolUse", CALL)
-    is_held = refusals._is_held
+    is_held = refusals.is_held
 
     def ends_now(path: str) -> bool:
         if end == "drop":
@@ -112,7 +112,7 @@ def test_a_process_that_ends_while_others_look_is_recorded_as_it_ended(
             living.keep("it took too long")
         return is_held(path)
 
-    monkeypatch.setattr(refusals, "_is_held", ends_now)
+    monkeypatch.setattr(refusals, "is_held", ends_now)
     assert sweep(state, store) == 0
     monkeypatch.undo()
     assert sweep(state, store) == known
@@ -136,7 +136,7 @@ def test_many_are_recorded_once_by_many(store: SqliteStore, tmp_path: Path) -> N
 
 
 def test_there_is_an_end_to_them(store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusals, "_MOST_FILES", 3)
+    monkeypatch.setattr(refusals, "MOST_FILES", 3)
     state = tmp_path / "state"
     for _ in range(5):
         refuse(state, session_id="x" * 100_000, because="y" * 100_000)

@@ -185,5 +185,5 @@ def test_the_launcher_is_there_and_compiles_without_a_warning(wheel: Path, tmp_p
     client = Path(zipfile.ZipFile(wheel).extract("lockgate/lockgate-contain", tmp_path))
     client.chmod(0o755)
     said = subprocess.run([client, "--about"], capture_output=True, text=True, check=True).stdout
-    assert said == compiling.LAUNCHER_ABOUT == probe._ABOUT
+    assert said == compiling.LAUNCHER_ABOUT == probe.ABOUT
     made(tmp_path / "warned", compiling.LAUNCHER_PARTS, ())

@@ -384,7 +384,7 @@ def test_a_folder_whose_name_is_not_text(world: World, tmp_path: Path) -> None:
 
 
 def test_not_more_than_some_workspaces_are_kept(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(configuration, "_KEPT", 3)
+    monkeypatch.setattr(configuration, "KEPT", 3)
     for number in range(10):
         world.load(str(tmp_path / str(number)))
     with world.store.reading() as tx:

@@ -182,8 +182,8 @@ def test_following_a_log_that_is_replaced(tmp_path: Path, monkeypatch: pytest.Mo
     with open(log, "a") as file:
         heard: queue.Queue[str] = queue.Queue()
         looked = threading.Event()
-        is_at = gate_logs._is_at
-        monkeypatch.setattr(gate_logs, "_is_at", lambda *given: (looked.set(), is_at(*given))[1])
+        is_at = gate_logs.is_at
+        monkeypatch.setattr(gate_logs, "is_at", lambda *given: (looked.set(), is_at(*given))[1])
         listener = threading.Thread(target=lambda: [heard.put(next(lines)) for _ in range(3)], daemon=True)
         listener.start()
         assert looked.wait(20)  # the first look is where the log ends, so there is more only now

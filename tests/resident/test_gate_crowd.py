@@ -40,7 +40,7 @@ def said(process: subprocess.Popen[str]) -> str:
 
 @pytest.fixture
 def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(crowd, "_HELD", [])
+    monkeypatch.setattr(crowd, "HELD", [])
     (tmp_path / "run").mkdir(mode=0o700)
     return str(tmp_path)
 

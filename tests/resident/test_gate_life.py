@@ -70,7 +70,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Folders]:
     found: list[Folders] = []
     monkeypatch.setattr(starting, "launch", lambda where, _: found.append(where))
     monkeypatch.setattr(starting, "ARRIVAL_SECONDS", 0.3)
-    monkeypatch.setattr(starting, "_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(starting, "LOCK_SECONDS", 0.1)
     return found
 
 

@@ -15,7 +15,7 @@ from lockgate.clients.wire import resident as wire
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
-from lockgate.gate.host.assembly import _looking_around
+from lockgate.gate.host.assembly import looking_around
 from lockgate.gate.host.host_view import in_client, surroundings_of
 from lockgate.resources.host_view import AnalysisRules
 from lockgate.service.resident import recent_callers as lately
@@ -33,7 +33,7 @@ def read(head: bytes) -> wire.HookRequest:
 
 @pytest.fixture(autouse=True)
 def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_KNOWN", {})
+    monkeypatch.setattr(wire, "KNOWN_ENVIRONMENTS", {})
 
 
 # ---------------------------------------------------------------- environments
@@ -56,7 +56,7 @@ def test_another_environment_is_another_one() -> None:
 
 def test_nobody_sees_what_is_around_another_session_client_caller_or_rules(tmp_path: Path) -> None:
     where = Folders(str(tmp_path), str(tmp_path / "state"), str(tmp_path / "config"))
-    look = _looking_around(where, TtlCache(60.0))
+    look = looking_around(where, TtlCache(60.0))
     asked = [
         (Context(client, Subject("s1"), "/w", workspace, transcript=f"/t/{session}.jsonl"), environ, rules)
         for client in ("claude-code", "codex", "gemini-cli", "python")
@@ -81,12 +81,15 @@ def test_nobody_changes_an_environment_for_others() -> None:
 
 
 def test_so_many_environments_are_remembered_and_none_that_is_long() -> None:
-    for number in range(3 * wire._ENVIRONMENTS):
+    for number in range(3 * wire.MOST_ENVIRONMENTS):
         assert read(b"7\0code\x000\0A=%d\0" % number).environ == {"A": str(number)}
-        assert len(wire._KNOWN) <= wire._ENVIRONMENTS
-    count = len(wire._KNOWN)
-    assert len(read(b"7\0code\x000\0A=" + b"x" * wire._LONGEST + b"\0").environ["A"]) == wire._LONGEST
-    assert len(wire._KNOWN) == count
+        assert len(wire.KNOWN_ENVIRONMENTS) <= wire.MOST_ENVIRONMENTS
+    count = len(wire.KNOWN_ENVIRONMENTS)
+    assert (
+        len(read(b"7\0code\x000\0A=" + b"x" * wire.LONGEST_ENVIRONMENT + b"\0").environ["A"])
+        == wire.LONGEST_ENVIRONMENT
+    )
+    assert len(wire.KNOWN_ENVIRONMENTS) == count
 
 
 @pytest.mark.parametrize(

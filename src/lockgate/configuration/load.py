@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lockgate.configuration.bundles.fleet import Fleet
     from lockgate.store.protocol import Store, Transaction
 
-_KEPT = 200
+KEPT = 200
 """Workspaces whose compiled configuration is kept."""
 _FORMAT = 3
 """Of what is kept; another number makes every kept configuration stale."""
@@ -248,7 +248,7 @@ def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
 
 def _keep(tx: Transaction, name: str, value: Mapping[str, Any]) -> None:
     others = tx.settings(_CACHE)
-    if len(others) >= _KEPT and name not in others:
+    if len(others) >= KEPT and name not in others:
         for other in others:
             tx.put_setting(other, None)
     tx.put_setting(name, json.dumps(value))

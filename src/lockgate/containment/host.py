@@ -62,7 +62,7 @@ def misfit(workspace: str, home: str) -> str:
 
 def host(state: str) -> Host:
     """What this host can do. Tried when nothing is known, or when what is known rests on other facts."""
-    facts = _facts()
+    facts = facts_of()
     known = _read(state)
     if known is not None and known.get("facts") == facts:
         found = Host(*(str(known.get(name, "")) for name in Host._fields))
@@ -75,8 +75,8 @@ def try_again(state: str) -> Host:
     """Try what this host can do, and keep the finding."""
     from lockgate.containment.probe import probe
 
-    found = probe(_bubblewraps(), LAUNCHER if os.path.exists(LAUNCHER) else "")
-    _write(state, {"facts": _facts(), "at": time.time(), **found._asdict()})
+    found = probe(bubblewraps(), LAUNCHER if os.path.exists(LAUNCHER) else "")
+    write_facts(state, {"facts": facts_of(), "at": time.time(), **found._asdict()})
     return found
 
 
@@ -99,7 +99,7 @@ def _recent(at: object) -> bool:
 
 
 # ---------------------------------------------------------------- facts
-def _bubblewraps() -> tuple[str, ...]:
+def bubblewraps() -> tuple[str, ...]:
     """Programs named ``bwrap`` that only the system's administrator can have put there."""
     found: dict[str, str] = {}
     for path in (f"{folder}/bwrap" for folder in _PROGRAMS):
@@ -116,10 +116,10 @@ def _is_the_systems(path: str) -> bool:
     return found.st_uid == 0 and not found.st_mode & 0o022 and os.access(path, os.X_OK)
 
 
-def _facts() -> list[str]:
+def facts_of() -> list[str]:
     """What a finding rests on. Cheap: a hook asks for it."""
     facts = [__version__, sys.platform, os.uname().release, str(os.getuid())]
-    for path in _bubblewraps():
+    for path in bubblewraps():
         found = os.stat(path)
         facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
     facts += [_first_line(path) for path in _SWITCHES]
@@ -146,7 +146,7 @@ def _read(state: str) -> dict[str, Any] | None:
         return None
 
 
-def _write(state: str, known: dict[str, Any]) -> None:
+def write_facts(state: str, known: dict[str, Any]) -> None:
     """Keep a finding, whole or not at all. Where it cannot be kept, or there is no state yet, it is found out again."""
     path = os.path.join(state, _FILE)
     own = f"{path}.{os.getpid()}"

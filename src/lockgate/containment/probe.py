@@ -18,7 +18,7 @@ _SOURCE = os.path.dirname(PACKAGE_FOLDER)
 _OWN = "import sys; sys.path.append({folder!r}); from lockgate.containment.linux.namespaces import probe; probe()"
 
 
-_ABOUT = "lockgate-contain LOCKGATE2 2\n"
+ABOUT = "lockgate-contain LOCKGATE2 2\n"
 """What a launcher says of itself that understands this version's plans."""
 
 
@@ -65,7 +65,7 @@ def _try_namespaces() -> str:
 def _runs(launcher: str) -> bool:
     """Whether the launcher is of this version and runs here."""
     ran = run([launcher, "--about"], _SECONDS)
-    return (ran.code, ran.out) == (0, _ABOUT)
+    return (ran.code, ran.out) == (0, ABOUT)
 
 
 def _try(sandbox: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lockgate.system import caller
 
 _DEPTH = 64
-_AGENTS = frozenset(
+AGENTS = frozenset(
     {
         "aider",
         "amp",
@@ -75,12 +75,12 @@ def is_client(words: tuple[str, ...]) -> bool:
     if not words:
         return False
     program = os.path.basename(words[0]).lstrip("-")
-    if program in _AGENTS:
+    if program in AGENTS:
         return True
     if not program.startswith(_INTERPRETERS):
         return False
     script = next((word for word in words[1:] if not word.startswith("-")), "")
-    return not _AGENTS.isdisjoint(os.path.splitext(part)[0] for part in script.split("/")[-4:])
+    return not AGENTS.isdisjoint(os.path.splitext(part)[0] for part in script.split("/")[-4:])
 
 
 def _above(look: Look) -> Iterator[AncestorProcess]:

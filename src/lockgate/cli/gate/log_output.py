@@ -54,7 +54,7 @@ def followed(state: str) -> Generator[str, None, None]:
                 if rest.endswith(b"\n"):
                     yield _text(rest)
                     rest = b""
-            if file is not None and not _is_at(path, file):
+            if file is not None and not is_at(path, file):
                 file.close()
                 file = None
             file = file or _open(path)
@@ -71,7 +71,7 @@ def _open(path: str) -> BinaryIO | None:
         return None
 
 
-def _is_at(path: str, file: BinaryIO) -> bool:
+def is_at(path: str, file: BinaryIO) -> bool:
     """Whether the file still has its name: a full log is renamed."""
     try:
         found = os.lstat(path)

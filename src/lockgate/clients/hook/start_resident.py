@@ -23,7 +23,7 @@ OFF = "LOCKGATE_RESIDENT"
 """The variable that keeps hooks from starting and asking a gate, where it is ``off``."""
 ARRIVAL_SECONDS = 1.5
 """How long a hook waits for a gate that another one has started, before it decides by itself."""
-_LOCK_SECONDS = 0.5
+LOCK_SECONDS = 0.5
 """After so long a gate that was started has its lock, or comes up no more."""
 _PAUSE = 10.0
 """Seconds after a start in which hooks start no other: a gate that cannot come up must not be tried at each event."""
@@ -68,7 +68,7 @@ def joined(
             launch(where, python)
             comes = False
         else:
-            comes = _age(mark) < _LOCK_SECONDS
+            comes = _age(mark) < LOCK_SECONDS
     if missed and comes and _arrives(where.state):
         return True
     return crowd.waited(where.state, until, lambda: missed and _listens(where.state))
@@ -90,7 +90,7 @@ def _arrives(state: str) -> bool:
     """Wait for the socket of a gate that has just been started."""
     began = time.monotonic()
     try:
-        connection, _ = connect(state, began + ARRIVAL_SECONDS, began + _LOCK_SECONDS)
+        connection, _ = connect(state, began + ARRIVAL_SECONDS, began + LOCK_SECONDS)
     except OSError:
         return False
     connection.close()

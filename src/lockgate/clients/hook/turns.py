@@ -20,7 +20,7 @@ SHORT_SECONDS = 2.5
 """How long any other hook does. The client waits 20 seconds, and goes on after them."""
 _PAUSE = 0.1
 """Seconds between two looks."""
-_HELD: list[int] = []
+HELD: list[int] = []
 """The turn of this process, which ends with it."""
 
 
@@ -61,6 +61,6 @@ def _taken(state: str) -> bool:
         except OSError:
             os.close(file)
             continue
-        _HELD.append(file)
+        HELD.append(file)
         return True
     return False

@@ -58,13 +58,14 @@ def look(folders: Folders, project: str, environ: Mapping[str, str], version: st
     for scope in claude_install.SCOPES:
         # In the home folder, a project's settings are the user's.
         named.setdefault(claude_install.settings_file(scope, folders, project, environ), scope)
-    files = [("managed", file) for file in _managed_files()]
+    files = [("managed", file) for file in managed_files()]
     files += [(scope, file) for file, scope in reversed(named.items())]
     layers = tuple(_layer(scope, file) for scope, file in files if os.path.lexists(file))
     return CheckContext(folders, project, layers, environ, version)
 
 
-def _managed_files() -> list[str]:
+def managed_files() -> list[str]:
+    """The settings files that only an administrator can write."""
     mac = "/Library/Application Support/ClaudeCode"
     folder = Path(mac if sys.platform == "darwin" else "/etc/claude-code")
     return [str(folder / "managed-settings.json"), *sorted(map(str, folder.glob("managed-settings.d/*.json")))]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TEXT, _FLAG, _CALL, _LINES, _PAIRS, _PARTS = "text", "flag", "call", "lines", "pairs", "parts"
 
-_KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
+EVENT_KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     "tool_requested": (events.ToolRequested, {"call": _CALL, "askable": _FLAG, "waits": _FLAG, "headless": _FLAG}),
     "tool_finished": (
         events.ToolFinished,
@@ -52,7 +52,7 @@ _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
 }
 """Each kind of event: its type, and the fields that travel. Of a result these are its texts, and not the record."""
 
-_CONTEXT = (
+CONTEXT_FIELDS = (
     "client",
     "session",
     "agent",
@@ -72,7 +72,7 @@ _NAME_MOST = 4096
 
 def to_json(event: Event) -> dict[str, Any]:
     """An event as a JSON object."""
-    kind, fields = next((kind, fields) for kind, (made, fields) in _KINDS.items() if isinstance(event, made))
+    kind, fields = next((kind, fields) for kind, (made, fields) in EVENT_KINDS.items() if isinstance(event, made))
     body: dict[str, Any] = {"kind": kind, "context": _context_json(event.context)}
     for field, sort in fields.items():
         value = getattr(event, field)
@@ -85,7 +85,7 @@ def to_json(event: Event) -> dict[str, Any]:
 
 
 def _context_json(context: Context) -> dict[str, str]:
-    said = {field: getattr(context, field) for field in _CONTEXT if field not in ("session", "agent")}
+    said = {field: getattr(context, field) for field in CONTEXT_FIELDS if field not in ("session", "agent")}
     return {**said, "session": context.subject.session, "agent": context.subject.agent}
 
 
@@ -97,9 +97,9 @@ def from_json(body: object) -> Event:
     """
     said = obj(body, "the event")
     kind = said.get("kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in EVENT_KINDS:
         raise BadInputError("the event is of no kind that is known; is one side older than the other?")
-    made, fields = _KINDS[kind]
+    made, fields = EVENT_KINDS[kind]
     exactly(said, {"kind", "context", *fields}, "the event")
     values = {field: _READERS[sort](said[field], field) for field, sort in fields.items()}
     if made is events.ToolFinished:
@@ -110,8 +110,8 @@ def from_json(body: object) -> Event:
 
 def _context(value: object) -> Context:
     said = obj(value, "context")
-    exactly(said, set(_CONTEXT), "context")
-    texts = {field: text(said[field], field, _NAME_MOST) for field in _CONTEXT}
+    exactly(said, set(CONTEXT_FIELDS), "context")
+    texts = {field: text(said[field], field, _NAME_MOST) for field in CONTEXT_FIELDS}
     subject = Subject(_identifier(texts.pop("session"), "session"), _identifier(texts.pop("agent"), "agent"))
     return Context(subject=subject, **texts)
 

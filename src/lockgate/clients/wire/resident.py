@@ -44,7 +44,7 @@ _SILENCE = b"A" + bytes(_ANSWER - 1)
 """No objection."""
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 """What :func:`os.fsdecode` reads bytes with."""
-_ENVIRONMENTS, _LONGEST = 32, 64 * 1024
+MOST_ENVIRONMENTS, LONGEST_ENVIRONMENT = 32, 64 * 1024
 """Environments that are remembered, and most bytes of one: a client gives all its hooks the same one."""
 
 
@@ -92,7 +92,7 @@ def request(head: bytes, payload: bytes) -> HookRequest:
     if len(words) != int(count) + 1:
         raise BadInputError("the head does not say how many arguments it has")
     variables = words.pop()
-    environ, mark = _KNOWN.get(variables) or _environment(variables)
+    environ, mark = KNOWN_ENVIRONMENTS.get(variables) or _environment(variables)
     arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()  # decoded all at once
     return HookRequest(int(parent), tuple(arguments), environ, payload, mark, _code(code))
 
@@ -104,13 +104,13 @@ def _code(told: bytes) -> str:
     """Which code asks: most often the same as before."""
     found = _CODES.get(told)
     if found is None:
-        if len(_CODES) >= _ENVIRONMENTS:
+        if len(_CODES) >= MOST_ENVIRONMENTS:
             _CODES.clear()
         found = _CODES[told] = os.fsdecode(told)
     return found
 
 
-_KNOWN: dict[bytes, tuple[Mapping[str, str], int]] = {}
+KNOWN_ENVIRONMENTS: dict[bytes, tuple[Mapping[str, str], int]] = {}
 
 
 def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
@@ -118,10 +118,10 @@ def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
     pairs = (pair.partition("=") for pair in os.fsdecode(variables).split("\0"))
     environ = {name: value for name, given, value in pairs if given}
     found = MappingProxyType(environ), hash(frozenset(environ.items()))
-    if len(variables) <= _LONGEST:
-        if len(_KNOWN) >= _ENVIRONMENTS:
-            _KNOWN.clear()
-        _KNOWN[variables] = found
+    if len(variables) <= LONGEST_ENVIRONMENT:
+        if len(KNOWN_ENVIRONMENTS) >= MOST_ENVIRONMENTS:
+            KNOWN_ENVIRONMENTS.clear()
+        KNOWN_ENVIRONMENTS[variables] = found
     return found
 
 

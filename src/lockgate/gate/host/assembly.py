@@ -122,7 +122,7 @@ def open_parts(
     return Parts(
         store,
         _configuring(store, where, limit, program, sight),
-        _looking_around(where, sight),
+        looking_around(where, sight),
         store.clock,
         contain=contain,
         end_rooms=ending_rooms(where),
@@ -182,7 +182,7 @@ def _unless_paused(found: Configuration, state: str) -> Configuration:
     return pausing.paused(found) if pauses else found
 
 
-def _looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context, AnalysisRules], Surroundings]:
+def looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context, AnalysisRules], Surroundings]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
     if sight is None:
         return lambda context, rules: in_client(

@@ -17,7 +17,7 @@ _MOST_FILES = 2000
 _DEEPEST = 4
 _MOST_FOLDERS = 20_000
 """So many folders of a project are looked through for skills."""
-_LONGEST, _AT_ONCE = 0.5, 200
+LONGEST_SECONDS, FOLDERS_AT_ONCE = 0.5, 200
 """Seconds that this may take, where folders lie far away; and after how many of them that is asked."""
 _NOT_LOOKED_INTO = frozenset({".git", "node_modules", "site-packages"})
 """No clone brings the first, and whoever installs what lies in the others runs its code."""
@@ -100,9 +100,9 @@ def _having_skills(workspace: str) -> list[str] | None:
     """
     found = []
     folders = [workspace]
-    until = time.monotonic() + _LONGEST
+    until = time.monotonic() + LONGEST_SECONDS
     for number, folder in enumerate(folders, start=1):
-        if len(folders) > _MOST_FOLDERS or (number % _AT_ONCE == 0 and time.monotonic() > until):
+        if len(folders) > _MOST_FOLDERS or (number % FOLDERS_AT_ONCE == 0 and time.monotonic() > until):
             return None
         below = sorted(_folders_in(folder))
         found += [os.path.join(folder, name) for name, _ in below if name.lower() == _CLIENT and folder != workspace]

@@ -45,10 +45,10 @@ class PeerProtocol(TimeoutProtocol):
         super().connection_made(transport)
         connection = transport.get_extra_info("socket")
         if connection is not None and connection.family == socket.AF_UNIX:
-            self.client = (_PEER, _peer_uid(connection))
+            self.client = (_PEER, peer_uid(connection))
 
 
-def _peer_uid(connection: Any) -> int:
+def peer_uid(connection: Any) -> int:
     """The user of the process that connected; -1, which is nobody's, where the system does not tell."""
     try:
         return peer_of(connection).uid

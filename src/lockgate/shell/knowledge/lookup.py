@@ -222,7 +222,7 @@ def _row(name: str, key: str) -> Any:
     INVARIANT: The compiler writes one key a line, escapes each newline in a value, and begins with a line of its own.
     So a key is found without parsing the file, which would take longer than the look-up of a few programs.
     """
-    text = _text(name)
+    text = text_of(name)
     start = f"\n{json.dumps(key)}:"
     at = text.find(start)
     if at < 0:
@@ -231,14 +231,15 @@ def _row(name: str, key: str) -> Any:
 
 
 @cache
-def _text(name: str) -> str:
+def text_of(name: str) -> str:
+    """The text of a compiled table."""
     with open(os.path.join(_FOLDER, f"{name}.json"), encoding="ascii") as file:
         return file.read()
 
 
 @cache
 def _tables() -> Any:
-    return json.loads(_text("tables"))
+    return json.loads(text_of("tables"))
 
 
 def role_of(name: str) -> str:

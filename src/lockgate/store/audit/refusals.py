@@ -23,14 +23,14 @@ FOLDER = "refusals"
 """Below the state folder, mode 0700."""
 EVENT = "undecided"
 """The event of the record."""
-_MOST_FILES = 1000
+MOST_FILES = 1000
 """Refusals that wait at a time. More are not kept: a store that stays broken must not fill the disk."""
 _MOST_BYTES = 65536
 """Of one file: no refusal of ours is longer, also where each of its characters is written as two escapes."""
 _AT_ONCE = 100
 """Refusals that are recorded in one step: others wait for it."""
 _TEXT = 300
-_ENDED_SECONDS = 10.0
+ENDED_SECONDS = 10.0
 """After so long a file that nobody holds is one of a process that was ended."""
 _FIELDS = ("event", "session", "agent", "tool", "call", "because", "by", "client")
 _NAMES = {
@@ -136,7 +136,7 @@ def _made(folder: str, path: str) -> int:
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
-        if len(os.listdir(folder)) >= _MOST_FILES:
+        if len(os.listdir(folder)) >= MOST_FILES:
             raise OSError("too many refusals wait to be recorded") from None
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -158,12 +158,12 @@ def _remove(path: str) -> None:
 
 def _waiting(folder: str) -> list[str]:
     """The files of refusals that are due, oldest first; of a process that is ended, after a while."""
-    before = time.time_ns() - int(_ENDED_SECONDS * 1e9)
+    before = time.time_ns() - int(ENDED_SECONDS * 1e9)
     found = []
     for name in _files(folder):
         began = name.lstrip(".").partition("-")[0]
         is_due = not name.startswith(".") or (
-            began.isascii() and began.isdigit() and int(began) < before and not _is_held(os.path.join(folder, name))
+            began.isascii() and began.isdigit() and int(began) < before and not is_held(os.path.join(folder, name))
         )
         if is_due:
             found.append(name)
@@ -176,7 +176,7 @@ def _files(folder: str) -> list[str]:
         return sorted(entry.name for entry in entries if not entry.is_dir(follow_symlinks=False))
 
 
-def _is_held(path: str) -> bool:
+def is_held(path: str) -> bool:
     """Whether the process that made the file lives. It may have dropped or kept its refusal just now."""
     from lockgate.system.files import is_locked
 
