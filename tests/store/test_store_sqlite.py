@@ -13,9 +13,10 @@ import pytest
 from contract import APPROVAL, NO_OBJECTS, SESSION, StoreContract
 
 from lockgate.core.errors import StoreError
+from lockgate.core.model import Subject
 from lockgate.store.chain_links import checkpoint
 from lockgate.store.files import VERSION
-from lockgate.store.rows import CallRow
+from lockgate.store.rows import CallRow, SessionRow
 from lockgate.store.sqlite import create as making
 from lockgate.store.sqlite import schema
 from lockgate.store.sqlite import store as our_sqlite
@@ -406,4 +407,9 @@ def test_a_session_whose_name_is_no_text_stops_no_check(tmp_path: Path) -> None:
     with store.transaction() as tx:
         tx.append_audit(1.0, {"event": "decision", "session": "\ud800"})
         assert tx.label_contradictions() == []
+        tx.put_session(SessionRow("\ud800", started_at=1.0))
+        assert tx.label_contradictions() == []
+        for table in ("sessions", "label_seals"):
+            tx._write(f"DELETE FROM {table}", ())
+        assert [subject for subject, _ in tx.label_contradictions()] == [Subject("\ud800")]
     store.close()

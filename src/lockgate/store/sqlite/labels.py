@@ -250,7 +250,7 @@ class LabelQueries(SqliteStatements):
 
     def _in_chain(self) -> list[Subject]:
         """The sessions that the audit names. What a client made up as a name need not be text."""
-        return [Subject(name.decode("utf-8", "replace")) for (name,) in self._all(_IN_CHAIN, ())]
+        return [Subject(_name_of(name)) for (name,) in self._all(_IN_CHAIN, ())]
 
     def _begin(self, subject: Subject, began: float) -> None:
         """Seal and list one that was never seen; one that was forgotten, with the labels that it had."""
@@ -298,12 +298,14 @@ class LabelQueries(SqliteStatements):
         if not isinstance(text, str):
             return {}, False
         marks = {text[at + 1 : at + 1 + _MARK]: text[at] for at in range(0, len(text), 1 + _MARK)}
-        return marks, seal == keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
+        return marks, seal == self._part_seal(part, text)
 
     def _put_part(self, part: int, marks: Marks) -> None:
         text = "".join(f"{how}{mark}" for mark, how in sorted(marks.items()))
-        seal = keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
-        self._write("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (part, text, seal))
+        self._write("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (part, text, self._part_seal(part, text)))
+
+    def _part_seal(self, part: int, text: str) -> str:
+        return keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
 
     def _subject_mark(self, subject: Subject) -> str:
         return keyed(self._key, PURPOSE_SUBJECT, canonical({"subject": _kept_names(subject)}))[:_MARK]
@@ -423,6 +425,14 @@ _KNOWN = (
 def _kept_names(subject: Subject) -> list[str]:
     """The names of a subject as SQLite keeps them: see ``SqliteStatements._run``."""
     return [name.encode("utf-8", "backslashreplace").decode() for name in subject]
+
+
+def _name_of(name: bytes) -> str:
+    """A name as JSON has it, with the half of a character that a client may have made up; else as near as it gets."""
+    try:
+        return name.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return name.decode("utf-8", "replace")
 
 
 def _part(mark: str) -> int:
