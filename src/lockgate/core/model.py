@@ -82,7 +82,7 @@ SPAWNING_TOOLS = frozenset({"Agent", "Task"})
 """Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
 _TODAY = {"Task": "Agent"}
 """Claude Code's tool for sub-agents was called ``Task`` when Lockbox and the first guardrail hooks were written."""
-_BEFORE = {"Agent": "Task"}
+_BEFORE = {today: before for before, today in _TODAY.items()}
 
 
 def tool_names(tool: str) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ _MOST_ASSIGNED = 1000
 """Assignments of one text that are looked at."""
 _NAME = rb"(?<![A-Za-z0-9_-])([A-Za-z][A-Za-z0-9_-]{0,79})"
 _BETWEEN = rb"[\"'`*]{0,3}[ \t]{0,8}[:=][*]{0,2}[ \t]{0,8}[\"'`]?"
-_VALUE = rb"((?:[^\s\"'`,;()\[\]{}<>$]{0,199}[^\s\"'`,;()\[\]{}<>$.:!?*]))"
+_VALUE = rb"([^\s\"'`,;()\[\]{}<>$]{0,199}[^\s\"'`,;()\[\]{}<>$.:!?*])"
 _ASSIGNMENT = lazy_re(_NAME + _BETWEEN + _VALUE)
 _OF_AN_ID = lazy_re(rb"[0-9-]")
 

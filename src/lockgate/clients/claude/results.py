@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockgate.core.model import ARRAY, OBJECT
+from lockgate.core.model import ARRAY, OBJECT, SPAWNING_TOOLS
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
-_AGENT_TOOLS = frozenset({"Agent", "Task"})
 _SHELL_FIELDS = ("stdout", "stderr")
 _WRITERS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _UNSHOWN = frozenset({"originalFile", "original_file"})
@@ -31,7 +30,7 @@ def result_text(tool: str, tool_response: Any) -> str:
     if isinstance(tool_response, OBJECT):
         if tool == "Bash" and all(isinstance(tool_response.get(field), str) for field in _SHELL_FIELDS):
             return "\n".join(text for field in _SHELL_FIELDS if (text := tool_response[field]))
-        if tool in _AGENT_TOOLS and isinstance(tool_response.get("content"), list):
+        if tool in SPAWNING_TOOLS and isinstance(tool_response.get("content"), list):
             return "\n".join(_strings(tool_response["content"]))
         if tool == "Read" and isinstance(tool_response.get("file"), OBJECT):
             content = tool_response["file"].get("content")
@@ -71,7 +70,7 @@ def spawned_agent(tool: str, tool_response: Any) -> tuple[str, bool]:
     """
     if not isinstance(tool_response, OBJECT):
         return "", False
-    if tool not in _AGENT_TOOLS:
+    if tool not in SPAWNING_TOOLS:
         return "", bool(tool_response.get("backgroundTaskId"))
     agent = tool_response.get("agentId")
     background = tool_response.get("isAsync") is True or tool_response.get("status") == "async_launched"

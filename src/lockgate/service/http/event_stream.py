@@ -104,8 +104,8 @@ class Feed:
         self._listeners: set[_StreamListener] = set()
         self._task: asyncio.Task[None] | None = None
         self._position = 0
-        self._head = (0, "")
-        """The number and the digest of the head at the last look: a state that is put in another's place has others."""
+        self._digest = ""
+        """The head's at the last look: a state that is put in another's place has another one."""
         self._rung = asyncio.Event()
         self._turn = asyncio.Lock()
         self._watch = ApproverPresence(desk, self._rung.set, self._tell)
@@ -175,16 +175,14 @@ class Feed:
     def _news(self, position: int | None) -> tuple[int, list[bytes]]:
         """The head's number, and the events since a position."""
         with self._desk.looking() as tx:
-            found = tx.audit_head() if tx is not None else None
-            head, before = found.seq if found is not None else 0, self._head
-            self._head = (head, found.digest if found is not None else "")
-            if tx is None or position is None:
+            if tx is None:
+                return 0, []
+            (head, digest, _), before = tx.audit_head(), self._digest
+            self._digest = digest
+            if position is None or (head == position and before in ("", digest)):
                 return head, []
-            is_other = head == before[0] and self._head != before
-            if head < position or head - position > _MOST_MISSED or is_other:
+            if head <= position or head - position > _MOST_MISSED:
                 return head, [reset(head)]
-            if head == position:
-                return head, []
             rows = tx.audit(after=position, limit=_MOST_MISSED)
             return (rows[-1].seq if rows else head), list(map(framed, rows))
 

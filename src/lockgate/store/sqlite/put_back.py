@@ -80,11 +80,7 @@ def settle(outside: OutsideHead, connection: Connection, key: bytes, begin: Call
 def begin_anew(outside: OutsideHead, connection: Connection, key: bytes, begin: Callable[[], None]) -> None:
     """Take a database that a person has just had made for the one that is right, whatever was kept of another.
 
-    Args:
-        outside: What is kept outside of the state folder.
-        connection: To the database, in no transaction.
-        key: The installation's.
-        begin: Takes the lock for writing.
+    The arguments are those of :func:`settle`.
     """
     begin()
     tx = SqliteTransaction(connection, key, writable=True)

@@ -70,11 +70,7 @@ class SqliteStore:
         Raises:
             StoreError: It cannot be made, opened or trusted; the message tells what to do.
         """
-        own_folder(folder, create=True)
-        key = read_key(folder)
-        path = os.path.join(folder, DATABASE)
-        if not own_file(path):
-            publish(path, lambda draft: _make(draft, folder, key))
+        path, key, _ = _made(folder)
         return cls._checked(path, folder, key, busy_seconds)
 
     @classmethod
@@ -83,18 +79,16 @@ class SqliteStore:
 
         A database that was moved aside for that is missed by nobody.
         """
-        own_folder(folder, create=True)
-        key, path = read_key(folder), os.path.join(folder, DATABASE)
-        if not own_file(path):
+        path, key, is_new = _made(folder)
+        if is_new:
             from lockgate.store.sqlite.put_back import begin_anew
 
-            publish(path, lambda draft: _make(draft, folder, key))
             connection = _connect(path, folder, busy_seconds)
             try:
                 begin_anew(OutsideHead(folder, key), connection, key, lambda: begin_writing(connection, busy_seconds))
             finally:
                 connection.close()
-        return cls.open(folder, busy_seconds=busy_seconds)
+        return cls._checked(path, folder, key, busy_seconds)
 
     @classmethod
     def open_existing(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self | None:
@@ -215,8 +209,8 @@ class SqliteStore:
 
     def _is_put_back(self) -> bool:
         """Whether the database is not the one that was kept any more, or somebody was killed writing it."""
-        told = self._outside.kept() if self._outside is not None else []
-        return self._outside is not None and not self._outside.is_in(self._connection, told)
+        outside = self._outside
+        return outside is not None and not outside.is_in(self._connection, outside.kept())
 
     def _begin_anew(self) -> None:
         """Let go of a database that is not the one that was there: the next step opens what is."""
@@ -312,6 +306,16 @@ def _connect(path: str, folder: str, busy_seconds: float, migrating: Migrating |
     except sqlite3.Error as error:
         raise _store_error(error, folder) from error
     return connection
+
+
+def _made(folder: str) -> tuple[str, bytes, bool]:
+    """Make folder, key and database where they are missing: the database, the key, and whether it is a new one."""
+    own_folder(folder, create=True)
+    key, path = read_key(folder), os.path.join(folder, DATABASE)
+    is_new = not own_file(path)
+    if is_new:
+        publish(path, lambda draft: _make(draft, folder, key))
+    return path, key, is_new
 
 
 def _checked(path: str, outside: OutsideHead, key: bytes, busy_seconds: float) -> sqlite3.Connection:
