@@ -18,7 +18,11 @@ from support.start_variables import forget_start
 
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "developer")
+_IN_CI = "TESTS_RUN_IN_CI"
+"""Set for the processes among which the tests are shared out: ``CI`` itself is taken from them below."""
+if os.environ.get("CI"):
+    os.environ[_IN_CI] = "1"
+settings.load_profile("ci" if os.environ.get(_IN_CI) else "developer")
 
 _FOREIGN = ("CLAUDE", "LOCKGATE", "XDG_", "GIT_", "ANTHROPIC", "GITHUB_", "GITLAB_")
 """Variables of the person's own session that would change what is tested."""
