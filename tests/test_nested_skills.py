@@ -10,8 +10,8 @@ from lockgate.analysis.tools import analyse_tool
 from lockgate.core.model import EffectKind, Label, ToolCall
 from lockgate.gate.host import claude_skills as skills
 from lockgate.gate.host.claude_skills import nested_skills
-from lockgate.gate.host.host_view import surroundings_in
-from lockgate.resources.host_view import Surroundings
+from lockgate.gate.host.host_view import host_view_in
+from lockgate.resources.host_view import HostView
 from lockgate.system.folders import Folders
 
 PUSHES = "!`git push`"
@@ -84,13 +84,13 @@ def test_folders_that_take_long_are_not_waited_for(tmp_path: Path, monkeypatch: 
     assert nested_skills("commit", str(tmp_path)) is None
 
 
-def _kinds(name: str, around: Surroundings) -> set[EffectKind]:
+def _kinds(name: str, around: HostView) -> set[EffectKind]:
     call = ToolCall("Skill", {"skill": name}, around.workspace)
     return {effect.kind for effect in analyse_tool(call, around._replace(skills_run=True)).effects}
 
 
 def test_one_below_has_not_the_trust_of_one_that_comes_with_the_client(tmp_path: Path) -> None:
-    around = surroundings_in(Folders(str(tmp_path / "home"), "/state", "/config"), str(tmp_path / "work"))
+    around = host_view_in(Folders(str(tmp_path / "home"), "/state", "/config"), str(tmp_path / "work"))
     (tmp_path / "work").mkdir()
     assert not _kinds("commit", around)
     assert _kinds("unheard-of", around) == {EffectKind.EXECUTE}
@@ -101,7 +101,7 @@ def test_one_below_has_not_the_trust_of_one_that_comes_with_the_client(tmp_path:
 
 @pytest.mark.parametrize(("there", "kinds"), [((), {EffectKind.EXECUTE}), (("text",), set())])
 def test_where_not_every_folder_is_looked_at(there: tuple[str, ...], kinds: set[EffectKind]) -> None:
-    around = Surroundings(workspace="/work", read_skills=lambda *_: there, nested_skills=lambda _: None)
+    around = HostView(workspace="/work", read_skills=lambda *_: there, nested_skills=lambda _: None)
     assert _kinds("commit", around) == kinds
     call = ToolCall("Skill", {"skill": "commit"}, "/work")
     effects = analyse_tool(call, around._replace(skills_run=True)).effects

@@ -22,13 +22,13 @@ from lockgate.patterns import decoding
 from lockgate.patterns.decoding.candidates import SPOT_PATTERNS
 from lockgate.patterns.redaction import credentials as redact
 from lockgate.resources import addresses
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import Unparsed
 from lockgate.shell.grammar.visit import walk
 
-AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
+AROUND = HostView(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 _FAULTS = frozenset({"shell:fault", "analysis:error"})
 
 

@@ -19,14 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 LENGTHS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 MOST = 3.0
 """How many times more a character of a long command may take. Real growth with the square would be 64."""
 _ROUNDS = 5
-_AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
+_AROUND = HostView(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 
 
 def _of(piece: str, before: str = "", after: str = "") -> Callable[[int], str]:

@@ -37,7 +37,7 @@ from lockgate.analysis import analyse
 from lockgate.core.model import Analysis, Effect, Label, LabelState, Origin, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
-from lockgate.resources.host_view import AnalysisRules, ScriptFile, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, HostView, ScriptFile, TrustedDomain
 
 HERE = Path(__file__).resolve().parent
 HOME = "/home/user"
@@ -174,9 +174,9 @@ class Branches(NamedTuple):
         return ("https://github.com/me/project.git",) if _BRANCHES.fullmatch(remote or "origin") else None
 
 
-def machine(cwd: str) -> Surroundings:
+def machine(cwd: str) -> HostView:
     """The imagined machine. A folder elsewhere is a project of its own."""
-    return Surroundings(
+    return HostView(
         home=HOME,
         workspace=PROJECT if f"{cwd}/".startswith(f"{PROJECT}/") else cwd,
         own_paths=(f"{HOME}/.local/state/lockgate", f"{HOME}/.config/lockgate"),

@@ -90,7 +90,7 @@ def _asked_run(asked: RunCommandLine) -> ContainedRun:
     """What is to run here, with what the configuration of the workspace says now."""
     from lockgate.configuration import load as configuration
     from lockgate.containment.request import paths_of, run_of
-    from lockgate.gate.host.host_view import surroundings_of
+    from lockgate.gate.host.host_view import host_view_of
     from lockgate.store.opening import open_store
     from lockgate.system.folders import Folders
 
@@ -103,7 +103,7 @@ def _asked_run(asked: RunCommandLine) -> ContainedRun:
         )
     finally:
         store.close()
-    around = surroundings_of(where, workspace, "", paths_of(found.policies))
+    around = host_view_of(where, workspace, "", paths_of(found.policies))
     return run_of(asked, where, _here(), around)
 
 

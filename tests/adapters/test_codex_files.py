@@ -16,7 +16,7 @@ from lockgate.clients.common.tool_names import table
 from lockgate.containment.rewriting import RunLaunch, contained
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 WORK = "/home/user/work"
 TABLE = table("codex")
@@ -117,7 +117,7 @@ def test_a_fork_names_its_parent(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_which_programs_stay_open(command: str, program: str) -> None:
     call = ToolCall("Bash", {"command": command}, WORK)
-    analysis = analyse(call, Surroundings(home="/home/user", workspace=WORK))
+    analysis = analyse(call, HostView(home="/home/user", workspace=WORK))
     assert listening(call, analysis, TABLE) == program
 
 

@@ -15,10 +15,10 @@ from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common.data import build
 from lockgate.core.errors import BadInputError
 from lockgate.core.model import ToolCall
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 WORK = "/home/user/work"
-AROUND = Surroundings(home="/home/user", workspace=WORK)
+AROUND = HostView(home="/home/user", workspace=WORK)
 TABLES = {table.stem: build.load(table) for table in build.tables()}
 ROWS = [(client, row) for client, table in TABLES.items() for row in table["tools"]]
 EXAMPLES = [

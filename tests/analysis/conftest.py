@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell.knowledge.lookup import lookup
 
 HOME = "/home/user"
@@ -12,8 +12,8 @@ WORK = "/home/user/work"
 
 
 @pytest.fixture
-def around() -> Surroundings:
-    return Surroundings(
+def around() -> HostView:
+    return HostView(
         home=HOME,
         workspace=WORK,
         own_paths=("/home/user/.local/state/lockgate", "/opt/lockgate"),

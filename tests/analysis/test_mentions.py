@@ -3,10 +3,10 @@
 import pytest
 
 from lockgate.analysis.prompts.prompt import mention_effects
-from lockgate.resources.host_view import AnalysisRules, Service, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView, Service
 
 WIKI = Service(public_source=False)
-AROUND = Surroundings(home="/home/u", workspace="/home/u/p", rules=AnalysisRules(service={"mcp__wiki": WIKI}.get))
+AROUND = HostView(home="/home/u", workspace="/home/u/p", rules=AnalysisRules(service={"mcp__wiki": WIKI}.get))
 
 
 @pytest.mark.parametrize(

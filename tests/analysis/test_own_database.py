@@ -10,8 +10,8 @@ import pytest
 
 from lockgate.analysis import analyse
 from lockgate.core.model import Effect, EffectKind, ToolCall, Variant
-from lockgate.gate.host.host_view import surroundings_in
-from lockgate.resources.host_view import OwnDatabase, Surroundings
+from lockgate.gate.host.host_view import host_view_in
+from lockgate.resources.host_view import HostView, OwnDatabase
 from lockgate.shell.knowledge.lookup import table
 from lockgate.system.folders import Folders
 
@@ -139,7 +139,7 @@ NO_BYTES = [
 
 
 def found(command: str, own: OwnDatabase | None = STORE) -> list[Effect]:
-    around = Surroundings(workspace=PROJECT, own_database=lambda: own)
+    around = HostView(workspace=PROJECT, own_database=lambda: own)
     return list(analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects)
 
 
@@ -215,7 +215,7 @@ def test_the_table_names_programs_that_are_known() -> None:
 )
 def test_what_store_json_says(tmp_path: Path, url: str, own: OwnDatabase | None) -> None:
     where = Folders(str(tmp_path), str(tmp_path / "state"), str(tmp_path / "config"))
-    around = surroundings_in(where, PROJECT)
+    around = host_view_in(where, PROJECT)
     assert around.own_database() is None
     (tmp_path / "state").mkdir(mode=0o700)
     path = tmp_path / "state" / "store.json"

@@ -8,7 +8,7 @@ import pytest
 
 from lockgate.analysis import analyse
 from lockgate.core.model import EffectKind, ToolCall, Variant
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 PORT = 48123
 PROJECT = "/home/user/project"
@@ -43,7 +43,7 @@ OTHERS = [
 
 
 def effects(tool: str, given: dict[str, Any], ports: frozenset[int]) -> list[tuple[EffectKind, Variant, str]]:
-    around = Surroundings(workspace=PROJECT, own_ports=lambda: ports)
+    around = HostView(workspace=PROJECT, own_ports=lambda: ports)
     found = analyse(ToolCall(tool, given, PROJECT), around)
     return [(effect.kind, effect.variant, effect.rule) for effect in found.effects]
 
@@ -100,7 +100,7 @@ ROOM = 3000
     ],
 )
 def test_what_asks_a_contained_server_is_contained_with_it(command: str) -> None:
-    around = Surroundings(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
+    around = HostView(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
     expected = (EffectKind.EXECUTE, Variant.UNLISTED, "shell:contained-server")
     found = analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects
     assert expected in [(effect.kind, effect.variant, effect.rule) for effect in found]
@@ -111,7 +111,7 @@ def test_what_asks_a_contained_server_is_contained_with_it(command: str) -> None
 
 @pytest.mark.parametrize("command", ["curl localhost:3001", "curl https://shop.example:3000/", "echo 3000", "ls"])
 def test_what_asks_another_one_is_not(command: str) -> None:
-    around = Surroundings(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
+    around = HostView(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
     found = analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects
     assert "shell:contained-server" not in [effect.rule for effect in found]
 
@@ -120,13 +120,13 @@ def test_what_asks_another_one_is_not(command: str) -> None:
 def test_a_contained_server_hides_no_dashboard(command: str) -> None:
     """Also where it takes the very port: in its own network it may."""
     ports = frozenset({PORT})
-    around = Surroundings(workspace=PROJECT, own_ports=lambda: ports, contained_ports=lambda: ports)
+    around = HostView(workspace=PROJECT, own_ports=lambda: ports, contained_ports=lambda: ports)
     found = analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects
     assert "address:own" in [effect.rule for effect in found]
 
 
 def test_code_that_asks_a_contained_server_sends_nothing() -> None:
-    around = Surroundings(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
+    around = HostView(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
     code = "import urllib.request as u; print(u.urlopen('http://localhost:3000/').read())"
     found = analyse(ToolCall("Bash", {"command": f'python3 -c "{code}"'}, PROJECT), around).effects
     assert EffectKind.EGRESS not in [effect.kind for effect in found]

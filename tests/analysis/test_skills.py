@@ -6,7 +6,7 @@ from lockgate.analysis.prompts.prompt import mention_effects
 from lockgate.analysis.prompts.skills import skill_effects
 from lockgate.analysis.tools import analyse_tool
 from lockgate.core.model import Label, ToolCall
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 WORK = "/home/user/work"
 HEAD = "---\nname: x\ndescription: d\n---\n"
@@ -27,7 +27,7 @@ TEXTS = {
     "keys": HEAD + "See @~/.aws/credentials\n",
     "middle": HEAD + "Say(!`git push`) or wow!`git push`\n",
 }
-AROUND = Surroundings(
+AROUND = HostView(
     home="/home/user",
     workspace=WORK,
     read_skills=lambda name, cwd: (None,) if name == "hidden" else tuple(filter(None, [TEXTS.get(name)])),
@@ -104,7 +104,7 @@ def test_a_typed_skill_gives_its_labels() -> None:
     ],
 )
 def test_a_skill_whose_text_is_not_found_may_run_anything(name: str, kinds: set[str], labels: set[Label]) -> None:
-    around = Surroundings(
+    around = HostView(
         workspace=WORK, skills_run=True, read_skills=lambda wanted, _: ("text",) if wanted == "there" else ()
     )
     for given in ({"skill": name}, {"command": name}):
@@ -116,5 +116,5 @@ def test_a_skill_whose_text_is_not_found_may_run_anything(name: str, kinds: set[
 
 
 def test_a_person_who_types_such_a_name_gets_no_label() -> None:
-    around = Surroundings(workspace=WORK, skills_run=True)
+    around = HostView(workspace=WORK, skills_run=True)
     assert not mention_effects("/compact", WORK, around)

@@ -72,7 +72,7 @@ def _breaks(*_: Any, **__: Any) -> Any:
     raise ZeroDivisionError("a word that nobody must see")
 
 
-@pytest.mark.parametrize("part", ["configure", "surroundings", "clock"])
+@pytest.mark.parametrize("part", ["configure", "host_view", "clock"])
 async def test_an_error_inside_denies_and_withholds(
     opened: Open, part: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

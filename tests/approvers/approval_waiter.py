@@ -22,7 +22,7 @@ from lockgate.core.model import Subject, ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate import Monitor, Parts
 from lockgate.gate.approvals import waiting
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.store.sqlite.store import SqliteStore
 
 BUSY = 60.0
@@ -55,8 +55,8 @@ class Waiter:
             self.store, home=folder, config_dir=f"{folder}/config", workspace="", state=self.state
         )
 
-    def _around(self, context: Context, rules: AnalysisRules) -> Surroundings:
-        return Surroundings(home="/home/u", workspace="/work", rules=rules)
+    def _around(self, context: Context, rules: AnalysisRules) -> HostView:
+        return HostView(home="/home/u", workspace="/work", rules=rules)
 
     async def put(self, number: int) -> None:
         """Put one call until something is decided about it, and run it if it may."""

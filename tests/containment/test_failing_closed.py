@@ -58,10 +58,10 @@ def test_a_configuration_that_cannot_be_read(machine: Machine) -> None:
 def test_a_folder_with_too_many_files(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     from lockgate.containment.protected_files import survey
     from lockgate.core.errors import ContainmentError
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.resources.protected_paths import PathGuard
 
     for number in range(20):
         machine.file(f"f{number}")
     with pytest.raises(ContainmentError):
-        list(survey(str(machine.project), PathGuard(Surroundings()), most=10))
+        list(survey(str(machine.project), PathGuard(HostView()), most=10))

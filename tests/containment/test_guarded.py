@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from lockgate.containment.protected_files import survey
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.resources.protected_paths import PathGuard
 
 TABLE = Path(__file__).resolve().parents[2] / "src" / "lockgate" / "resources" / "data" / "places.yaml"
@@ -34,7 +34,7 @@ def _found(project: Path, path: str, rules: AnalysisRules = NONE) -> set[str]:
     file = project / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("x")
-    around = Surroundings(home=str(project.parent), workspace=str(project), rules=rules)
+    around = HostView(home=str(project.parent), workspace=str(project), rules=rules)
     entries = [entry for entry in survey(str(project), PathGuard(around)) if f"{file}/".startswith(f"{entry.path}/")]
     return {kind for entry in entries for kind in ("hidden", "protected", "pinned") if getattr(entry, kind)}
 

@@ -22,7 +22,7 @@ from lockgate.containment.host import LAUNCHER
 from lockgate.containment.linux.native_launcher import Suspect, entries, suspects
 from lockgate.containment.protected_files import survey
 from lockgate.core.errors import BadInputError
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.system.unix_sockets import short_path
 
@@ -90,7 +90,7 @@ def test_what_another_has_seen_comes_to_the_same(
             if not (folder / names[-1]).exists():
                 (folder / names[-1]).write_text("")
     guard = PathGuard(
-        Surroundings(home=str(root.parent), workspace=str(root), rules=AnalysisRules(protected_paths=("a/**/info",)))
+        HostView(home=str(root.parent), workspace=str(root), rules=AnalysisRules(protected_paths=("a/**/info",)))
     )
     seen = [
         Suspect("d" if os.path.isdir(path) else "f", path)

@@ -14,13 +14,13 @@ from lockgate.containment.macos.profile import environment, profile
 from lockgate.containment.macos.sandbox_exec import command_line
 from lockgate.containment.plan import DEVICES, EMPTY, READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.core.errors import ContainmentError
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.resources.protected_paths import PathGuard
 
 HOME = "/Users/ann"
 SHOP = f"{HOME}/shop"
 OWN = f"{HOME}/.local/state/lockgate/contained/0a"
-AROUND = Surroundings(home=HOME, workspace=SHOP, rules=AnalysisRules(protected_paths=("build.lock",)))
+AROUND = HostView(home=HOME, workspace=SHOP, rules=AnalysisRules(protected_paths=("build.lock",)))
 MOUNTS = (
     Mount(READ_ONLY, "/", "/"),
     Mount(DEVICES, "/dev"),

@@ -24,7 +24,7 @@ from lockgate.core.questions import PersonQuestion
 from lockgate.gate import Consultants, Guard, Monitor, Parts, session
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.monitor import kept_files
-from lockgate.resources.host_view import AnalysisRules, Repository, ScriptFile, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView, Repository, ScriptFile
 from lockgate.store.sqlite.store import SqliteStore
 
 HOME = "/home/u"
@@ -103,9 +103,9 @@ class World:
             state=str(self.folder / "state"),
         )
 
-    def _around(self, context: Context, rules: AnalysisRules) -> Surroundings:
+    def _around(self, context: Context, rules: AnalysisRules) -> HostView:
         own = (str(self.folder / "state"),)
-        around = Surroundings(
+        around = HostView(
             home=HOME,
             workspace=WORK,
             own_paths=own,
@@ -116,7 +116,7 @@ class World:
         )
         return around._replace(repository=lambda _: self.repository)
 
-    def _earlier(self, _: Context, around: Surroundings) -> Surroundings:
+    def _earlier(self, _: Context, around: HostView) -> HostView:
         look = kept_files.look(self.store, self.contents.get, self.contents.__contains__)
         return around._replace(
             keeps_any=look.any,

@@ -18,7 +18,7 @@ from lockgate.clients.wire.resident import answer_in_bytes
 from lockgate.containment.host_facts import Host
 from lockgate.containment.linux.native_launcher import spelt_filters, spelt_plan, spelt_walk
 from lockgate.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.system.unix_sockets import short_path
 from native.conftest import SANITIZED, compiling, made
@@ -85,7 +85,7 @@ def _changed(said: bytes, chance: random.Random) -> bytes:
 def test_what_is_not_understood_is_no_answer(launcher: Path, tmp_path: Path) -> None:
     project = tmp_path / "home" / "project"
     (project / ".github" / "workflows").mkdir(parents=True)
-    guard = PathGuard(Surroundings(home=str(project.parent), workspace=str(project)))
+    guard = PathGuard(HostView(home=str(project.parent), workspace=str(project)))
     walk = spelt_walk([str(project)], str(project.parent), guard, spelt_filters(guard))
     # A way that cannot be built: where a changed plan is understood all the same, nothing is run.
     mounts = (Mount(READ_ONLY, "/", "/nowhere"), Mount(WRITABLE, str(project), str(project)))

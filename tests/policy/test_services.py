@@ -11,7 +11,7 @@ from lockgate.core.model import EffectKind, Label, ToolCall, Verdict
 from lockgate.policy.compiled import policy
 from lockgate.policy.decide import decide
 from lockgate.policy.lockbox.merging import LockboxLayer, merge
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 FLAGS = ("public_source", "secret_data", "public_sink", "dangerous_writes")
 LABELS = {
@@ -28,7 +28,7 @@ def kinds(services: dict[str, Any], tool: str, profile: str = "quarantine", **mo
 
 def effects(services: dict[str, Any], tool: str, profile: str, *, given: Any = None, **more: Any) -> Any:
     rules = policy(merge([LockboxLayer("user", {"profile": profile, "services": services, **more})])).rules
-    around = Surroundings(home="/home/u", workspace="/home/u/work", rules=rules)
+    around = HostView(home="/home/u", workspace="/home/u/work", rules=rules)
     return analyse(ToolCall(tool, given or {}, "/home/u/work"), around).effects
 
 

@@ -11,7 +11,7 @@ from lockgate.core.model import Label, ToolCall
 from lockgate.policy.compiled import policy
 from lockgate.policy.decide import decide
 from lockgate.policy.lockbox.merging import LockboxLayer, compile_layers
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 MINE = {
     "bash_patterns": {
@@ -31,7 +31,7 @@ def answer(layers: list[LockboxLayer], tool: str, tool_input: dict[str, Any]) ->
     found = []
     for compiled in compile_layers(layers):
         one = policy(compiled)
-        around = Surroundings(workspace="/home/user/work", rules=one.rules)
+        around = HostView(workspace="/home/user/work", rules=one.rules)
         analysis = analyse(ToolCall(tool, tool_input, "/home/user/work"), around)
         verdict = decide(analysis.effects, frozenset({Label.UNTRUSTED}), one.profile).verdict
         found.append((verdict, analysis.category.value))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.core.model import Label, Verdict
-from lockgate.gate.host.host_view import surroundings_in
+from lockgate.gate.host.host_view import host_view_in
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
 from lockgate.shell import analyse_shell
@@ -128,7 +128,7 @@ def places(root: Path) -> dict[str, str]:
 
 def verdict(root: Path, command: str) -> Verdict:
     home = root.parent
-    around = surroundings_in(Folders(str(home), f"{home}/state", f"{home}/config"), str(root))
+    around = host_view_in(Folders(str(home), f"{home}/state", f"{home}/config"), str(root))
     effects = analyse_shell(command, str(root), around).effects
     labels = frozenset({Label.UNTRUSTED, Label.SECRET})
     return decide(effects, labels, shipped()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.gate.host.host_view import surroundings_in
+from lockgate.gate.host.host_view import host_view_in
 from lockgate.gate.host.repositories.remotes import _VARIABLES
 from lockgate.gate.host.repositories.repository import repository_at
 from lockgate.shell import analyse_shell
@@ -180,7 +180,7 @@ def test_the_users_own_folder_for_settings(project: Project, monkeypatch: pytest
     ],
 )
 def test_a_push_from_a_real_repository(command: str, expected: bool, project: Project) -> None:
-    around = surroundings_in(Folders(str(project.home), f"{project.home}/s", f"{project.home}/c"), str(project.root))
+    around = host_view_in(Folders(str(project.home), f"{project.home}/s", f"{project.home}/c"), str(project.root))
     assert bool(analyse_shell(command, str(project.root), around).receipt) is expected
     project.git("remote", "add", "evil", "https://evil.example/x")
     # Without a name it may be meant; with one it is not.

@@ -13,7 +13,7 @@ from lockgate.policy.git.acts import CURRENT, acts_of
 from lockgate.policy.git.lines import Lines
 from lockgate.policy.git.objections import objections
 from lockgate.policy.git.repository import RepositoryFacts
-from lockgate.resources.host_view import ScriptFile, Surroundings
+from lockgate.resources.host_view import HostView, ScriptFile
 
 WORK = "/work/project"
 CONTEXT = Context("claude-code", Subject("s"), WORK, WORK)
@@ -24,7 +24,7 @@ def question(command: str, *rules: Mapping[str, Any], scripts: Mapping[str, str]
     """A call of the shell, with what is configured about git."""
     call = ToolCall("Bash", {"command": command}, WORK)
     files = {path: ScriptFile(text) for path, text in scripts.items()}
-    around = Surroundings(workspace=WORK, read_script=files.get, is_there=files.__contains__)
+    around = HostView(workspace=WORK, read_script=files.get, is_there=files.__contains__)
     sets = RuleSets(tuple(GitRules(each, "user lockgate.yaml") for each in rules))
     return RulesQuestion(CONTEXT, call, analyse(call, around), sets)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lockgate.core.model import EffectKind
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 PROJECT = "/home/user/work"
 STATE = "/home/user/.local/state/lockgate"
-AROUND = Surroundings(
+AROUND = HostView(
     home="/home/user",
     workspace=PROJECT,
     own_paths=(STATE,),

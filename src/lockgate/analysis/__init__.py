@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 __all__ = [
     "analyse",
@@ -17,7 +17,7 @@ __all__ = [
 _SHELL = "Bash"
 
 
-def analyse(call: ToolCall, around: Surroundings) -> Analysis:
+def analyse(call: ToolCall, around: HostView) -> Analysis:
     """What a call can do.
 
     Never raises: where the analysis itself fails, the call is taken to run anything and to bring in anything (rule
@@ -37,7 +37,7 @@ def analyse(call: ToolCall, around: Surroundings) -> Analysis:
         )
 
 
-def _analyse(call: ToolCall, around: Surroundings) -> Analysis:
+def _analyse(call: ToolCall, around: HostView) -> Analysis:
     command = call.tool_input.get("command")
     if call.tool == _SHELL and isinstance(command, str):
         # By its whole name: docs/architecture.md, "The hot path".

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from lockgate.core.model import Category, Effect, EffectKind, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.categories import overrule
-from lockgate.resources.host_view import Service, Surroundings
+from lockgate.resources.host_view import HostView, Service
 from lockgate.resources.paths import read_effects, write_effects
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def is_mcp(tool: str) -> bool:
     return tool.startswith(PREFIX)
 
 
-def service_of(tool: str, around: Surroundings) -> Service | None:
+def service_of(tool: str, around: HostView) -> Service | None:
     """What is declared for an MCP tool: its own entry, else its server's."""
     declared = around.rules.service(tool)
     if declared is not None or not is_mcp(tool):
@@ -52,7 +52,7 @@ def parted(tool: str) -> tuple[str, str]:
     return (server, rest) if separator and "__" not in f"_{rest}" else ("", "")
 
 
-def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+def mcp_effects(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     """Effects of calling an MCP tool."""
     from lockgate.resources.services import service_effects, unknown_effects
 
@@ -77,7 +77,7 @@ def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     return (*effects, *named_places(call, around, only_reads=only_reads))
 
 
-def named_places(call: ToolCall, around: Surroundings, *, only_reads: bool) -> tuple[Effect, ...]:
+def named_places(call: ToolCall, around: HostView, *, only_reads: bool) -> tuple[Effect, ...]:
     """Effects of the paths that an input names, for a tool of which it is not known what it does with them.
 
     Whatever a person says about a tool: what binds the agent is not to be reached through it, and a secret is a secret.

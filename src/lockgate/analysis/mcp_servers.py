@@ -14,7 +14,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import PAGE_OPENED, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import resource_table
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects, write_effects
 from lockgate.system.digests import json_object
 
@@ -37,14 +37,14 @@ _PASSED = frozenset({"-y", "--yes", "-q", "--quiet"})
 _LISTS = ("mcpServers", "servers", "mcp", "mcp_servers")
 
 
-def known_effects(server: str, tool: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ...] | None:
+def known_effects(server: str, tool: str, call: ToolCall, around: HostView) -> tuple[Effect, ...] | None:
     """Effects of a call of a server that the table knows; ``None`` where it says nothing of it.
 
     Args:
         server: The server's name.
         tool: The tool's name there.
         call: The call.
-        around: The surroundings.
+        around: The view of this machine.
     """
     row = _rows().get((server, tool))
     if row is None or not _fits(row, call.tool_input) or _is_another(server, row["known_by"], around):
@@ -74,7 +74,7 @@ def does(server: str, tool: str) -> str:
     return row["does"] if row else ""
 
 
-def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> Sequence[Effect]:
+def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> Sequence[Effect]:
     if value is None:
         return ()
     if role == "address":
@@ -85,7 +85,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> Seq
     return write_effects(value, call.cwd, around) if role == "write" else ()
 
 
-def _opened(url: str, around: Surroundings) -> list[Effect]:
+def _opened(url: str, around: HostView) -> list[Effect]:
     """Opening a page in a browser. One of this machine runs what its server hands out, and may send it on."""
     from lockgate.analysis.web import fetch_effects
 
@@ -130,13 +130,13 @@ def _texts(given: Mapping[str, Any]) -> list[str]:
 
 
 # ---------------------------------------------------------------- which server it is
-def _is_another(server: str, known_by: Sequence[str], around: Surroundings) -> bool:
+def _is_another(server: str, known_by: Sequence[str], around: HostView) -> bool:
     """Whether a file of the project declares a server of this name that is not the one of the table, or may."""
     root = around.workspace
     return bool(root) and any(_declares(f"{root}/{name}", server, known_by, around) for name in _DECLARING)
 
 
-def _declares(path: str, server: str, known_by: Sequence[str], around: Surroundings) -> bool:
+def _declares(path: str, server: str, known_by: Sequence[str], around: HostView) -> bool:
     if not around.is_there(path):
         return False
     file = around.read_script(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ _MOST = 256
 """Patterns of one text that are looked at."""
 
 
-def picked_effects(glob: str, root: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def picked_effects(glob: str, root: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of reading the files below a folder that a glob picks.
 
     Args:
         glob: What the tool is given.
         root: The folder that is searched.
         cwd: The folder that relative paths start at.
-        around: The surroundings.
+        around: The view of this machine.
     """
     patterns = _patterns(glob)
     if patterns is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, ToolCall
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects, write_effects
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def problem(role: str, value: Any) -> str:
     return "" if 0 < found <= _MOST else f"holds no {what}" if not found else "names too much"
 
 
-def effects(role: str, value: Any, call: ToolCall, around: Surroundings) -> Iterator[Effect]:
+def effects(role: str, value: Any, call: ToolCall, around: HostView) -> Iterator[Effect]:
     """The effects of a parameter that :func:`problem` finds nothing wrong with."""
     if role == "patch":
         for path in patched_paths(value):

@@ -12,7 +12,7 @@ from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall, V
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import resource_table
 from lockgate.resources.categories import overrule
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects, recursive_read_effects, write_effects
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LISTS = frozenset({"addresses", "patch", "reads"})
 _ELSEWHERE = lazy_re(r"^(?:bridge|did):|^(?:session|cse)_|\[(?:session|cse)_[\w-]+\]$", re.IGNORECASE)
 
 
-def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
+def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     """What a call of any tool can do. A shell command in it (``Monitor``) is analysed like one of ``Bash``."""
     if is_mcp(call.tool):
         return Analysis(mcp_effects(call, around))
@@ -97,7 +97,7 @@ def _misfit(row: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     return ""
 
 
-def _unknown(tool: str, around: Surroundings) -> tuple[Effect, ...]:
+def _unknown(tool: str, around: HostView) -> tuple[Effect, ...]:
     from lockgate.resources.services import service_effects, unknown_effects
 
     declared, rule = around.rules.service(tool), around.rules.tool_category(tool)
@@ -146,7 +146,7 @@ def _list_problem(role: str, value: Any) -> str:
     return problem(role, value)
 
 
-def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     if role in _LISTS and value is not None:
         from lockgate.analysis import tool_parameters as tool_lists
 
@@ -155,7 +155,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tup
         return _search(value or ".", call, around)
     if value is None:
         return ()
-    by_path: dict[str, Callable[[str, str, Surroundings], tuple[Effect, ...]]] = {
+    by_path: dict[str, Callable[[str, str, HostView], tuple[Effect, ...]]] = {
         "read": read_effects,
         "write": write_effects,
     }
@@ -173,7 +173,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tup
     return _fetch(value, around) if role == "address" else ()
 
 
-def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     """The effect of a skill whose text is not found: the client may know where it lies, and runs the commands in it.
 
     A name of two parts may also be a prompt of an MCP server. Else it is likely a new one that comes with the client,
@@ -190,7 +190,7 @@ def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: Sur
     return (Effect(EffectKind.EXECUTE, name, "skill:not-found", because, gives=gives),)
 
 
-def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+def _search(root: str, call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     """Effects of a search in all files below a folder, or in those that a glob picks."""
     found = recursive_read_effects(root, call.cwd, around)
     glob = call.tool_input.get("glob")
@@ -201,7 +201,7 @@ def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ..
     return (*found, *picked_effects(glob[:_LONGEST], root, call.cwd, around))
 
 
-def _command(command: str, call: ToolCall, around: Surroundings) -> Analysis:
+def _command(command: str, call: ToolCall, around: HostView) -> Analysis:
     from lockgate.shell import analyse_shell
 
     return analyse_shell(command, call.cwd, around)
@@ -222,13 +222,13 @@ def _reached(recipient: str) -> tuple[Effect, ...]:
     return (Effect(EffectKind.EGRESS, recipient, "tool:message", because),)
 
 
-def _fetch(url: str, around: Surroundings) -> tuple[Effect, ...]:
+def _fetch(url: str, around: HostView) -> tuple[Effect, ...]:
     from lockgate.analysis.web import fetch_effects
 
     return fetch_effects(url, around)
 
 
-def _socket(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+def _socket(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     socket = call.tool_input.get("ws")
     if socket is None:
         return ()
@@ -238,7 +238,7 @@ def _socket(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     return _fetch(url, around)
 
 
-def _configured(tool: str, effects: tuple[Effect, ...], around: Surroundings) -> tuple[Effect, ...]:
+def _configured(tool: str, effects: tuple[Effect, ...], around: HostView) -> tuple[Effect, ...]:
     """Apply what the configuration says about a tool by its name."""
     declared = around.rules.service(tool)
     if declared is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.resources.addresses import host_of, normalise
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.hosts import is_here, is_metadata, trusted
 from lockgate.resources.own_ports import at_url
 from lockgate.resources.services import service_effects
 
 
-def fetch_effects(url: str, around: Surroundings) -> tuple[Effect, ...]:
+def fetch_effects(url: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of reading one address and writing nothing.
 
     This machine itself (loopback) is neither source nor sink, unless the address makes it ask

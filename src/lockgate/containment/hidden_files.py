@@ -11,7 +11,7 @@ from lockgate.containment.protected_files import survey
 from lockgate.core.errors import ContainmentError
 from lockgate.core.model import EffectKind
 from lockgate.resources.globs import Names, is_wild, name_matches
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects
 from lockgate.resources.places import HOME, pattern_names, places
 from lockgate.resources.protected_paths import PathGuard, ProtectedPath
@@ -24,7 +24,7 @@ _BOUND_SOCKETS = "/proc/net/unix"
 _MOST_SOCKETS = 2000
 
 
-def secrets(home: str, around: Surroundings) -> Iterator[str]:
+def secrets(home: str, around: HostView) -> Iterator[str]:
     """Paths of secrets and records that exist and have a known place. A folder stands for all that is in it."""
     anchored = [names for place in places() if place.kind in _KINDS for names in place.match]
     anchored += map(pattern_names, around.rules.secret_paths)
@@ -114,7 +114,7 @@ def hidden_files(found: Iterable[ProtectedPath], workspace: str) -> Iterator[str
             yield entry.path
 
 
-def harmless(folders: Iterable[str], around: Surroundings) -> Iterator[str]:
+def harmless(folders: Iterable[str], around: HostView) -> Iterator[str]:
     """Files directly in hidden folders that hold no secret (``~/.ssh/known_hosts``)."""
     for folder in folders:
         for name in _names(folder):

@@ -16,7 +16,7 @@ from lockgate.containment.protected_files import survey
 from lockgate.core.errors import ContainmentError
 from lockgate.core.record import Record
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects
 from lockgate.resources.protected_paths import PathGuard, ProtectedPath
 from lockgate.system.files import real_path
@@ -39,7 +39,7 @@ class ContainedRun(Record):
     cwd: str
     command: tuple[str, ...]
     environ: Mapping[str, str]
-    around: Surroundings
+    around: HostView
     named: tuple[str, ...] = ()
     """Paths that the command names: of temporary files, only these are seen."""
     git: bool = True
@@ -144,7 +144,7 @@ def _brought_back(run: ContainedRun, volatile: tuple[str, ...]) -> tuple[str, ..
     return tuple(path for path in sorted(real) if path not in volatile and _below(path, volatile))
 
 
-def _is_own_file(path: str, around: Surroundings) -> bool:
+def _is_own_file(path: str, around: HostView) -> bool:
     """Whether a path is a plain file or folder of the person's own that holds no secret and no record."""
     try:
         found = os.lstat(path)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from lockgate.containment.layout import ContainedRun
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView
 
 if TYPE_CHECKING:
     from lockgate.policy.compiled import Policy
@@ -77,7 +77,7 @@ def parse(arguments: Sequence[str]) -> RunCommandLine:
     raise BadInputError("there is no command")
 
 
-def run_of(asked: RunCommandLine, where: Folders, place: RunContext, around: Surroundings) -> ContainedRun:
+def run_of(asked: RunCommandLine, where: Folders, place: RunContext, around: HostView) -> ContainedRun:
     """What is to be laid out; ``around`` is that of the workspace."""
     moves = "folder-to" in asked.options
     return ContainedRun(

@@ -22,7 +22,7 @@ from lockgate.core.questions import (
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate import session
 from lockgate.patterns.model import GuardrailResult
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.store.audit import record
 from lockgate.system.digests import canonical_json, sha256
 
@@ -121,7 +121,7 @@ class Parts(Record):
 
     store: Store
     configure: Callable[[Context], Configuration]
-    surroundings: Callable[[Context, AnalysisRules], Surroundings]
+    host_view: Callable[[Context, AnalysisRules], HostView]
     clock: Callable[[], float]
     parents: Callable[[Context], tuple[str, ...]] = lambda _: ()
     """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""
@@ -145,8 +145,8 @@ class Parts(Record):
     """Seconds of a clock that only goes forward."""
     trace: Callable[[], str] = lambda: ""
     """The trace that the client's process is a part of, as W3C Trace Context writes it; empty where it is none."""
-    earlier: Callable[[Context, Surroundings], Surroundings] = lambda _, around: around
-    """Tells the surroundings what earlier calls have left: files with secrets or with code from the network, and
+    earlier: Callable[[Context, HostView], HostView] = lambda _, around: around
+    """Tells the host view what earlier calls have left: files with secrets or with code from the network, and
     servers. It reads the store when it is asked, so no transaction may be open then."""
     read_file: Callable[[str], bytes | None] = lambda _: None
     """Reads a regular file of at most a mebibyte; ``None`` for all others."""
@@ -157,7 +157,7 @@ class Parts(Record):
         self, context: Context, call: ToolCall, configuration: Configuration, *, earlier: bool = False
     ) -> list[Analysis]:
         """What a call can do, under each policy of the configuration; with ``earlier``, after what calls have left."""
-        around = [self.surroundings(context, policy.rules) for policy in configuration.policies]
+        around = [self.host_view(context, policy.rules) for policy in configuration.policies]
         found = [analyse(call, self.earlier(context, each) if earlier else each) for each in around]
         seen = tuple(self.seen(context, call))
         if not seen:

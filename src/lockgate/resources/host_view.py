@@ -151,7 +151,7 @@ class Repository(Protocol):
         """
 
 
-class Surroundings(Record):
+class HostView(Record):
     """Facts about the machine and the project, as values and pure look-ups."""
 
     home: str = "/home/user"

@@ -6,7 +6,7 @@ see `lockgate.resources.addresses`.
 
 from __future__ import annotations
 
-from lockgate.resources.host_view import Surroundings, TrustedDomain
+from lockgate.resources.host_view import HostView, TrustedDomain
 
 _LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 _DIGITS = frozenset("0123456789")
@@ -56,7 +56,7 @@ def is_metadata(host: str) -> bool:
     return name in _METADATA
 
 
-def trusted(host: str, around: Surroundings) -> TrustedDomain | None:
+def trusted(host: str, around: HostView) -> TrustedDomain | None:
     """The trusted domain that a host is: the same name, below ``*.name``, or an address in the network ``10.0.0.0/8``.
 
     Of several, one whose content is trusted comes first.
@@ -68,7 +68,7 @@ def trusted(host: str, around: Surroundings) -> TrustedDomain | None:
     return max(hits, key=lambda domain: domain.content, default=None)
 
 
-def answers_for_itself(name: str, around: Surroundings) -> bool | None:
+def answers_for_itself(name: str, around: HostView) -> bool | None:
     """Whether what a host answers to an act is its own words; ``None`` where nobody says so who may.
 
     Args:

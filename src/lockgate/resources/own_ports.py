@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.model import Effect, EffectKind, Variant
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 CONTAINED_SERVER = "shell:contained-server"
 _BECAUSE = "the gate's own dashboard listens there, where a person decides"
@@ -25,12 +25,12 @@ _LONGEST = 20
 _PLAIN_PORTS = {"http": 80, "https": 443}
 
 
-def at_url(url: str, around: Surroundings) -> Effect | None:
+def at_url(url: str, around: HostView) -> Effect | None:
     """What it is to talk to an address of this machine; ``None`` where the gate does not listen there.
 
     Args:
         url: The address. A port that is not known stands for each.
-        around: The surroundings.
+        around: The view of this machine.
     """
     scheme, _, rest = url.partition("://") if "://" in url else ("http", "", url)
     authority = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
@@ -40,13 +40,13 @@ def at_url(url: str, around: Surroundings) -> Effect | None:
     return _effect(url, port, around) or _contained(url, port, around)
 
 
-def at_port(what: str, port: str, around: Surroundings, *, raw: bool = True) -> Effect | None:
+def at_port(what: str, port: str, around: HostView, *, raw: bool = True) -> Effect | None:
     """The same for a port of this machine, as it is written.
 
     Args:
         what: What is talked to, as a person reads it.
         port: The port. One that is no number stands for each.
-        around: The surroundings.
+        around: The view of this machine.
         raw: Whether any bytes may go there, and not only those of another protocol than the store's.
     """
     found = _effect(what, port, around)
@@ -66,14 +66,14 @@ def ports_in(text: str) -> list[str]:
     return [_SERVICES.get(found, found) for found in _NUMBER.findall(text)]
 
 
-def _effect(what: str, port: str, around: Surroundings) -> Effect | None:
+def _effect(what: str, port: str, around: HostView) -> Effect | None:
     own = around.own_ports()
     if not own or not _means(port, own):
         return None
     return Effect(EffectKind.TAMPER, what, "address:own", _BECAUSE, Variant.SELF)
 
 
-def _contained(what: str, port: str, around: Surroundings) -> Effect | None:
+def _contained(what: str, port: str, around: HostView) -> Effect | None:
     """What it is to ask a server that only contained commands of the session can reach: to be contained, too."""
     held = around.contained_ports()
     if not held or not _means(port, held):

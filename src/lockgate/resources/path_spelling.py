@@ -6,7 +6,7 @@ import posixpath
 from functools import lru_cache
 
 from lockgate.resources.globs import Names, is_wild, may_be, paths_meet
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.places import HOME, Path
 
 STANDARD_INPUT = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -18,7 +18,7 @@ _MOVED = ("/private/", "/system/volumes/data/")  # folders that hold what the sy
 _SYSTEM_NAMES = frozenset({"bin", "sbin", "lib", "lib64", "libexec", "local", "share", "etc", "games", "include"})
 
 
-def absolute(path: str, cwd: str, around: Surroundings) -> str | None:
+def absolute(path: str, cwd: str, around: HostView) -> str | None:
     """The absolute, lexically normalised path; ``None`` where the folder that it starts from is not known.
 
     Symbolic links are not resolved. ``~name`` is another person's home folder, which is looked for beside this one's.
@@ -27,7 +27,7 @@ def absolute(path: str, cwd: str, around: Surroundings) -> str | None:
     return None if joined is None else _normal(joined)
 
 
-def outside_workspace(path: str, cwd: str, around: Surroundings) -> bool:
+def outside_workspace(path: str, cwd: str, around: HostView) -> bool:
     """Whether a path, as written or with links resolved, lies outside the project.
 
     An unknown folder counts as outside.
@@ -40,7 +40,7 @@ def outside_workspace(path: str, cwd: str, around: Surroundings) -> bool:
     return not (inside(full, workspace) and inside(real, _real(workspace, around)))
 
 
-def _joined(path: str, cwd: str, around: Surroundings) -> str | None:
+def _joined(path: str, cwd: str, around: HostView) -> str | None:
     text = path.replace("\0", "")
     if len(text) > _LONGEST:
         # The system opens no such path; a program that takes ``./`` and ``x/..`` out of it first opens what is left.
@@ -143,7 +143,7 @@ def _folder_of_process(names: list[str], *, more: bool) -> str:
     return "other" if opened and more else ""
 
 
-def _home_of(name: str, around: Surroundings) -> str:
+def _home_of(name: str, around: HostView) -> str:
     if not name or name == posixpath.basename(around.home):
         return around.home
     return "/root" if name == "root" else posixpath.join(posixpath.dirname(around.home), name)
@@ -161,7 +161,7 @@ def inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _real(path: str, around: Surroundings) -> str:
+def _real(path: str, around: HostView) -> str:
     try:
         return _normal(around.realpath(path))
     except (OSError, ValueError):
@@ -181,7 +181,7 @@ def _fold(path: str) -> str:
     return unicodedata.normalize("NFC", shown.casefold())
 
 
-def forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
+def forms(path: str, cwd: str, around: HostView) -> list[Path]:
     """The path as the table asks about it: as written, and with links resolved."""
     if _leads_out(path, cwd):
         return [form for start, rest in _beginnings(path, cwd) for form in forms(rest, start, around)]
@@ -194,11 +194,11 @@ def forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
     return [_form(spelling, homes) for spelling in spellings]
 
 
-def _homes(around: Surroundings) -> tuple[Names, ...]:
+def _homes(around: HostView) -> tuple[Names, ...]:
     return names_of(around.home), names_of(around.real_home or _real(around.home, around))
 
 
-def _nowhere(path: str, cwd: str, around: Surroundings) -> list[Path]:
+def _nowhere(path: str, cwd: str, around: HostView) -> list[Path]:
     """The forms of a path that begins in a folder nobody knows, which may be the home folder."""
     whole = path if path.startswith("/") else f"{cwd}/{path}" if cwd else ""
     text = led(path, cwd)[1] if whole is path else path
@@ -209,7 +209,7 @@ def _nowhere(path: str, cwd: str, around: Surroundings) -> list[Path]:
     return [*found, _form(real, _homes(around))] if real and real != _normal(whole) else found
 
 
-def _moved_client(written: list[str], around: Surroundings) -> list[str]:
+def _moved_client(written: list[str], around: HostView) -> list[str]:
     """A client that is told to keep its files elsewhere keeps there what is in ``~/.claude`` for others."""
     tops = _moved_tops(around.client_paths)
     return [f"{around.home}/.claude{path[len(top) :]}" for top in tops for path in written if inside(path, top)]
@@ -258,13 +258,13 @@ def _from_home(names: Names, homes: tuple[Names, ...]) -> Names | None:
     return None
 
 
-def in_project(form: Path, around: Surroundings) -> bool:
+def in_project(form: Path, around: HostView) -> bool:
     """Whether a path lies in a project that is a folder of its own, and not a folder of the system such as ``/usr``."""
     names = names_of(around.workspace) if around.workspace else ()
     return len(names) > 2 and names[-1] not in _SYSTEM_NAMES and form.names[: len(names)] == names
 
 
-def folders(root: str, cwd: str, around: Surroundings) -> list[Path]:
+def folders(root: str, cwd: str, around: HostView) -> list[Path]:
     """The forms of a folder whose content is meant; a folder above the home folder means also the home folder."""
     home = names_of(around.home)
     found = forms(root, cwd, around)
@@ -274,7 +274,7 @@ def folders(root: str, cwd: str, around: Surroundings) -> list[Path]:
     return found
 
 
-def has_state_below(form: Path, around: Surroundings) -> bool:
+def has_state_below(form: Path, around: HostView) -> bool:
     """Whether the gate's own state lies below a folder, or can where a shell still expands its name."""
     states = map(names_of, around.state_paths)
     return any(len(form.names) < len(state) and all(map(may_be, form.names, state)) for state in states)

@@ -2,7 +2,7 @@
 
 The functions take a path as a tool or a shell word spells it: relative or absolute, with ``~``, ``..``, repeated
 slashes, and marks that a shell still expands (``~/.s?h/id_*``). Each path is looked up twice, as written and with
-symbolic links resolved (``Surroundings.realpath``); whatever either finds holds. Letters match in both cases, because
+symbolic links resolved (``HostView.realpath``); whatever either finds holds. Letters match in both cases, because
 the file systems of macOS do.
 """
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.resources.globs import Names, beginnings, path_matches, paths_meet
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import (
     absolute,
     below,
@@ -58,7 +58,7 @@ _BELOW = "the gate's own state lies below it, where links and passwords are that
 OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
 
 
-def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def read_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of reading one path into the context."""
     found: list[Effect] = []
     for form in forms(path, cwd, around):
@@ -70,7 +70,7 @@ def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...
     return unique(found)
 
 
-def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def recursive_read_effects(root: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of reading everything below a folder, at most one of each kind.
 
     A home folder or ``/`` holds known secrets. A project is taken to hold none but what its own path says: a search
@@ -86,7 +86,7 @@ def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[E
     return _first_of_each_kind(found)
 
 
-def write_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def write_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of creating, changing or removing one path."""
     found: list[Effect] = []
     for form in forms(path, cwd, around):
@@ -99,7 +99,7 @@ def write_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ..
     return unique(found)
 
 
-def replace_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def replace_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of putting something else where a path is, by a move or a link: what is put there may be a folder.
 
     Unlike :func:`recursive_write_effects` a folder that merely contains such places is not meant: a file that is
@@ -111,7 +111,7 @@ def replace_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, 
     return _first_of_each_kind(found)
 
 
-def recursive_write_effects(root: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def recursive_write_effects(root: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of moving, replacing, linking over or removing a whole folder: also of what is known to lie below it.
 
     At most one effect of each kind.
@@ -200,7 +200,7 @@ def _not_code(own_paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(own for own in own_paths if not _is_code(own))
 
 
-def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
+def _own_read(form: Path, path: str, around: HostView) -> list[Effect]:
     if not _is_own(form, _not_code(around.own_paths)):
         because = "an agent's records repeat what it was told by others"
         record = Effect(EffectKind.INGEST, path, "place:transcript/client", because, gives=Label.UNTRUSTED)
@@ -210,7 +210,7 @@ def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
     return [Effect(EffectKind.TAMPER, path, OWN_STATE, _OWN, Variant.SELF)]
 
 
-def _is_session_result(form: Path, around: Surroundings) -> bool:
+def _is_session_result(form: Path, around: HostView) -> bool:
     """Whether a path is a stored result of this session, whose labels were given when the call ran."""
     return not form.wild and any(path_matches(each, form.names) for each in _patterns_of(around.session_results))
 
@@ -220,12 +220,12 @@ def _patterns_of(paths: tuple[str, ...]) -> tuple[Names, ...]:
     return tuple(map(names_of, paths))
 
 
-def _is_record(form: Path, around: Surroundings) -> bool:
+def _is_record(form: Path, around: HostView) -> bool:
     """Whether a path lies where this client keeps its records. An agent's memory lies there too, and is no record."""
     return "memory" not in form.names and _lies_in(around.client_paths, form)
 
 
-def _own_write(form: Path, path: str, around: Surroundings, *, whole: bool = False) -> list[Effect]:
+def _own_write(form: Path, path: str, around: HostView, *, whole: bool = False) -> list[Effect]:
     if _is_own(form, around.own_paths, whole=whole):
         return [Effect(EffectKind.TAMPER, path, "place:own/write", _OWN, Variant.SELF)]
     if _is_record(form, around):
@@ -255,14 +255,14 @@ def _configured(
     return []
 
 
-def _configured_writes(form: Path, path: str, around: Surroundings) -> list[Effect]:
+def _configured_writes(form: Path, path: str, around: HostView) -> list[Effect]:
     return [
         *_configured(form, path, around.rules.protected_paths, EffectKind.TAMPER, None),
         *_configured(form, path, around.rules.persistent_paths, EffectKind.PERSIST, None),
     ]
 
 
-def _hook_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
+def _hook_folder(form: Path, path: str, around: HostView) -> list[Effect]:
     """Writing into a folder of hooks, or in the place of one."""
     if not _lies_in(around.hook_folders(), form):
         return []
@@ -270,7 +270,7 @@ def _hook_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
     return [Effect(EffectKind.PERSIST, path, "place:persist/git-hooks", because)]
 
 
-def _program_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
+def _program_folder(form: Path, path: str, around: HostView) -> list[Effect]:
     """Writing into a folder of ``PATH``; in one of the project's own, under the name of a program that is known."""
     folders = tuple(folder for folder in around.variables.get("PATH", "").split(":") if folder.startswith("/"))
     if not _lies_in(folders, form):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from lockgate.core.model import EffectKind
 from lockgate.core.record import Record
 from lockgate.resources.globs import Names, is_wild, path_matches, paths_meet
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import names_of
 from lockgate.resources.paths import read_effects, write_effects
 from lockgate.resources.places import HOME, Path, find_begun, floats, pattern_names, places
@@ -51,7 +51,7 @@ class PathGuard:
     names meet a pattern of the table, or places with one fixed path lie there.
     """
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: HostView) -> None:
         self._around = around._replace(realpath=str)
         self._by_name: dict[str, list[Names]] = {}
         self._begin: set[str] = set()
@@ -182,7 +182,7 @@ def _spelt(name: str) -> str:
     return name.lower() if name.isascii() else names_of(f"/{name}")[-1]
 
 
-def _patterns(around: Surroundings) -> Iterator[Names]:
+def _patterns(around: HostView) -> Iterator[Names]:
     for place in places():
         # What package managers make anew is theirs to change, contained as well.
         if place.kind not in ("vendored", "destroy") and place.around:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from lockgate.core.model import Effect, EffectKind
 from lockgate.resources.globs import Names, is_wild, names_meet, paths_meet
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import forms, in_project, names_of
 from lockgate.resources.paths import read_of, unique, write_of
 from lockgate.resources.places import Path, Place, floats, places, view_of
@@ -15,7 +15,7 @@ _AROUND_HOMES = frozenset({("",), ("", "home"), ("", "users")})
 """Folders that home folders lie in."""
 
 
-def named_write_effects(root: str, name: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def named_write_effects(root: str, name: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of changing whatever has a name at some depth of a folder, as ``find`` looks for it.
 
     In the project only what tampers counts, and names that nothing else there has: much has an ordinary name, and what
@@ -31,7 +31,7 @@ def named_write_effects(root: str, name: str, cwd: str, around: Surroundings) ->
     return unique(found)
 
 
-def named_read_effects(root: str, name: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def named_read_effects(root: str, name: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of reading whatever has a name at some depth of a folder: ``~/.kube/config`` where that is ``config``.
 
     What has such a name in the project is read by that name alone.
@@ -44,7 +44,7 @@ def named_read_effects(root: str, name: str, cwd: str, around: Surroundings) -> 
     return unique(found)
 
 
-def _named(folder: Path, name: str, around: Surroundings) -> tuple[Place, ...]:
+def _named(folder: Path, name: str, around: HostView) -> tuple[Place, ...]:
     """Places that have a name at some depth of a folder."""
     homes_below = names_of(around.home)[: len(folder.names)] == folder.names or folder.names in _AROUND_HOMES
     return _find(folder, name, homes_below=homes_below, here=in_project(folder, around))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.model import REACHING, Analysis, Effect, EffectKind, Flow, Label, Left, Variant
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import somewhere
 from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import Pipeline, Script, Simple, Unparsed
@@ -16,7 +16,7 @@ _PUSHING = frozenset({"program:git/push", "program:gh/pr/create", "program:gh/re
 """Rules of what sends the commits of a repository."""
 
 
-def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bash") -> Analysis:
+def analyse_shell(text: str, cwd: str, around: HostView, dialect: str = "bash") -> Analysis:
     """What a shell command can do.
 
     Args:
@@ -36,7 +36,7 @@ def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bas
         return Analysis((effect,), (None,))
 
 
-def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysis:
+def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
     machine = AbstractInterpreter(around, PROGRAMS)
     machine.texts.append(text)
     scope = beginning(cwd, around)
@@ -174,7 +174,7 @@ def _may_keep(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
 
 
 def _followed(
-    script: Script, cwd: str, around: Surroundings, dialect: str, effects: tuple[Effect, ...], *, sends: bool
+    script: Script, cwd: str, around: HostView, dialect: str, effects: tuple[Effect, ...], *, sends: bool
 ) -> tuple[tuple[Effect, ...], tuple[Flow, ...], tuple[Left, ...]]:
     """The effects, the flows that are a part of their evidence, and the files with what matters in them.
 
@@ -198,7 +198,7 @@ def _followed(
     return (*said, *sent, *runs), tuple(dataflow.best(tracer.flows)), tracer.in_files()
 
 
-def beginning(cwd: str, around: Surroundings) -> Scope:
+def beginning(cwd: str, around: HostView) -> Scope:
     """The state in which a command begins."""
     scope = Scope(cwd, {"HOME": around.home, **around.variables})
     scope.variables.pop("PWD", None)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from lockgate.analysis.prompts.prompt import instructions_effects
 from lockgate.core.model import EffectKind, Variant
-from lockgate.gate.host.host_view import surroundings_of
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.gate.host.host_view import host_view_of
+from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.resources.paths import (
     absolute,
     outside_workspace,
@@ -24,11 +24,11 @@ from lockgate.system.folders import Folders
 WORK = "/home/user/work"
 
 
-def reads(path: str, around: Surroundings, cwd: str = WORK) -> set[str]:
+def reads(path: str, around: HostView, cwd: str = WORK) -> set[str]:
     return {effect.rule for effect in read_effects(path, cwd, around)}
 
 
-def writes(path: str, around: Surroundings, cwd: str = WORK) -> set[str]:
+def writes(path: str, around: HostView, cwd: str = WORK) -> set[str]:
     return {effect.rule for effect in write_effects(path, cwd, around)}
 
 
@@ -156,13 +156,13 @@ def test_written_place_in_any_spelling(path, rule, around):
 )
 def test_programs_in_a_folder_of_path_that_is_the_projects(name, told, found, around):
     if not told:
-        around = around._replace(is_known_program=Surroundings().is_known_program)
+        around = around._replace(is_known_program=HostView().is_known_program)
     assert ("place:persist/programs" in writes(f".venv/bin/{name}", around)) == found
 
 
 def test_the_machine_around_knows_the_programs_of_the_tables(tmp_path):
     where = Folders(str(tmp_path), f"{tmp_path}/state", f"{tmp_path}/config")
-    known = surroundings_of(where, str(tmp_path), "", AnalysisRules()).is_known_program
+    known = host_view_of(where, str(tmp_path), "", AnalysisRules()).is_known_program
     assert known("git")
     assert not known("my-own-tool")
 
@@ -401,7 +401,7 @@ names = st.text(st.sampled_from("ab.*?[]~/-_ \0é🔑\u200b\\{}!^"), max_size=40
 
 @given(names, names)
 def test_never_raises_and_the_longer_spelling_means_the_same(path, cwd):
-    around = Surroundings(home="/home/user", workspace=WORK)
+    around = HostView(home="/home/user", workspace=WORK)
     for effects in (read_effects, write_effects, recursive_read_effects, recursive_write_effects, instructions_effects):
         effects(path, cwd, around)
     outside_workspace(path, cwd, around)
@@ -429,7 +429,7 @@ def test_hostile_patterns_are_answered(path, around):
 )
 def test_a_folder_of_hooks_that_settings_name(path: str, rules: list[str]) -> None:
     folders = ("/home/user/work/tools/hooks",)
-    around = Surroundings(home="/home/user", workspace="/home/user/work", hook_folders=lambda: folders)
+    around = HostView(home="/home/user", workspace="/home/user/work", hook_folders=lambda: folders)
     assert [effect.rule for effect in write_effects(path, "/home/user/work", around)] == rules
 
 

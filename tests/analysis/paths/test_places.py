@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from lockgate.resources.data import build
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects, write_effects
 from lockgate.resources.places import places
 from support import tables
 
 WORK = "/home/user/work"
-AROUND = Surroundings(home="/home/user", workspace=WORK)
+AROUND = HostView(home="/home/user", workspace=WORK)
 ROWS = tables.read(build.HERE / "places.yaml")
 READ = {"secret", "transcript", "vendored"}
 

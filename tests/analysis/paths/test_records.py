@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.gate.host.host_view import surroundings_of
+from lockgate.gate.host.host_view import host_view_of
 from lockgate.resources.host_view import AnalysisRules, records_beside
 from lockgate.resources.paths import write_effects
 from lockgate.system.folders import Folders
@@ -38,7 +38,7 @@ def test_the_folder_of_a_transcript_holds_records_unless_it_holds_other_files_to
 def test_a_project_below_the_transcripts_folder_can_be_written(tmp_path):
     where = Folders(str(tmp_path), f"{tmp_path}/.local/state/lockgate", f"{tmp_path}/.config/lockgate")
     project = f"{tmp_path}/project"
-    around = surroundings_of(where, project, f"{tmp_path}/s1.jsonl", AnalysisRules())
+    around = host_view_of(where, project, f"{tmp_path}/s1.jsonl", AnalysisRules())
 
     def rules(path: str) -> set[str]:
         return {effect.rule for effect in write_effects(path, project, around)}

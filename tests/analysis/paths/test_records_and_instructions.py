@@ -6,13 +6,13 @@ import pytest
 
 from lockgate.analysis.prompts.prompt import instructions_effects
 from lockgate.core.model import EffectKind, Label, Variant
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects, write_effects
 
 WORK = "/home/user/work"
 
 
-def reads(path: str, around: Surroundings, cwd: str = WORK) -> set[str]:
+def reads(path: str, around: HostView, cwd: str = WORK) -> set[str]:
     return {effect.rule for effect in read_effects(path, cwd, around)}
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from lockgate.gate.host.host_view import surroundings_of
+from lockgate.gate.host.host_view import host_view_of
 from lockgate.resources.host_view import AnalysisRules
 from lockgate.resources.paths import read_effects
 from lockgate.system.folders import Folders
@@ -22,7 +22,7 @@ def where(tmp_path):
 
 def labels(where: Folders, path: str) -> set[str]:
     transcript = f"{where.home}/.claude/projects/-work/{SESSION}.jsonl"
-    around = surroundings_of(where, "/work", transcript, AnalysisRules())
+    around = host_view_of(where, "/work", transcript, AnalysisRules())
     return {str(effect.gives) for effect in read_effects(path, "/work", around)}
 
 
@@ -44,4 +44,4 @@ def test_a_long_result_was_labelled_when_it_came(where):
 
 @pytest.mark.parametrize("transcript", ["", "relative/x.jsonl", "/x/*.jsonl", "/x/s.txt", "/x/.jsonl", "/x/**.jsonl"])
 def test_a_strange_transcript_names_no_results(where, transcript):
-    assert surroundings_of(where, "/work", transcript, AnalysisRules()).session_results == ()
+    assert host_view_of(where, "/work", transcript, AnalysisRules()).session_results == ()

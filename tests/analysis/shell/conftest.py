@@ -1,12 +1,12 @@
 import pytest
 
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from support.repositories import Ordinary
 
 
 @pytest.fixture(scope="session")
 def around():
-    return Surroundings(
+    return HostView(
         home="/home/user",
         workspace="/work/project",
         own_paths=("/home/user/.config/lockgate",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.resources.host_view import ScriptFile, Surroundings
+from lockgate.resources.host_view import HostView, ScriptFile
 from lockgate.shell import analyse_shell
 from lockgate.shell.analyse import beginning
 from lockgate.shell.grammar.reader import read
@@ -86,7 +86,7 @@ def test_what_is_left_of_an_input_is_not_known() -> None:
 
 @pytest.mark.parametrize("text", ["ls | cat", "f() { ls; }; f", "for a in b; do ls; done", "(ls)"])
 def test_a_fault_leaves_nothing_behind(text: str) -> None:
-    machine = _Fails(Surroundings(), PROGRAMS)
+    machine = _Fails(HostView(), PROGRAMS)
     machine.scripts = FollowedFiles()
     script = read(text, "bash")
     assert isinstance(script, Script)
@@ -100,11 +100,11 @@ def test_a_fault_leaves_nothing_behind(text: str) -> None:
 def test_a_file_is_followed_apart() -> None:
     """A trap and a loop that a script leaves mean nothing to the shell that has started it."""
     files = {f"{_PROJECT}/a.sh": ScriptFile("trap 'echo a' INT\nbreak\nexit 1\n", 0.0)}
-    around = Surroundings(home="/home/user", workspace=_PROJECT, read_script=files.get, is_there=files.__contains__)
+    around = HostView(home="/home/user", workspace=_PROJECT, read_script=files.get, is_there=files.__contains__)
     commands = analyse_shell("for a in b c; do bash a.sh; ls $a; done", _PROJECT, around).commands
     assert [command.words for command in commands if command.words[0] == "ls"] == [("ls", "b"), ("ls", "c")]
 
 
 def test_a_machine_has_few_fields() -> None:
     """A new fact belongs to a part that has the methods which change it."""
-    assert len(vars(Machine(Surroundings()))) <= 12
+    assert len(vars(Machine(HostView()))) <= 12

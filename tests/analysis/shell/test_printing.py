@@ -8,13 +8,13 @@ import subprocess
 import pytest
 
 from lockgate.core.model import EffectKind
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 from lockgate.shell.interpreter.builtins import printing
 from lockgate.shell.state.abstract_text import OPAQUE, known
 from lockgate.shell.state.scope import Arg
 
-_AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
+_AROUND = HostView(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 _BUILTINS = {"echo": printing.echo, "printf": printing.printf}
 _WORDS = [
     ["echo", "a", "b"],

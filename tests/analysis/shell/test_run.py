@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lockgate.shell
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.state.machine import Machine
@@ -55,7 +55,7 @@ def asked_by(running: Running[object]) -> tuple[list[Request], object]:
 def test_builtins_ask_for_what_they_run(words: list[str], asked: list[tuple[type, object]]) -> None:
     play = builtin(words[0])
     assert play is not None
-    running = play(Machine(Surroundings()), Scope("/work", {}), [Arg(word) for word in words[1:]], None)
+    running = play(Machine(HostView()), Scope("/work", {}), [Arg(word) for word in words[1:]], None)
     assert not isinstance(running, str)
     requests, _ = asked_by(running)
     assert [(type(request), request[0]) for request in requests] == asked
@@ -64,7 +64,7 @@ def test_builtins_ask_for_what_they_run(words: list[str], asked: list[tuple[type
 def test_the_shape_of_what_was_asked_for_comes_back() -> None:
     play = builtin("eval")
     assert play is not None
-    running = play(Machine(Surroundings()), Scope("/work", {}), [Arg("ls")], None)
+    running = play(Machine(HostView()), Scope("/work", {}), [Arg("ls")], None)
     assert not isinstance(running, str)
     assert asked_by(running)[1] == ANSWER
 
@@ -89,7 +89,7 @@ def test_a_fault_that_nobody_takes_goes_on() -> None:
     def answer(_: Request) -> str:
         raise LookupError
 
-    running = variable_effects("PROMPT_COMMAND", "ls", Machine(Surroundings()), Scope("/work", {}))
+    running = variable_effects("PROMPT_COMMAND", "ls", Machine(HostView()), Scope("/work", {}))
     with pytest.raises(LookupError):
         drive(running, answer)
 

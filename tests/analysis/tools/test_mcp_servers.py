@@ -10,11 +10,11 @@ import pytest
 from lockgate.analysis import analyse
 from lockgate.core.model import Category, EffectKind, Label, ToolCall
 from lockgate.resources.data import build
-from lockgate.resources.host_view import AnalysisRules, CategoryRule, ScriptFile, Service, Surroundings
+from lockgate.resources.host_view import AnalysisRules, CategoryRule, HostView, ScriptFile, Service
 from support import tables
 
 WORK = "/home/user/work"
-AROUND = Surroundings(home="/home/user", workspace=WORK)
+AROUND = HostView(home="/home/user", workspace=WORK)
 ROWS = tables.read(build.HERE / "mcp_servers.yaml")
 EXAMPLES = [
     pytest.param(f"mcp__{server}__{tool}", example, id=f"{server}-{tool}-{number}")
@@ -27,7 +27,7 @@ SNAPSHOT = "mcp__playwright__browser_snapshot"
 KNOWN, UNKNOWN = ["ingest"], ["egress", "ingest"]
 
 
-def kinds(tool: str, given: dict[str, Any], around: Surroundings = AROUND) -> list[str]:
+def kinds(tool: str, given: dict[str, Any], around: HostView = AROUND) -> list[str]:
     return sorted({effect.kind.value for effect in analyse(ToolCall(tool, given, WORK), around).effects})
 
 
@@ -90,7 +90,7 @@ def test_what_it_shows_gives_a_label() -> None:
     assert analyse(ToolCall(SNAPSHOT, {}, WORK), AROUND).gives == {Label.UNTRUSTED}
 
 
-def declared(text: str | None, name: str = ".mcp.json") -> Surroundings:
+def declared(text: str | None, name: str = ".mcp.json") -> HostView:
     path = f"{WORK}/{name}"
     files = {} if text is None else {path: ScriptFile(text)}
     return AROUND._replace(is_there=lambda asked: asked == path, read_script=files.get)

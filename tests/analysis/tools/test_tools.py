@@ -12,11 +12,11 @@ import lockgate.analysis
 from lockgate.analysis import analyse
 from lockgate.core.model import Analysis, Category, EffectKind, Label, ToolCall, Variant
 from lockgate.resources.data import build
-from lockgate.resources.host_view import AnalysisRules, CategoryRule, Service, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, CategoryRule, HostView, Service, TrustedDomain
 from support import tables
 
 WORK = "/home/user/work"
-AROUND = Surroundings(home="/home/user", workspace=WORK)
+AROUND = HostView(home="/home/user", workspace=WORK)
 ROWS = tables.read(build.HERE / "tools.yaml")
 EXAMPLES = [
     pytest.param(tool, example, id=f"{tool}-{number}")
@@ -26,7 +26,7 @@ EXAMPLES = [
 ]
 
 
-def ask(tool: str, tool_input: dict[str, Any], around: Surroundings = AROUND) -> Analysis:
+def ask(tool: str, tool_input: dict[str, Any], around: HostView = AROUND) -> Analysis:
     return analyse(ToolCall(tool, tool_input, WORK), around)
 
 
@@ -338,7 +338,7 @@ def test_every_input_is_answered_without_a_fault(tool, tool_input):
     ],
 )
 def test_links_of_a_page_are_seen_where_the_agent_did_not_write_them(
-    prompt: str, echoes: bool, around: Surroundings
+    prompt: str, echoes: bool, around: HostView
 ) -> None:
     call = ToolCall("WebFetch", {"url": "https://example.com/", "prompt": prompt})
     assert analyse(call, around).echoes is echoes

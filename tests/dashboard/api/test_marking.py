@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lockgate.analysis import analyse
 from lockgate.configuration.load import load_for_cli
 from lockgate.core.model import ToolCall
-from lockgate.gate.host.host_view import surroundings_of
+from lockgate.gate.host.host_view import host_view_of
 from lockgate.service.http.schemas.calls import Call, EffectShown
 from lockgate.service.http.views.call_spans import marked
 from lockgate.service.http.views.display_values import shown
@@ -20,7 +20,7 @@ WHERE = Folders("/nowhere/home", "/nowhere/state", "/nowhere/config")
 
 def call_of(tool: str, given: dict[str, object]) -> Call:
     """A call as it is shown, with the effects that it really has."""
-    around = surroundings_of(WHERE, "/nowhere", "", load_for_cli("/").policies[0].rules)
+    around = host_view_of(WHERE, "/nowhere", "", load_for_cli("/").policies[0].rules)
     analysis = analyse(ToolCall(tool, given, "/nowhere"), around)
     effects = [
         EffectShown(row=each.row, what=each.what, rule=each.rule, because=each.because, gives=each.gives)

@@ -11,7 +11,7 @@ from itertools import islice
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects
 
 _MENTION = lazy_re(r"""(?<![\w@/.])@(?:"([^"\n]+)"|([^\s"'`,;()<>]+))""")
@@ -20,13 +20,13 @@ _RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://|[\w-]+:(?!//|\d[\d:,-]*$).", 
 _LINES = lazy_re(r"#L?\d.*")
 
 
-def attached(text: str, cwd: str, around: Surroundings, most: int = 200) -> tuple[Effect, ...]:
+def attached(text: str, cwd: str, around: HostView, most: int = 200) -> tuple[Effect, ...]:
     """The effects of what a text mentions with ``@``.
 
     Args:
         text: The text.
         cwd: The folder that relative paths start at.
-        around: The surroundings.
+        around: The view of this machine.
         most: How many mentions are looked at.
     """
     found: dict[Effect, None] = {}

@@ -12,25 +12,25 @@ import posixpath
 from lockgate.analysis.prompts.mentions import attached
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label, ToolCall
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import absolute, inside, outside_workspace
 from lockgate.resources.paths import read_effects
 
 _SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<listed>\S+) \(MCP\))")
 
 
-def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def mention_effects(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """The effects of what a prompt mentions.
 
     Args:
         prompt: The prompt's text.
         cwd: The folder that relative paths start at.
-        around: The surroundings.
+        around: The view of this machine.
     """
     return tuple(dict.fromkeys((*_of_skill(prompt, cwd, around), *attached(prompt, cwd, around))))
 
 
-def _of_skill(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def _of_skill(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     tool = _servers_prompt(prompt)
     if tool:
         from lockgate.analysis.mcp import mcp_effects
@@ -71,7 +71,7 @@ def _servers_prompt(prompt: str) -> str:
 
 
 # ---------------------------------------------------------------- files of instructions
-def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def instructions_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of a client loading a file of instructions by itself.
 
     Instructions in the project and in the person's own client configuration are the person's; those that came with a
@@ -87,7 +87,7 @@ def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Eff
     return (*found, Effect(EffectKind.INGEST, path, "place:instructions/foreign", because, gives=Label.UNTRUSTED))
 
 
-def _is_client_configuration(full: str, around: Surroundings) -> bool:
+def _is_client_configuration(full: str, around: HostView) -> bool:
     folders = [posixpath.join(around.home, name) for name in (".claude", ".codex", ".gemini", ".copilot", ".config")]
     system = ["/etc/claude-code", "/Library/Application Support/ClaudeCode", "/etc/codex"]
     parents = posixpath.dirname(around.workspace) if around.workspace else ""

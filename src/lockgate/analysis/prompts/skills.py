@@ -14,7 +14,7 @@ from itertools import islice
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 
 _COMMAND = lazy_re(r"```!\s*?\n(?P<block>.*?)\n?[ \t]*```|(?<!\S)!`(?P<line>[^`]+)`", re.DOTALL)
 _WORD = lazy_re(r"\$ARGUMENTS\[(?P<at>\d{1,4})\]|\$(?P<number>\d{1,4})(?!\w)")
@@ -30,7 +30,7 @@ _FIRST = (0, 1)
 """What the first argument is called: ``$0`` is new, ``$1`` was before."""
 
 
-def skill_effects(name: str, arguments: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+def skill_effects(name: str, arguments: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """What the commands in a skill do, and what comes in with it.
 
     Args:
@@ -38,7 +38,7 @@ def skill_effects(name: str, arguments: str, cwd: str, around: Surroundings) -> 
             arguments may stand behind it.
         arguments: What it is called with beside.
         cwd: The folder that it is called in.
-        around: The surroundings; ``read_skills`` and ``nested_skills`` find its text.
+        around: The view of this machine; ``read_skills`` and ``nested_skills`` find its text.
 
     Returns:
         Of a skill whose text is not found what its arguments mention: those that come with the client run no commands.
@@ -57,7 +57,7 @@ def skill_effects(name: str, arguments: str, cwd: str, around: Surroundings) -> 
     return tuple(found)
 
 
-def _attached(name: str, arguments: str, cwd: str, around: Surroundings) -> Iterator[Effect]:
+def _attached(name: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
     """What the arguments mention."""
     from lockgate.analysis.prompts.mentions import attached, mentioned
 
@@ -66,7 +66,7 @@ def _attached(name: str, arguments: str, cwd: str, around: Surroundings) -> Iter
     yield from attached(arguments, cwd, around)
 
 
-def _mentioned_in(text: str, arguments: str, cwd: str, around: Surroundings) -> Iterator[Effect]:
+def _mentioned_in(text: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
     """What a text mentions with the arguments in it."""
     from lockgate.analysis.prompts.mentions import attached
 
@@ -74,7 +74,7 @@ def _mentioned_in(text: str, arguments: str, cwd: str, around: Surroundings) -> 
         yield from attached(_filled(text, arguments, _names(text), first), cwd, around, _MOST_IN_TEXT)
 
 
-def _of_text(name: str, text: str, arguments: str, cwd: str, around: Surroundings) -> Iterator[Effect]:
+def _of_text(name: str, text: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
     from lockgate.shell import analyse_shell
 
     if _OTHER_SHELL.search(text):

@@ -15,7 +15,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.core.questions import Objection, RulesQuestion
-from lockgate.gate.host.host_view import surroundings_of
+from lockgate.gate.host.host_view import host_view_of
 from lockgate.gate.parts import merged
 from lockgate.policy.compiled import Policy
 from lockgate.policy.decide import decide
@@ -141,12 +141,12 @@ def _able(call: ToolCall) -> frozenset[Verdict]:
 
 @lru_cache(maxsize=64)
 def _policies(folder: str) -> tuple[tuple[Policy, Any], ...]:
-    """What holds in a folder: each policy with the surroundings that its rules are part of."""
+    """What holds in a folder: each policy with the view of this machine that its rules are part of."""
     where = folders()
     there = os.path.isdir(folder)
     workspace = find_workspace(folder, where.home) if there else folder
     policies = _configuration(folder).policies
-    return tuple((policy, surroundings_of(where, workspace, "", policy.rules)) for policy in policies)
+    return tuple((policy, host_view_of(where, workspace, "", policy.rules)) for policy in policies)
 
 
 @lru_cache(maxsize=64)

@@ -19,15 +19,15 @@ from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.gate.host.host_view import (
     containing,
     ending_rooms,
+    host_view_in,
+    host_view_of,
     in_client,
     in_session,
     leaving_out,
-    surroundings_in,
-    surroundings_of,
     task_folders,
     write_kept,
 )
-from lockgate.resources.host_view import AnalysisRules, Surroundings
+from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.store.opening import open_existing, open_store
 from lockgate.system import caller
 from lockgate.system.folders import PAUSE, Folders
@@ -182,21 +182,21 @@ def _unless_paused(found: Configuration, state: str) -> Configuration:
     return pausing.paused(found) if pauses else found
 
 
-def looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context, AnalysisRules], Surroundings]:
+def looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context, AnalysisRules], HostView]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
     if sight is None:
         return lambda context, rules: in_client(
-            surroundings_of(where, context.workspace, context.transcript, rules), context.client
+            host_view_of(where, context.workspace, context.transcript, rules), context.client
         )
 
-    def look_around(context: Context, _: object) -> tuple[Surroundings, list[str]]:
-        return surroundings_in(where, context.workspace), task_folders()
+    def look_around(context: Context, _: object) -> tuple[HostView, list[str]]:
+        return host_view_in(where, context.workspace), task_folders()
 
     look = sight.remembering(look_around, lambda context: (context.workspace, caller.mark()))
-    kept: dict[Hashable, tuple[object, Surroundings]] = {}
-    """What a project's surroundings are in a session of a client, with what they were made of."""
+    kept: dict[Hashable, tuple[object, HostView]] = {}
+    """The view of this machine in a session of a client, with what it was made of."""
 
-    def surroundings(context: Context, rules: AnalysisRules) -> Surroundings:
+    def host_view(context: Context, rules: AnalysisRules) -> HostView:
         project = look(context)
         name = (context.workspace, context.transcript, context.client, caller.mark())
         made_of, found = kept.get(name, (None, None))
@@ -210,13 +210,13 @@ def looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context,
         kept[name] = (project, found)
         return found
 
-    return surroundings
+    return host_view
 
 
-def _earlier(store: Store, where: Folders) -> Callable[[Context, Surroundings], Surroundings]:
+def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], HostView]:
     """What earlier calls have left on this machine, looked up once for each decision."""
 
-    def earlier(context: Context, around: Surroundings) -> Surroundings:
+    def earlier(context: Context, around: HostView) -> HostView:
         seen: list[EarlierFiles] = []
 
         def look() -> EarlierFiles:

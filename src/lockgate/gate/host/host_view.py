@@ -10,7 +10,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.resources.host_view import AnalysisRules, OwnDatabase, Surroundings, records_beside
+from lockgate.resources.host_view import AnalysisRules, HostView, OwnDatabase, records_beside
 from lockgate.system import caller
 from lockgate.system.files import real_path
 from lockgate.system.folders import Folders, outside_folders
@@ -39,18 +39,18 @@ _CONTAIN, _LAUNCHER = "contain.py", "lockgate-contain"
 """The program that a contained command is rewritten to, and the native one that becomes it where it has to."""
 
 
-def surroundings_of(where: Folders, workspace: str, transcript: str, rules: AnalysisRules) -> Surroundings:
+def host_view_of(where: Folders, workspace: str, transcript: str, rules: AnalysisRules) -> HostView:
     """What the analysis may know of this machine."""
-    return in_session(surroundings_in(where, workspace), task_folders(), where, transcript)._replace(rules=rules)
+    return in_session(host_view_in(where, workspace), task_folders(), where, transcript)._replace(rules=rules)
 
 
-def surroundings_in(where: Folders, workspace: str) -> Surroundings:
+def host_view_in(where: Folders, workspace: str) -> HostView:
     """What it may know in every session of a project."""
     asked = caller.environ()
     variables = {name: asked[name] for name in _VARIABLES if name in asked}
     variables["HOME"] = where.home
     files = _ProjectFiles(workspace)
-    return Surroundings(
+    return HostView(
         home=where.home,
         real_home=real_path(where.home),
         workspace=workspace,
@@ -94,7 +94,7 @@ def _only_contained_see(state: str, workspace: str, path: str) -> bool:
     return only_contained_see(state, real_path(workspace), path)
 
 
-def in_session(around: Surroundings, tasks: Sequence[str], where: Folders, transcript: str) -> Surroundings:
+def in_session(around: HostView, tasks: Sequence[str], where: Folders, transcript: str) -> HostView:
     """The same in one session; ``tasks`` are those of :func:`task_folders`."""
     # The folders of tasks stand for those for temporary files, in which they lie.
     beside = records_beside(transcript, (around.home, around.real_home, around.workspace, *tasks))
@@ -103,7 +103,7 @@ def in_session(around: Surroundings, tasks: Sequence[str], where: Folders, trans
     )
 
 
-def in_client(around: Surroundings, client: str) -> Surroundings:
+def in_client(around: HostView, client: str) -> HostView:
     """The same with a client, as far as it matters how it runs commands."""
     if client in _STAYING:
         return around._replace(shell_stays=True)

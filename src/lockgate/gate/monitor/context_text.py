@@ -26,7 +26,7 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
     words = _words_of(parts, event)
     said = _of_the_person(event, words)
     policies = parts.configure(context).policies
-    around = [parts.surroundings(context, policy.rules) for policy in policies]
+    around = [parts.host_view(context, policy.rules) for policy in policies]
     effects = dict.fromkeys(
         effect for each in around for effect in prompt.mention_effects(event.prompt, context.cwd, each)
     )
@@ -101,7 +101,7 @@ def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:
     effects = dict.fromkeys(
         effect
         for policy in parts.configure(context).policies
-        for effect in instructions_effects(event.file, context.cwd, parts.surroundings(context, policy.rules))
+        for effect in instructions_effects(event.file, context.cwd, parts.host_view(context, policy.rules))
     )
     with parts.store.transaction() as tx:
         now = parts.clock()

@@ -24,7 +24,7 @@ from lockgate.gate.parts import Parts, call_digest
 from lockgate.store.audit import record
 
 if TYPE_CHECKING:
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
 
@@ -86,11 +86,11 @@ def _reached(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[str
     commands = [each for each in ruling.analysis.commands if "push" in each.words and each.words[0].endswith("git")]
     if not commands:
         return ()
-    around = parts.surroundings(question.context, question.configuration.policies[0].rules)
+    around = parts.host_view(question.context, question.configuration.policies[0].rules)
     return tuple(dict.fromkeys(url for command in commands for url in _pushed_to(command, around)))
 
 
-def _pushed_to(command: Command, around: Surroundings) -> Sequence[str]:
+def _pushed_to(command: Command, around: HostView) -> Sequence[str]:
     behind = command.words[command.words.index("push") + 1 :]
     remote = next((word for word in behind if not word.startswith("-")), "")
     if len(command.folders) != 1 or not command.folders[0] or around.repository is None:

@@ -127,11 +127,11 @@ def _expanded(text: str, line: GitCommandLine) -> Sequence[Command]:
     """The commands that an alias stands for."""
     rest = line.words[line.words.index(line.name) + 1 :] if line.name in line.words else ()
     if text.startswith("!"):
-        from lockgate.resources.host_view import Surroundings
+        from lockgate.resources.host_view import HostView
         from lockgate.shell import analyse_shell
 
         more = shlex.join(rest) if all(map(known, rest)) else '"$@"'
-        return analyse_shell(f"{text[1:]} {more}", (line.folders or ("",))[0], Surroundings()).commands
+        return analyse_shell(f"{text[1:]} {more}", (line.folders or ("",))[0], HostView()).commands
     try:
         words = shlex.split(text)
     except ValueError:

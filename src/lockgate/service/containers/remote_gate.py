@@ -20,7 +20,7 @@ from lockgate.core.questions import Objection, ResultQuestion, RulesQuestion
 from lockgate.gate import Consultants, Guard, Parts
 from lockgate.gate.host.assembly import open_parts
 from lockgate.patterns.model import GuardrailResult
-from lockgate.resources.host_view import AnalysisRules, Surroundings, records_beside
+from lockgate.resources.host_view import AnalysisRules, HostView, records_beside
 from lockgate.service.containers.groups import ContainerGroup
 from lockgate.system.folders import Folders
 from lockgate.system.ttl_cache import TtlCache
@@ -81,7 +81,7 @@ def blind_parts(where: Folders, current: Callable[[], OpenRequest]) -> Parts:
     patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, sight=sight)
     return parts._replace(
         configure=_configure(parts, where, current, sight),
-        surroundings=lambda context, rules: _surroundings(current(), context, rules),
+        host_view=lambda context, rules: _host_view(current(), context, rules),
         parents=lambda _: (),
         history=lambda context: not context.subject.session.endswith(f"/{SEED_SESSION}"),
         contain=lambda _, call, __: _contain(current(), call),
@@ -115,12 +115,12 @@ def _configure(
     return sight.remembering(read, lambda _: current().group.profile)
 
 
-def _surroundings(case: OpenRequest, context: Context, rules: AnalysisRules) -> Surroundings:
+def _host_view(case: OpenRequest, context: Context, rules: AnalysisRules) -> HostView:
     """What may be said of the container's machine: paths as text. What is not known is not made up."""
     home = case.request.home if os.path.isabs(case.request.home) else "/root"
     beside = records_beside(case.request.event.context.transcript, (home, context.workspace))
     paths = (case.group.inside, _KEY_PLACE, *filter(os.path.isabs, case.request.own))
-    return Surroundings(
+    return HostView(
         home=home,
         workspace=context.workspace,
         own_paths=tuple(dict.fromkeys(map(os.path.normpath, paths))),

@@ -35,7 +35,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.gate.host.host_view import surroundings_of
+from lockgate.gate.host.host_view import host_view_of
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.system.caller import Caller, stand_in_for
 from lockgate.system.error_log import note, place_of
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lockgate.clients.wire.resident import HookRequest
     from lockgate.configuration.load import Configuration
     from lockgate.containment.layout import ContainedRun
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.system.ttl_cache import TtlCache
 
 PROGRAM = os.path.join(PACKAGE_FOLDER, "contain.py")
@@ -121,10 +121,10 @@ class Planner:
     def _run(self, asked: RunCommandLine, place: RunContext) -> ContainedRun:
         workspace = os.path.realpath(asked.options["workspace"])
         found = self._configure(Context("", Subject("-"), place.cwd, workspace))
-        around = surroundings_of(self._where, workspace, "", paths_of(found.policies))
+        around = host_view_of(self._where, workspace, "", paths_of(found.policies))
         return run_of(asked, self._where, place, around)
 
-    def _guard(self, around: Surroundings) -> tuple[PathGuard, bytes]:
+    def _guard(self, around: HostView) -> tuple[PathGuard, bytes]:
         """The guard of a project and its filters, kept for as long as all that they were made of is the same."""
         rules = around.rules
         made_of = (

@@ -19,7 +19,7 @@ from lockgate.shell.state.machine import Moved
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.shell.state.scope import Arg, Scope
 
 _MARKS = "*?." + OPAQUE + PLAIN + ENVIRONMENT
@@ -43,7 +43,7 @@ class CopyMode(Record):
 class CopiedFiles(Record):
     """What was copied, moved or linked on the way, and what the disk says."""
 
-    around: Surroundings
+    around: HostView
     moved: list[Moved]
 
 
@@ -60,7 +60,7 @@ def originals(path: str, moved: list[Moved]) -> list[str]:
     return list(dict.fromkeys(found[1:]))
 
 
-def through_copies(words: Iterable[tuple[str, str]], around: Surroundings, moved: list[Moved]) -> list[Effect]:
+def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: list[Moved]) -> list[Effect]:
     """Effects of writing where a link was copied to on the way: it leads where it led before.
 
     Args:
@@ -103,21 +103,21 @@ def _copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: s
     return _named(paths, into, "" if parts or wild else name, before.around)
 
 
-def _star(source: Arg, how: CopyMode, there: str | None, around: Surroundings) -> list[Effect]:
+def _star(source: Arg, how: CopyMode, there: str | None, around: HostView) -> list[Effect]:
     effect = unlisted(source.shown, TARGET, _BECAUSE.format(source=source.shown))
     if how.moves and there is not None and _away(there, around):
         effect = effect._replace(uncontainable=_STAYS.format(source=source.shown))
     return [effect]
 
 
-def in_project(folder: str, around: Surroundings) -> bool:
+def in_project(folder: str, around: HostView) -> bool:
     """Whether a folder is the project's, or one around it."""
     root = around.workspace or around.home
     real = around.realpath(folder)
     return any(inside(path, root) or inside(root, path) for path in (folder, real))
 
 
-def _away(folder: str, around: Surroundings) -> bool:
+def _away(folder: str, around: HostView) -> bool:
     root = around.workspace or around.home
     return not (inside(folder, root) and inside(around.realpath(folder), around.realpath(root)))
 
@@ -139,7 +139,7 @@ def _is_meant(path: str, pattern: str) -> bool:
     return name_matches(wild.casefold(), path.partition("/")[0].casefold())
 
 
-def _named(paths: list[str], into: str, name: str, around: Surroundings) -> list[Effect]:
+def _named(paths: list[str], into: str, name: str, around: HostView) -> list[Effect]:
     """What it means that these names are written into a folder; or below a name in it, where it is there already."""
     guard = PathGuard(around)
     found: dict[str, None] = {}

@@ -21,7 +21,7 @@ from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from lockgate.core.model import Command
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.shell.grammar.tree import Part, Word
     from lockgate.shell.state.machine import Machine
 
@@ -140,7 +140,7 @@ def _names_of(text: str, machine: Machine, scope: Scope) -> tuple[str, ...] | No
     return tuple(found) if len(found) <= _MOST_NAMES else None
 
 
-def _met(text: str, cwd: str, around: Surroundings) -> tuple[str, ...] | None:
+def _met(text: str, cwd: str, around: HostView) -> tuple[str, ...] | None:
     """What a pattern stands for in one folder. More than a shell would find: hidden names, and in any case."""
     names = text.split("/")
     # A name that is found is no home folder, whatever it begins with.
@@ -155,7 +155,7 @@ def _met(text: str, cwd: str, around: Surroundings) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _listed(folders: list[str], pattern: str, cwd: str, around: Surroundings) -> list[str]:
+def _listed(folders: list[str], pattern: str, cwd: str, around: HostView) -> list[str]:
     """The names in folders that a pattern matches; too many to be followed where a folder cannot be looked into."""
     found: list[str] = []
     for folder in folders:

@@ -22,7 +22,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLA
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.shell.state.machine import Machine
 
 _ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
@@ -92,7 +92,7 @@ def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> li
     return [*kept, unlisted(arg.shown, TARGET, because)]
 
 
-def _in_project(folder: str, around: Surroundings) -> bool:
+def _in_project(folder: str, around: HostView) -> bool:
     """Whether a folder lies in the project, with links resolved, and the project is no home folder."""
     root = around.workspace
     if not root or inside(around.home, root):
@@ -166,7 +166,7 @@ def _is_of_state(name: str) -> bool:
     return any(names_meet(file, name.casefold()) for file in _STATE_FILES)
 
 
-def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect]:
+def _swept(above: str, name: str, cwd: str, around: HostView) -> list[Effect]:
     """Effects of changing what a pattern finds in a folder with the gate's state below it.
 
     In other folders, above all in a project, a pattern is the ordinary way to say which files are meant.

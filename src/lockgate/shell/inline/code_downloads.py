@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
 
 _LONGEST, _LONGEST_OTHER = 20_000, 4_000
 _MODULES = frozenset({"requests", "httpx", "urllib3", "aiohttp", "urllib.request"})
@@ -33,7 +33,7 @@ _RUNNING = lazy_re(r"exec|eval|compile|system|popen|getoutput|subprocess")
 _ROUNDS = 5
 
 
-def downloaded_in(language: str, text: str, around: Surroundings) -> list[str]:
+def downloaded_in(language: str, text: str, around: HostView) -> list[str]:
     """The addresses of what code downloads and runs, each normalised; an empty one where it is not known.
 
     Addresses of this machine and of hosts that a person has declared are left out.
@@ -52,7 +52,7 @@ def downloaded_in(language: str, text: str, around: Surroundings) -> list[str]:
     return undeclared(found, around)
 
 
-def undeclared(urls: Iterable[str], around: Surroundings) -> list[str]:
+def undeclared(urls: Iterable[str], around: HostView) -> list[str]:
     """Addresses from which code is run, each normalised, but for those of this machine and of declared hosts.
 
     Args:
@@ -62,7 +62,7 @@ def undeclared(urls: Iterable[str], around: Surroundings) -> list[str]:
     return [normalise(url) or "" for url in dict.fromkeys(urls) if not _is_declared(url, around)]
 
 
-def _is_declared(url: str, around: Surroundings) -> bool:
+def _is_declared(url: str, around: HostView) -> bool:
     """Whether an address is of this machine, or of a host that a person has declared."""
     host = host_of(url) if url else None
     return host is not None and (is_here(host) or trusted(host, around) is not None)

@@ -21,7 +21,7 @@ from lockgate.shell.state.scope import Arg, Scope
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.run import Request, Running, T
@@ -51,7 +51,7 @@ class Programs(Record):
 class AbstractInterpreter(Interpreter):
     """Runs the commands of a script, of which it knows only what can be known before they run."""
 
-    def __init__(self, around: Surroundings, programs: Programs) -> None:
+    def __init__(self, around: HostView, programs: Programs) -> None:
         super().__init__(around)
         self._programs = programs
 

@@ -12,7 +12,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.programs.git_revisions import INDEX, RevisionChange
 
 if TYPE_CHECKING:
-    from lockgate.resources.host_view import Repository, Surroundings
+    from lockgate.resources.host_view import HostView, Repository
     from lockgate.shell.programs.git_revisions import Changes, Said
 
 _FILE = ".git/gh-stack"
@@ -21,7 +21,7 @@ _MOST = 60
 """Branches, and commits of all of them, that are looked at."""
 
 
-def stack_changes(said: Said, repository: Repository | None, around: Surroundings) -> Changes:
+def stack_changes(said: Said, repository: Repository | None, around: HostView) -> Changes:
     """What a command writes into the work tree; ``None`` where the file of stacks does not tell.
 
     What it fetches comes from the configured remote, and was not made here.
@@ -29,7 +29,7 @@ def stack_changes(said: Said, repository: Repository | None, around: Surrounding
     Args:
         said: The command.
         repository: The repository that it runs in.
-        around: The surroundings.
+        around: The view of this machine.
     """
     verb = said.verb.removeprefix("stack/")
     file = around.read_script(f"{repository.root}/{_FILE}") if repository is not None else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.shell.state.scope import Arg
 
 _FOLDERS = ("", "bin", "cmd", "scripts")
@@ -30,7 +30,7 @@ _ASKING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 
 
 def of_project(
-    around: Surroundings, cwds: Sequence[str], name: str, args: Sequence[Arg], own: list[Effect]
+    around: HostView, cwds: Sequence[str], name: str, args: Sequence[Arg], own: list[Effect]
 ) -> list[Effect]:
     """The effects of a program that is started by its name, where the project has one of that name.
 
@@ -55,7 +55,7 @@ def of_project(
 
 
 def by_path(
-    around: Surroundings, cwds: Sequence[str], args: Sequence[Arg], own: list[Effect], *, fed: bool
+    around: HostView, cwds: Sequence[str], args: Sequence[Arg], own: list[Effect], *, fed: bool
 ) -> list[Effect]:
     """The effects of a program that lies in the project, is started by its path, and has a known program's name.
 
@@ -76,7 +76,7 @@ def by_path(
     return [effect for effect in own if effect.kind not in _ASKING and effect.kind is not EffectKind.INGEST]
 
 
-def _says_more(arg: Arg, around: Surroundings, cwds: Sequence[str]) -> bool:
+def _says_more(arg: Arg, around: HostView, cwds: Sequence[str]) -> bool:
     """Whether a word may be an address or a file: all but counts, options without a value, and plain words."""
     text = arg.static
     if text is None or not text.isascii():
@@ -89,7 +89,7 @@ def _says_more(arg: Arg, around: Surroundings, cwds: Sequence[str]) -> bool:
     return any(path is None or around.is_there(path) for path in paths)
 
 
-def _declares(around: Surroundings, folder: str, name: str) -> bool:
+def _declares(around: HostView, folder: str, name: str) -> bool:
     """Whether a folder of the project holds a program of this name, or says that it makes one."""
     if any(around.is_there(posixpath.join(folder, place, name)) for place in _FOLDERS):
         return True

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from lockgate.resources.host_view import ScriptFile, Surroundings
+    from lockgate.resources.host_view import HostView, ScriptFile
 
 _MANIFEST, _SETTINGS = "package.json", ".npmrc"
 _DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
@@ -32,14 +32,14 @@ _FIRST = frozenset({"npm/access/list", "npm/access/get"})
 """Commands whose first word says what is listed."""
 
 
-def own_packages(name: str, words: Sequence[str], folder: str, around: Surroundings) -> float | None:
+def own_packages(name: str, words: Sequence[str], folder: str, around: HostView) -> float | None:
     """When the newest file was changed that says that a question is about the project's own packages.
 
     Args:
         name: The command, as its entry is called (``npm/view``).
         words: Its operands.
         folder: Where it runs, absolute.
-        around: The surroundings.
+        around: The view of this machine.
 
     Returns:
         Seconds since the epoch; ``None`` where one of the packages is not the project's, or nobody can tell.
@@ -57,7 +57,7 @@ def _is_named(word: str, names: frozenset[str]) -> bool:
     return spec is not None and spec.group(1) in names
 
 
-def _look(folder: str, around: Surroundings) -> tuple[frozenset[str], float] | None:
+def _look(folder: str, around: HostView) -> tuple[frozenset[str], float] | None:
     """The packages that the manifests from a folder upwards name, and when the newest file that counts was changed."""
     names: set[str] = set()
     newest = 0.0
@@ -82,7 +82,7 @@ def _upwards(folder: str, root: str) -> Iterator[str]:
         folder = posixpath.dirname(folder)
 
 
-def _manifests(folder: str, around: Surroundings) -> Iterator[ScriptFile]:
+def _manifests(folder: str, around: HostView) -> Iterator[ScriptFile]:
     """The manifest of a folder, and those of its workspaces."""
     own = around.read_script(f"{folder}/{_MANIFEST}")
     if own is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from lockgate.core.model import Effect
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell.grammar.tree import Command, Pipeline, Simple, Unparsed
 from lockgate.shell.grammar.unparse import spelled
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
@@ -181,7 +181,7 @@ class _Noted(Findings):
 
 
 class _Observer(AbstractInterpreter):
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: HostView) -> None:
         super().__init__(around, PROGRAMS)
         self.root = self.now = CommandStep(None)
         self.findings = _Noted(self)
@@ -246,7 +246,7 @@ def _verb(role: str) -> str:
     return "runs code" if role.startswith("code") else _ROLES.get(role, "")
 
 
-def outline(text: str, cwd: str, around: Surroundings) -> CommandStep | None:
+def outline(text: str, cwd: str, around: HostView) -> CommandStep | None:
     """The tree of a command; ``None`` where it is not read.
 
     Args:

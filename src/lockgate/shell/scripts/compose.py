@@ -17,7 +17,7 @@ from lockgate.shell.effects.glob_matches import settled
 from lockgate.shell.knowledge.lookup import role_of
 
 if TYPE_CHECKING:
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.knowledge.options import Option
 
@@ -53,7 +53,7 @@ def takes_in_nothing(call: ProgramCall, options: list[Option]) -> bool:
     return all(_is_plain(path, around) for path in files) and all(_sets_nothing(folder, around) for folder in folders)
 
 
-def _nearest(folder: str, around: Surroundings) -> list[str]:
+def _nearest(folder: str, around: HostView) -> list[str]:
     """The files that Compose finds from a folder upwards; none where it has to look outside of the project."""
     root = around.workspace
     # What lies above a link is another folder than its name says.
@@ -73,13 +73,13 @@ def _name(option: Option) -> str:
     return name if name and ":" not in name and name != "-" else ""
 
 
-def _found(name: str, cwd: str, around: Surroundings) -> str:
+def _found(name: str, cwd: str, around: HostView) -> str:
     """The file of a name, empty where there is none in the project."""
     path = absolute(name, cwd, around) if name else None
     return path if path and inside(path, around.workspace) and around.is_there(path) else ""
 
 
-def _is_plain(path: str, around: Surroundings) -> bool:
+def _is_plain(path: str, around: HostView) -> bool:
     """Whether a file of Compose only describes containers."""
     from lockgate.system.libraries import library
 
@@ -100,7 +100,7 @@ def _is_plain(path: str, around: Surroundings) -> bool:
     return True
 
 
-def _sets_nothing(folder: str, around: Surroundings) -> bool:
+def _sets_nothing(folder: str, around: HostView) -> bool:
     """Whether the variables in a folder's ``.env`` only fill in the file: they reach the client as well."""
     path = f"{folder}/.env"
     if not around.is_there(path):

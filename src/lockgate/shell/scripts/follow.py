@@ -13,7 +13,7 @@ from collections.abc import Callable
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Variant
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import absolute, outside_workspace, read_effects
 from lockgate.shell.expansion.arithmetic import heed_integers
@@ -49,7 +49,7 @@ class _Inside(Findings):
 
     __slots__ = ("around", "scripts", "unfollowed")
 
-    def __init__(self, scripts: FollowedFiles, around: Surroundings) -> None:
+    def __init__(self, scripts: FollowedFiles, around: HostView) -> None:
         super().__init__()
         self.scripts, self.around = scripts, around
         self.unfollowed = ""
@@ -82,7 +82,7 @@ class _Inside(Findings):
         return effect.because if effect.changed is not None or not where else f"in `{where}`: {effect.because}"
 
 
-def _is_held(effect: Effect, around: Surroundings) -> bool:
+def _is_held(effect: Effect, around: HostView) -> bool:
     if effect.kind in _PLACED:
         # In a script most names are made of variables that nobody knows here; and a project may be the gate's own.
         root = around.workspace
@@ -111,7 +111,7 @@ def opened(machine: Machine, scope: Scope, path: str) -> FollowedFile | None:
     return None
 
 
-def _is_secret(full: str, around: Surroundings) -> bool:
+def _is_secret(full: str, around: HostView) -> bool:
     """Whether a file holds what must not be shown: what is found in a script is."""
     return any(effect.kind is not EffectKind.INGEST for effect in read_effects(full, "", around))
 

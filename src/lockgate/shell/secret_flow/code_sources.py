@@ -12,7 +12,7 @@ import posixpath
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Origin, Variant
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import inside
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.secret_flow.sources import SourceMachine, place_of
@@ -47,7 +47,7 @@ class DownloadRun(Record):
 class CodeMachine(SourceMachine):
     """A machine that follows code from the network."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: HostView) -> None:
         super().__init__(around)
         self.runs: dict[DownloadRun, None] = {}
         self.crossed = False

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lockgate.core.model import REACHING, Effect, EffectKind, Flow, Variant
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell.grammar.tree import Literal, Script
 from lockgate.shell.interpreter.lookahead import nodes
 from lockgate.shell.secret_flow.deployments import bound
@@ -24,7 +24,7 @@ _MOST_FLOWS = 12
 _SENTENCES = 2
 
 
-def follow(script: Script, scope: Scope, around: Surroundings, dialect: str) -> Tracer | None:
+def follow(script: Script, scope: Scope, around: HostView, dialect: str) -> Tracer | None:
     """Run a script once more and follow its secrets.
 
     Args:

@@ -9,7 +9,7 @@ import posixpath
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Left, Origin
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import read_effects
 from lockgate.shell.effects.variables import is_secret_name
@@ -45,7 +45,7 @@ def held_as(source: Origin, *, given: bool) -> Held:
 class SourceMachine(AbstractInterpreter):
     """A machine that marks the secrets which a script reads."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: HostView) -> None:
         super().__init__(around, PROGRAMS)
         self.sources: dict[Origin, str] = {}
         """Each source with its mark."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import REACHING, Effect, EffectKind, Flow, Origin, Variant
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects
 from lockgate.shell.expansion.words import expand
 from lockgate.shell.grammar.tree import Redirect, Script
@@ -46,7 +46,7 @@ _SENT = frozenset({"send", "send-file", "static", "url", "host", "lookup", "tran
 class Tracer(CodeMachine):
     """A machine that follows secrets, and code from the network."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: HostView) -> None:
         super().__init__(around)
         self.ran = ""
         """Marks of what the commands print that a program runs by itself."""

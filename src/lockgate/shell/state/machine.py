@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.host_view import Surroundings, no_category
+from lockgate.resources.host_view import HostView, no_category
 from lockgate.shell.state.abstract_text import OPAQUE, unknown
 from lockgate.shell.state.findings import Findings, ReceiptCommand
 from lockgate.shell.state.scope import Arg, Input, SavedVariable, Scope
@@ -281,7 +281,7 @@ class Observer:
 class Machine(Observer):
     """One analysis: what it may look at, what it has found, and the parts that know what its commands did."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: HostView) -> None:
         self.around = around
         self.findings = Findings()
         self.budget = AnalysisBudget()

@@ -11,12 +11,12 @@ from itertools import combinations
 from pathlib import Path
 
 from lockgate.core.model import Analysis, EffectKind
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 from support.bash_oracle import Command
 from support.stub_oracle import KNOWN, executed
 
-AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
+AROUND = HostView(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 _MOST_SHRUNK = 20
 _MOST_FOR_PAIRS = 40
 _NOT_OPAQUE = frozenset(

@@ -5,11 +5,11 @@ import re
 import pytest
 
 from lockgate.core.model import Category, EffectKind, Label, Variant
-from lockgate.resources.host_view import AnalysisRules, CategoryRule, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, CategoryRule, HostView, TrustedDomain
 from lockgate.shell import analyse_shell
 
 
-def analyse(command, around=Surroundings(home="/home/user", workspace="/work/project"), cwd="/work/project"):  # noqa: B008
+def analyse(command, around=HostView(home="/home/user", workspace="/work/project"), cwd="/work/project"):  # noqa: B008
     return analyse_shell(command, cwd, around)
 
 
@@ -75,7 +75,7 @@ def test_address_of_a_fetch(command, address):
 
 
 def trusting(content):
-    return Surroundings(
+    return HostView(
         home="/home/user",
         workspace="/work/project",
         rules=AnalysisRules(trusted_domains=(TrustedDomain("*.corp.example", content),)),
@@ -114,7 +114,7 @@ def configured(pattern, category):
             CategoryRule(category, "lockbox.json:x", frozenset({None, *Category})) if re.search(pattern, text) else None
         )
 
-    return Surroundings(home="/home/user", workspace="/work/project", rules=AnalysisRules(command_category=rule))
+    return HostView(home="/home/user", workspace="/work/project", rules=AnalysisRules(command_category=rule))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_gate_itself_is_out_of_reach():
 
 @pytest.mark.parametrize("dialect", ["bash", "sh", "dash", "zsh"])
 def test_dialects(dialect):
-    around = Surroundings(home="/home/user", workspace="/work/project")
+    around = HostView(home="/home/user", workspace="/work/project")
     assert analyse_shell("git push", "/work/project", around, dialect).programs == ("git",)
 
 
@@ -220,7 +220,7 @@ def test_git_in_a_folder_that_is_a_repository_by_itself(command, kinds, around):
 
 
 @pytest.mark.parametrize(("depth", "kinds"), [(3, set()), (60, {EffectKind.EXECUTE})])
-def test_git_in_a_folder_too_deep_to_look_up_from(depth: int, kinds: set[EffectKind], around: Surroundings) -> None:
+def test_git_in_a_folder_too_deep_to_look_up_from(depth: int, kinds: set[EffectKind], around: HostView) -> None:
     around = around._replace(is_git_folder=lambda folder: folder == "/tmp/evil" and depth > 3)
     analysis = analyse_shell(f"cd /tmp/evil{'/a' * depth} && git status", "/work/project", around)
     assert {effect.kind for effect in analysis.effects} == kinds
@@ -305,13 +305,13 @@ def test_a_link_is_removed_itself(command, around):
     ],
 )  # fmt: skip
 def test_a_program_of_the_project_is_not_the_one_that_is_called_so(command, there, kinds):
-    around = Surroundings(home="/home/user", workspace="/work/project", is_there=there.__contains__)
+    around = HostView(home="/home/user", workspace="/work/project", is_there=there.__contains__)
     assert {effect.kind for effect in analyse_shell(command, "/work/project", around).effects} == kinds
 
 
 def test_a_link_out_of_the_project_is_what_its_name_says():
     outside = {"/work/project/ab": "/usr/bin/ab"}
-    around = Surroundings(
+    around = HostView(
         home="/home/user",
         workspace="/work/project",
         is_there=outside.__contains__,

@@ -8,7 +8,7 @@ import pytest
 
 from lockgate.core.model import EffectKind
 from lockgate.shell import analyse_shell
-from support.projects import PROJECT, surroundings
+from support.projects import PROJECT, host_view
 
 PLAIN = "services:\n  db: {image: 'postgres:16'}\n  web:\n    build: .\n    ports: ['3000:3000']\n"
 FILES = {"compose.yaml": PLAIN}
@@ -16,7 +16,7 @@ PS = "docker compose ps"
 
 
 def kinds(command: str, files: Mapping[str, str]) -> set[EffectKind]:
-    return {effect.kind for effect in analyse_shell(command, PROJECT, surroundings(files)).effects}
+    return {effect.kind for effect in analyse_shell(command, PROJECT, host_view(files)).effects}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_takes_in_others_counts_as_code(command, files):
 
 
 def test_what_lies_above_a_link_is_not_looked_for() -> None:
-    around = surroundings(FILES)
+    around = host_view(FILES)
     linked = around._replace(realpath=lambda path: path.replace(f"{PROJECT}/dev", f"{PROJECT}/other/x"))
     command = f"cd dev && {PS}"
     assert not analyse_shell(command, PROJECT, around).effects

@@ -10,7 +10,7 @@ import pytest
 from flow_scripts import scripts
 
 from lockgate.core.model import EffectKind
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 from support.bash_oracle import run
 from support.stress import times
@@ -19,7 +19,7 @@ _SCRIPTS = int(os.environ.get("FLOW_SCRIPTS", times(400)))
 _SEED = int(os.environ.get("FLOW_SEED", "1"))
 
 
-def _programs(text: str, around: Surroundings) -> set[str | None] | None:
+def _programs(text: str, around: HostView) -> set[str | None] | None:
     """The programs that a script can run, or ``None`` where the analysis says that they are not known."""
     analysis = analyse_shell(text, "/work/project", around)
     # A canary is a program of which nothing is known: that alone is no sign that others are expected.
@@ -28,7 +28,7 @@ def _programs(text: str, around: Surroundings) -> set[str | None] | None:
     return None if None in analysis.programs else set(analysis.programs)
 
 
-def misses(texts: list[str], around: Surroundings) -> tuple[dict[str, set[str]], int]:
+def misses(texts: list[str], around: HostView) -> tuple[dict[str, set[str]], int]:
     """The programs that ran without being expected, by script; and how many scripts were followed to their end."""
     found: dict[str, set[str]] = {}
     followed = 0
@@ -42,7 +42,7 @@ def misses(texts: list[str], around: Surroundings) -> tuple[dict[str, set[str]],
 
 
 @pytest.mark.stress
-def test_random_scripts(around: Surroundings) -> None:
+def test_random_scripts(around: HostView) -> None:
     texts = list(scripts(_SCRIPTS, _SEED))
 
     found, followed = misses(texts, around)
@@ -51,7 +51,7 @@ def test_random_scripts(around: Surroundings) -> None:
     assert found == {}
 
 
-def test_past_misses(around: Surroundings) -> None:
+def test_past_misses(around: HostView) -> None:
     table = tomllib.loads((Path(__file__).parent / "flow_past_misses.toml").read_text(encoding="utf-8"))
 
     assert misses(table["texts"], around)[0] == {}

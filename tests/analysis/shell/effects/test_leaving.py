@@ -7,12 +7,12 @@ import pytest
 from lockgate.clients.adapter import CLIENTS
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.gate.host.host_view import in_client
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell.analyse import analyse_shell
 
 HOME = "/home/user"
 PROJECT = f"{HOME}/work/project"
-AROUND = Surroundings(
+AROUND = HostView(
     home=HOME,
     workspace=PROJECT,
     own_paths=(f"{HOME}/.local/state/lockgate",),
@@ -23,11 +23,11 @@ AROUND = Surroundings(
 FRESH = AROUND._replace(shell_stays=False)
 
 
-def _effects(command: str, cwd: str = PROJECT, around: Surroundings = AROUND) -> tuple[Effect, ...]:
+def _effects(command: str, cwd: str = PROJECT, around: HostView = AROUND) -> tuple[Effect, ...]:
     return analyse_shell(command, cwd, around).effects
 
 
-def _left(command: str, cwd: str = PROJECT, around: Surroundings = AROUND) -> set[str]:
+def _left(command: str, cwd: str = PROJECT, around: HostView = AROUND) -> set[str]:
     rules = (effect.rule for effect in _effects(command, cwd, around) if effect.kind is EffectKind.EXECUTE)
     return {rule.removeprefix("shell:left/") for rule in rules if rule.startswith("shell:left/")}
 

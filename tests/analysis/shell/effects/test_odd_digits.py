@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lockgate.resources.digits import number
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 WORK = "/home/user/work"
-AROUND = Surroundings(workspace=WORK, home="/home/user", variables={"HOME": "/home/user"})
+AROUND = HostView(workspace=WORK, home="/home/user", variables={"HOME": "/home/user"})
 ODD = {"superscript": "\u00b2", "Arabic-Indic": "\u0663", "full width": "\uff13", "huge": "1" * 5000}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockgate.core.model import EffectKind
-from lockgate.resources.host_view import ScriptFile, Surroundings
+from lockgate.resources.host_view import HostView, ScriptFile
 from lockgate.shell import analyse_shell
 
 PROJECT = "/home/u/p"
@@ -31,7 +31,7 @@ ITS_OWN = {(EffectKind.EXECUTE, OWN), (EffectKind.INGEST, "program:ab")}
 def rules(command: str, files: dict[str, str], there: tuple[str, ...] = ()) -> set[tuple[EffectKind, str]]:
     texts = {f"{PROJECT}/{name}": ScriptFile(text) for name, text in files.items()}
     paths = {f"{PROJECT}/{name}" for name in there}
-    around = Surroundings(home="/home/u", workspace=PROJECT, read_script=texts.get, is_there=paths.__contains__)
+    around = HostView(home="/home/u", workspace=PROJECT, read_script=texts.get, is_there=paths.__contains__)
     return {(effect.kind, effect.rule) for effect in analyse_shell(command, PROJECT, around).effects}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lockgate.core.model import EffectKind, Variant
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 STATE = "/home/user/.local/state/lockgate"
-AROUND = Surroundings(home="/home/user", workspace="/home/user/work", own_paths=(STATE,), state_paths=(STATE,))
+AROUND = HostView(home="/home/user", workspace="/home/user/work", own_paths=(STATE,), state_paths=(STATE,))
 
 
 def tampers(command: str, cwd: str = "/home/user/work") -> list[Variant]:

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lockgate.core.model import EffectKind, Label
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
-AROUND = Surroundings(home="/home/user", workspace="/work/project")
+AROUND = HostView(home="/home/user", workspace="/work/project")
 ACTS = {EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.FETCH}
 
 NETWORK = [

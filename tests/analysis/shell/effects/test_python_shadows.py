@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from lockgate.core.model import EffectKind
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 READS_JSON = "python3 -c 'import json; print(json.dumps(1))'"
 
 
 def effects(command: str, *names: str) -> set[EffectKind]:
-    around = Surroundings(
+    around = HostView(
         home="/home/u",
         workspace="/home/u/p",
         python_files=lambda folder: frozenset(names if folder == "/home/u/p" else ()),

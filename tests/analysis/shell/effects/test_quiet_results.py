@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 PUSH = """To github.com:me/project.git
@@ -304,7 +304,7 @@ https://pypi.org/project/app/1.0/
 COMMIT = "[main 1a2b3c4] "
 
 
-def analyse(command, around=Surroundings(home="/home/user", workspace="/work/project"), cwd="/work/project"):  # noqa: B008
+def analyse(command, around=HostView(home="/home/user", workspace="/work/project"), cwd="/work/project"):  # noqa: B008
     return analyse_shell(command, cwd, around)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from lockgate.gate.session.own_words import is_receipt
-from lockgate.resources.host_view import AnalysisRules, Service, Surroundings, TrustedDomain
+from lockgate.resources.host_view import AnalysisRules, HostView, Service, TrustedDomain
 from lockgate.shell import analyse_shell
 from lockgate.shell.knowledge.data import build
 from support.repositories import Told
@@ -24,7 +24,7 @@ REMOTES = {
 
 
 def answers(command: str, rules: AnalysisRules | None = None, **more: object) -> tuple[str, ...]:
-    around = Surroundings(
+    around = HostView(
         home="/home/u",
         workspace=WORK,
         repository=lambda _: Told(WORK, {}, remotes=REMOTES),
@@ -229,7 +229,7 @@ def test_content(command: str) -> None:
 
 
 def test_nothing_is_a_receipt_without_a_repository_that_is_known() -> None:
-    around = Surroundings(home="/home/u", workspace=WORK)
+    around = HostView(home="/home/u", workspace=WORK)
     for command in ("git push", "gh pr create --fill"):
         assert not analyse_shell(command, WORK, around).receipt
         assert not analyse_shell(command, "", around).receipt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockgate.core.model import EffectKind
-from lockgate.resources.host_view import ScriptFile, Surroundings
+from lockgate.resources.host_view import HostView, ScriptFile
 from lockgate.shell import analyse_shell
 
 HERE = "/home/u/work"
@@ -67,6 +67,6 @@ ROWS = [
 @pytest.mark.parametrize(("command", "rows"), ROWS, ids=[command for command, _ in ROWS])
 def test_the_rows_of_code_that_is_run(command: str, rows: set[str]) -> None:
     texts = {f"{HERE}/{name}": ScriptFile(text) for name, text in FILES.items()}
-    around = Surroundings(home="/home/u", workspace=HERE, read_script=texts.get, is_there=texts.__contains__)
+    around = HostView(home="/home/u", workspace=HERE, read_script=texts.get, is_there=texts.__contains__)
     found = analyse_shell(command, HERE, around).effects
     assert {effect.row for effect in found if effect.kind is EffectKind.EXECUTE} == rows, found

@@ -8,7 +8,7 @@ from posixpath import normpath
 import pytest
 
 from lockgate.core.model import EffectKind
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 PROJECT = "/home/u/p"
@@ -34,7 +34,7 @@ def leading(name: str) -> Callable[[str], str]:
 
 
 def guarded(command: str, folders: Mapping[str, tuple[str, ...]] = ORDINARY, **facts: object) -> set[EffectKind]:
-    around = Surroundings(home="/home/u", workspace=PROJECT, names_in=look(folders))._replace(**facts)
+    around = HostView(home="/home/u", workspace=PROJECT, names_in=look(folders))._replace(**facts)
     return GUARDED & {effect.kind for effect in analyse_shell(command, PROJECT, around).effects}
 
 
@@ -295,7 +295,7 @@ MAYBE = "shell:unlisted-target"
 
 
 def rules_of(command: str, workspace: str = PROJECT, cwd: str = PROJECT) -> dict[str, EffectKind]:
-    around = Surroundings(home="/home/u", workspace=workspace, names_in=look(ORDINARY))
+    around = HostView(home="/home/u", workspace=workspace, names_in=look(ORDINARY))
     return {effect.rule: effect.kind for effect in analyse_shell(command, cwd, around).effects}
 
 

@@ -10,7 +10,7 @@ import pytest
 from lockgate.core.model import EffectKind, Label, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
-from lockgate.resources.host_view import ScriptFile, Surroundings
+from lockgate.resources.host_view import HostView, ScriptFile
 from lockgate.shell import analyse_shell
 from support.repositories import ORDINARY, Told
 
@@ -52,7 +52,7 @@ def verdict(
     command: str, repository: Told | None = PLAIN, copied: Mapping[str, tuple[str, ...]] | None = None
 ) -> Verdict:
     """What is decided where strangers' text and a secret were read."""
-    around = Surroundings(
+    around = HostView(
         home=HOME,
         workspace=PROJECT,
         variables={"HOME": HOME, "PATH": "/usr/bin:/bin"},
@@ -269,7 +269,7 @@ def test_what_was_changed_and_not_committed_is_not_what_a_checkout_writes():
 
 
 def test_a_clean_session_is_let_do_it():
-    around = Surroundings(home=HOME, workspace=PROJECT, repository=lambda _: PLAIN)
+    around = HostView(home=HOME, workspace=PROJECT, repository=lambda _: PLAIN)
     for command in ("git checkout C", "git restore -s C .", "git merge unknown", "rename 's/a/b/' x"):
         effects = analyse_shell(command, PROJECT, around).effects
         assert decide(effects, frozenset(), shipped()["quarantine"], able=frozenset()).verdict is Verdict.ALLOW
@@ -363,10 +363,10 @@ def test_ordinary_folders_are_copied(command):
 )
 def test_a_link_leads_on_where_it_was_copied_to(command):
     links = {f"{PROJECT}/link": f"{HOME}/.bashrc", f"{PROJECT}/sub/link": f"{PROJECT}/.git/hooks/pre-commit"}
-    around = Surroundings(home=HOME, workspace=PROJECT, realpath=lambda path: links.get(path, path))
+    around = HostView(home=HOME, workspace=PROJECT, realpath=lambda path: links.get(path, path))
     kinds = {effect.kind for effect in analyse_shell(command, PROJECT, around).effects}
     assert EffectKind.PERSIST in kinds
-    plain = Surroundings(home=HOME, workspace=PROJECT, realpath=lambda path: path)
+    plain = HostView(home=HOME, workspace=PROJECT, realpath=lambda path: path)
     kinds = {effect.kind for effect in analyse_shell(command, PROJECT, plain).effects}
     assert EffectKind.PERSIST not in kinds
 
@@ -456,7 +456,7 @@ def test_names_that_are_said_are_judged_by_what_they_are(command):
 
 @pytest.mark.parametrize("kind", [EffectKind.PERSIST])
 def test_a_person_reads_which_file_a_revision_brings(kind):
-    around = Surroundings(home=HOME, workspace=PROJECT, repository=lambda _: PLAIN)
+    around = HostView(home=HOME, workspace=PROJECT, repository=lambda _: PLAIN)
     (effect,) = analyse_shell("git checkout C", PROJECT, around).effects
     assert (effect.kind, effect.what, effect.rule) == (kind, ".claude/settings.json", "shell:revision")
     assert "the revision has another `.claude/settings.json` than lies there now" in effect.because
@@ -472,7 +472,7 @@ def stacked(*branches: str, trunk: str = "main") -> str:
 def stack_verdict(command: str, file: str | None, repository: Told = PLAIN) -> Verdict:
     """What is decided where the file of stacks holds a text, or is not there."""
     text = None if file is None else ScriptFile(file)
-    around = Surroundings(
+    around = HostView(
         home=HOME,
         workspace=PROJECT,
         variables={"HOME": HOME, "PATH": "/usr/bin:/bin"},

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lockgate.core.model import Effect, EffectKind
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
 STATE = "/home/user/.local/state/lockgate"
 LINKS = {"/home/user/work/home": "/home/user"}
-AROUND = Surroundings(
+AROUND = HostView(
     home="/home/user",
     workspace="/home/user/work",
     own_paths=(STATE,),
@@ -19,7 +19,7 @@ AROUND = Surroundings(
 )
 
 
-def tampers(command: str, around: Surroundings = AROUND) -> list[Effect]:
+def tampers(command: str, around: HostView = AROUND) -> list[Effect]:
     found = analyse_shell(command, "/home/user/work", around)
     return [effect for effect in found.effects if effect.kind is EffectKind.TAMPER]
 

