@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -373,6 +374,73 @@ def test_a_disk_that_is_full_stops_nobody_and_is_told(world: Kept, monkeypatch: 
     assert world.reason() is None
 
 
+def test_what_is_kept_is_written_in_place(world: Kept) -> None:
+    """A file system takes far longer to put another file there, and each label waits for it."""
+    world.taint()
+    files = [file for place in world.outside for file in (place, Path(f"{place}.next"))]
+    before = [file.stat().st_ino for file in files]
+    world.start(session_id="next")
+    world.taint(session_id="next")
+    assert world.heads() == [[world.inside()]]
+    assert [file.stat().st_ino for file in files] == before
+
+
+def test_what_the_build_before_has_kept_is_read_and_what_this_one_keeps_is_read_by_it(world: Kept) -> None:
+    """That one puts a new file there, as long as its content, and takes off the ends of lines."""
+    world.taint()
+    for place in world.outside:
+        for file in (place, Path(f"{place}.next")):
+            text = file.read_text().rstrip("\n")
+            assert text.count("\n") == 1
+            file.write_text(f"{text}\n")
+    world.reopen()
+    assert world.reason() is None
+    world.start(session_id="next")
+    world.taint(session_id="next")
+    assert world.heads() == [[world.inside()]]
+
+
+def test_a_file_with_two_names_is_not_written_over(world: Kept) -> None:
+    world.taint()
+    (place,) = world.outside
+    other = world.folder / "other"
+    os.link(place, other)
+    before = other.read_bytes()
+    world.start(session_id="next")
+    world.taint(session_id="next")
+    assert other.read_bytes() == before
+    assert world.heads() == [[world.inside()]]
+
+
+@pytest.mark.parametrize("content", [b"x", b"\xff\xfe", b"\0" * 4096])
+def test_steps_that_cannot_be_read_are_believed_to_be_all(world: Kept, content: bytes) -> None:
+    world.taint()
+    for place in world.outside:
+        Path(f"{place}.next").write_bytes(content)
+    world.reopen()
+    assert world.reason()
+    assert world.labels() == set(BOTH)
+    with world.store.transaction() as tx:
+        accept(tx, contradictions(tx), by="ann", now=world._now())
+    world.reopen()
+    assert world.reason() is None, "it is told once"
+
+
+def test_gains_that_are_too_long_to_be_kept_are_all_believed(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = world.copy()
+    with monkeypatch.context() as patch:
+        patch.setattr(OutsideHead, "advance", lambda *_: True)
+        for number in range(6):
+            with world.store.transaction() as tx:
+                for each in range(90):
+                    subject = Subject(f"{number}-{each}-{'x' * 200}")
+                    tx.add_taints(subject, [Taint(Label.UNTRUSTED, "a page", "", "", 1.0)])
+                tx.append_audit(1.0, {"event": "x"})
+    world.put_back(copy)
+    assert world.reason()
+    assert world.labels() == set(BOTH)
+
+
 def test_a_place_that_cannot_be_made_is_no_alarm(tmp_path: Path) -> None:
     (tmp_path / ".lockgate").write_text("in the way")
     for _ in range(2):
@@ -561,6 +629,34 @@ def test_many_processes_at_once_agree(tmp_path: Path) -> None:
         assert len(tx.sessions()) == 63
         assert OutsideHead(str(state), store.key).kept()[0].heads[0][0] <= tx.audit_head().seq
     store.close()
+
+
+OVERWRITING = """
+import os, sys
+from lockgate.system.files import replace
+texts = [letter * 4096 for letter in (b"a", b"b")]
+os.write(1, b"x")
+while True:
+    for text in texts:
+        replace(sys.argv[1], text, draft="/nowhere", in_place=True)
+"""
+
+
+def test_who_is_killed_while_it_writes_leaves_a_whole_page(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"a" * 4096)
+    file.chmod(0o600)
+    found = set()
+    for number in range(12):
+        child = subprocess.Popen([sys.executable, "-c", OVERWRITING, str(file)], stdout=subprocess.PIPE)
+        assert child.stdout
+        assert child.stdout.read(1) == b"x"
+        time.sleep(number * 0.0013)
+        child.kill()
+        child.wait(60)
+        child.stdout.close()
+        found.add(file.read_bytes())
+    assert found <= {b"a" * 4096, b"b" * 4096}
 
 
 ACTS = ("session", "read", "secret", "call", "reopen", "killed", "restore", "accept", "two", "endorse")

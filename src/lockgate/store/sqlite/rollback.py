@@ -35,12 +35,18 @@ TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/", "/run/")  # noqa: S108 - only co
 """A state in such a folder lasts no longer than the runtime folder, and is kept out of it."""
 _MOST = 100_000
 """Bytes of a file."""
+_PAGE = 4096
+"""Bytes that the kernel takes as a whole: what is killed while it writes them has written all or nothing."""
 _STEPS = 8
 """Steps that are kept: after a power failure the database may lack as many, which were not on the disk yet."""
 _MOST_GAINS = 100
 _LAG = 100
 """Records by which what is kept may lag, of those that change no label."""
 _PUT_BACK = "put back"
+_LOOKS = 5
+"""So often a file is read that is not whole: somebody may be writing over it."""
+_NOBODY_KNOWS = {"steps": [[2**62, "", (), False]]}
+"""Steps that were announced and cannot be read: as of a state that is older than what was kept."""
 
 
 class Step(Record):
@@ -196,33 +202,51 @@ class OutsideHead:
             self._tell([self._put_steps(place, [step for step in before if step not in lost])])
 
     def _steps(self, place: str) -> tuple[Step, ...]:
-        found = self._read(f"{place}.next") or {"steps": ()}
+        found = self._read(f"{place}.next", _NOBODY_KNOWS) or {"steps": ()}
         return tuple(
             Step((seq, digest), tuple((session, agent, label) for session, agent, label in gains), is_whole)
             for seq, digest, gains, is_whole in found["steps"]
         )
 
     def _put_steps(self, place: str, steps: Iterable[Step]) -> str:
-        return self._write(f"{place}.next", {"steps": [[*step.head, step.gains, step.is_whole] for step in steps]})
+        told = [[*step.head, step.gains, step.is_whole] for step in steps]
+        if len(canonical({"steps": told})) > _MOST - _PAGE:
+            told = [[seq, digest, (), False] for seq, digest, *_ in told]
+        return self._write(f"{place}.next", {"steps": told})
 
-    def _read(self, file: str) -> Any:
-        """The content of one file; ``None`` where there is none, or none that was made with the key."""
+    def _read(self, file: str, damaged: Any = None) -> Any:
+        """The content of one file.
+
+        Args:
+            file: One of the two of a place.
+            damaged: What one has that was not made with the key, or is no whole one.
+
+        Returns:
+            Its content; ``None`` where there is none.
+        """
         import json
 
-        try:
-            text = read_regular(file, _MOST, follow=False).decode("ascii")
-        except (OSError, ValueError):
-            return None
-        body, _, mark = text.rstrip("\n").rpartition("\n")
-        return json.loads(body) if mark == self._mark(file, body) else None
+        for _ in range(_LOOKS):
+            try:
+                text = read_regular(file, _MOST, follow=False).decode("ascii")
+            except OSError:
+                return None
+            except ValueError:
+                continue
+            body, _, mark = text.rstrip("\n").rpartition("\n")
+            if mark == self._mark(file, body):
+                return json.loads(body)
+            if not text:
+                return None
+        return damaged
 
     def _write(self, file: str, content: dict[str, Any]) -> str:
         body = canonical(content)
-        data = f"{body}\n{self._mark(file, body)}\n".encode("ascii")
+        data = f"{body}\n{self._mark(file, body)}\n".encode("ascii").ljust(_PAGE, b"\n")
         draft = f"{file}.{os.getpid()}.{os.urandom(4).hex()}"
         try:
             try:
-                replace(file, data, draft=draft)
+                replace(file, data, draft=draft, in_place=len(data) == _PAGE)
             except FileNotFoundError:
                 from lockgate.system.ownership import make_folders
 
