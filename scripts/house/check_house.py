@@ -10,7 +10,7 @@ SRC         the folder of the package (src/lockgate)
 --ceiling   fail only where a number is above that of this file; it may only be lowered
 Counted: imports at the top, in functions, under TYPE_CHECKING, and modules that a table names for a loader.
 Also modules under 60 lines with a single importer: they belong into it, or into a neighbour.
-Also modules beside three listed tables that load others by strings, and calls of run* or invoke* through an object that
+Also modules beside a listed table that load others by strings, and calls of run* or invoke* through an object that
 was passed to a program, a reader of inline code or a script.
 """
 
@@ -37,8 +37,8 @@ ALONE = {
 }
 """Small modules with one importer that stay, and why; a module that a loader's table names needs no row."""
 LOADERS = {"__import__", "import_module"}
-LISTED = {"cli/main.py", "gate/host/assembly.py", "service/resident/decider.py"}
-"""Tables that may name modules by strings: the commands, and what is imported before it is needed."""
+LISTED = {"cli/main.py"}
+"""Tables that may name modules by strings: the commands."""
 ASKING = {"programs", "inline", "scripts"}
 """Folders of the shell's analysis that ask for what has to be run."""
 Import = collections.namedtuple("Import", "source target line kind name")

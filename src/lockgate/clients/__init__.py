@@ -2,7 +2,6 @@
 
 __all__ = [
     "adapter",
-    "claude",
     "common",
     "hook",
     "install",

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lockgate.clients.common.payload import decoder_of
-from lockgate.core.events import ToolFinished
+from lockgate.clients.common.payload import decoder_of, identifier, optional, text
+from lockgate.clients.common.transcripts import client_process
+from lockgate.core.events import Context, ToolFinished
+from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.clients.common.hook_command import HookLaunch
-    from lockgate.core.events import Answer, Context, Event
+    from lockgate.core.events import Answer, Event
     from lockgate.core.model import ToolCall
     from lockgate.core.questions import Objection, RulesQuestion, TurnQuestion
     from lockgate.system.folders import Folders
@@ -39,6 +41,10 @@ class ClientAdapter:
     """Whether :meth:`objections` has any."""
     UNNAMED = False
     """Whether a payload does not say its event, so that the command line must."""
+    AGENT = ""
+    """The field with a sub-agent's id; empty where a payload has none."""
+    TOLD: Mapping[str, str] = {}
+    """Further fields of a :class:`Context` that a payload tells, and what it calls them."""
 
     # ------------------------------------------------------------ payload to event
     def decode(
@@ -59,7 +65,12 @@ class ClientAdapter:
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
         """Whose event a payload tells of, and where."""
-        raise NotImplementedError
+        cwd = text(payload, "cwd")
+        agent = identifier(payload, self.AGENT, maybe=True) if self.AGENT else ""
+        subject = Subject(identifier(payload, "session_id"), agent)
+        told = {field: optional(payload, name) for field, name in self.TOLD.items()}
+        told["workspace"] = told.get("workspace") or cwd
+        return Context(client=self.CLIENT, subject=subject, cwd=cwd, process=client_process(""), **told)
 
     # ------------------------------------------------------------ answers
     def load_answers(self) -> None:

@@ -263,6 +263,17 @@ def taint_values(taint: Taint) -> tuple[str | float, ...]:
     return (label, taint.source, taint.tool, taint.call_id, taint.at, state, taint.origin)
 
 
+def where_equal(mark: str, **wanted: str) -> tuple[str, tuple[str, ...]]:
+    """An SQL ``WHERE`` by the columns for which a value is wanted, and these values.
+
+    Args:
+        mark: How the database's driver spells the place of a value.
+        wanted: The values, by names of columns; an empty one leaves its column out.
+    """
+    given = {name: value for name, value in wanted.items() if value}
+    return (" WHERE " + " AND ".join(f"{name} = {mark}" for name in given) if given else ""), tuple(given.values())
+
+
 def like_pattern(text: str) -> str:
     """A pattern of ``LIKE`` and ``ILIKE`` for a text as it stands within JSON."""
     written = json.dumps(text)[1:-1]

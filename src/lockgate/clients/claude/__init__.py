@@ -1,7 +1,1 @@
 """Claude Code."""
-
-__all__ = [
-    "answers",
-    "events",
-    "results",
-]

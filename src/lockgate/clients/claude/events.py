@@ -241,19 +241,7 @@ class Claude(ClientAdapter):
     def decode(
         self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None
     ) -> Event | None:
-        """Translate one hook payload.
-
-        Args:
-            payload: The JSON object that the client wrote to the hook's stdin.
-            environ: The hook's environment (``CLAUDE_PROJECT_DIR``, ``CLAUDE_PID``).
-            launch: How the gate was started, to tell whether changed settings would still start it so.
-
-        Returns:
-            The event, or ``None`` for an event of the client that needs nothing.
-
-        Raises:
-            BadInputError: The payload is not one that the client sends.
-        """
+        """As the base class says; changed settings and questions to a person are looked at more closely."""
         if not isinstance(payload, OBJECT):
             raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
         if payload.get("hook_event_name") == "ConfigChange":

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.clients.adapter import ClientAdapter
 from lockgate.clients.codex import transcript as codex_files
 from lockgate.clients.common import tool_names as vocabulary
-from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_ended, text
+from lockgate.clients.common.payload import identifier, mapping, of_agent, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -26,7 +25,7 @@ from lockgate.core.events import (
     ToolRequested,
 )
 from lockgate.core.lazy import lazy_re
-from lockgate.core.model import Subject, ToolCall
+from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -154,21 +153,9 @@ class Codex(ClientAdapter):
     IGNORED = IGNORED
     DECODERS = _DECODERS
     OBJECTS = True
-
-    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-        """Whose event a payload tells of, and where."""
-        cwd = text(payload, "cwd")
-        return Context(
-            client=CLIENT,
-            # A sub-agent's payloads have the session's id, and its own beside it.
-            subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
-            cwd=cwd,
-            workspace=cwd,
-            agent_type=optional(payload, "agent_type"),
-            process=claude_files.client_process(""),
-            transcript=optional(payload, "transcript_path"),
-            mode=optional(payload, "permission_mode"),
-        )
+    AGENT = "agent_id"
+    """Beside the id of its session."""
+    TOLD = {"agent_type": "agent_type", "transcript": "transcript_path", "mode": "permission_mode"}  # noqa: RUF012
 
     def load_answers(self) -> None:
         """They stand in a module of their own."""

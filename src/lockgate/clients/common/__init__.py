@@ -3,5 +3,4 @@
 __all__ = [
     "hook_command",
     "payload",
-    "result_texts",
 ]

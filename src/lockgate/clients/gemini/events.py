@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, text
+from lockgate.clients.common.payload import identifier, mapping, session_ended, text
 from lockgate.clients.common.transcripts import read_file
 from lockgate.core.events import (
     REGISTERED,
@@ -25,7 +25,7 @@ from lockgate.core.events import (
     ToolRequested,
 )
 from lockgate.core.lazy import lazy_re
-from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -135,18 +135,7 @@ class Gemini(ClientAdapter):
     EVENTS = EVENTS
     IGNORED = IGNORED
     DECODERS = _DECODERS
-
-    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-        """Whose event a payload tells of, and where."""
-        cwd = text(payload, "cwd")
-        return Context(
-            client=CLIENT,
-            subject=Subject(identifier(payload, "session_id")),
-            cwd=cwd,
-            workspace=cwd,
-            process=claude_files.client_process(""),
-            transcript=optional(payload, "transcript_path"),
-        )
+    TOLD = {"transcript": "transcript_path"}  # noqa: RUF012
 
     def has_history(self, context: Context) -> bool:
         """Whether a session's transcript shows that it has called a tool already."""

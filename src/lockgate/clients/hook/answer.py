@@ -102,6 +102,12 @@ def _job(environ: Mapping[str, str]) -> str:
     return next((name for name in _CI if environ.get(name, "").lower() not in _NO), "")
 
 
+def load_decoding() -> None:
+    """Load what the first event of the client that most people use would have to load."""
+    from lockgate.clients.claude import answers, events, results  # noqa: F401
+    from lockgate.clients.common import result_texts  # noqa: F401
+
+
 def has_rule(client: ClientAdapter, where: Folders) -> Callable[[Context, ToolCall], bool]:
     """Tells whether a client may have a rule of its own about a call."""
     return lambda context, call: client.is_fixed(context, call, where.home)

@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names as vocabulary
-from lockgate.clients.common import transcripts as claude_files
 from lockgate.clients.common.payload import (
     identifier,
     mapping,
-    optional,
     prompt_submitted,
     session_started,
     text,
 )
 from lockgate.core.events import Answer, Context, Event, ToolRequested
-from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -122,17 +120,8 @@ class OpenCode(ClientAdapter):
     CLIENT = CLIENT
     EVENTS = EVENTS
     DECODERS = _DECODERS
-
-    def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-        """Whose event a payload tells of, and where."""
-        cwd = text(payload, "cwd")
-        return Context(
-            client=CLIENT,
-            process=claude_files.client_process(""),
-            subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
-            cwd=cwd,
-            workspace=optional(payload, "workspace") or cwd,
-        )
+    AGENT = "agent_id"
+    TOLD = {"workspace": "workspace"}  # noqa: RUF012
 
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""

@@ -301,6 +301,12 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     )
 
 
+def load_deciding() -> None:
+    """Load what the first decision would have to load."""
+    from lockgate.gate.messages import calls as messages  # noqa: F401
+    from lockgate.gate.monitor import answer, calls, context_text, lifetimes, results  # noqa: F401
+
+
 def _load_what_follows_an_answer() -> None:
     """Load what is needed once a person has answered: its files may be another version's by then."""
     from lockgate.gate.messages import calls, objections  # noqa: F401

@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from lockgate.clients.hook.answer import EventRequest, has_rule
+from lockgate.clients.hook.answer import EventRequest, has_rule, load_decoding
 from lockgate.clients.hook.options import parse
 from lockgate.core.errors import LockgateError, NotCompiledError, StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.host.assembly import open_parts
+from lockgate.gate.host.assembly import load_deciding, open_parts
 from lockgate.service.resident.identity import StoreIdentity
 from lockgate.service.resident.recent_callers import RecentCallers
 from lockgate.service.resident.request import Work, prolong
@@ -43,21 +43,6 @@ MOST_FAILURES = 3
 """Failures in a row after which a gate ends."""
 _COMMAND_LINES = 64
 """Command lines of hooks that are remembered."""
-
-
-_LOADED = (
-    "lockgate.clients.claude.events",
-    "lockgate.clients.claude.answers",
-    "lockgate.clients.common.result_texts",
-    "lockgate.clients.claude.results",
-    "lockgate.gate.monitor.answer",
-    "lockgate.gate.monitor.calls",
-    "lockgate.gate.monitor.context_text",
-    "lockgate.gate.monitor.lifetimes",
-    "lockgate.gate.monitor.results",
-    "lockgate.gate.messages.calls",
-)
-"""What the first decisions would have to load."""
 
 
 class NotHere(Exception):  # noqa: N818 - it is no error: the hook decides by itself
@@ -315,8 +300,8 @@ class Decider:
         from lockgate.core.events import Context
         from lockgate.core.model import Subject
 
-        for name in _LOADED:
-            __import__(name)
+        load_decoding()
+        load_deciding()
         context = Context("claude-code", Subject("-"), self._where.home, self._where.home)
         self._parts.guard.prepare(context)
         with suppress(NotCompiledError):  # whoever asks before it is compiled decides by themselves

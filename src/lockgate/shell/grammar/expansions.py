@@ -73,16 +73,20 @@ def body(cursor: Cursor) -> list[Part]:
     return _text(cursor, _IN_BODY, "")
 
 
+def literals(cursor: Cursor, run: re.Pattern[str], parts: list[Part], quoted: bool = False) -> str:
+    """Read literal characters, which may be none, and give the character behind them, which is left unread."""
+    found = run.match(cursor.text, cursor.pos)
+    if found:
+        parts.append(Literal(found.group(), quoted))
+        cursor.pos = found.end()
+    return cursor.text[cursor.pos]
+
+
 def _text(cursor: Cursor, run: re.Pattern[str], closing: str) -> list[Part]:
     """Read text and expansions up to the closing quote or the end."""
-    text = cursor.text
     parts: list[Part] = []
     while True:
-        literal = run.match(text, cursor.pos)
-        if literal:
-            parts.append(Literal(literal.group(), True))
-            cursor.pos = literal.end()
-        character = text[cursor.pos]
+        character = literals(cursor, run, parts, True)
         if character == "$":
             parts += dollar(cursor, True)
         elif character == "`":
@@ -239,17 +243,12 @@ def merged(parts: list[Part]) -> list[Part]:
 
 def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[Part]:
     """Read an arithmetic expression up to its closing bracket, which is left unread."""
-    text = cursor.text
     parts: list[Part] = []
     open_brackets: list[str] = []
     cursor.deeper()
     cursor.limits.arithmetic += 1
     while True:
-        run = _IN_ARITHMETIC.match(text, cursor.pos)
-        if run:
-            parts.append(Literal(run.group()))
-            cursor.pos = run.end()
-        character = text[cursor.pos]
+        character = literals(cursor, _IN_ARITHMETIC, parts)
         if character in ")]":
             if not open_brackets:
                 if character == closing:

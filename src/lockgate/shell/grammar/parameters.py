@@ -5,7 +5,16 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
-from lockgate.shell.grammar.expansions import arithmetic, backquotes, body, check_parentheses, dollar, double, merged
+from lockgate.shell.grammar.expansions import (
+    arithmetic,
+    backquotes,
+    body,
+    check_parentheses,
+    dollar,
+    double,
+    literals,
+    merged,
+)
 from lockgate.shell.grammar.quotes import single
 from lockgate.shell.grammar.tree import Glob, Literal, Param, Tilde, Word
 
@@ -137,11 +146,7 @@ def _argument(cursor: Cursor, operator: str, quoted: bool, separator: str) -> Wo
     parts: list[Part] = []
     literal_quotes = quoted and operator in _DEFAULTS
     while True:
-        run = _RUN.match(text, cursor.pos)
-        if run:
-            parts.append(Literal(run.group(), quoted))
-            cursor.pos = run.end()
-        character = text[cursor.pos]
+        character = literals(cursor, _RUN, parts, quoted)
         if character == "}" or (separator and character == separator):
             return Word(tuple(merged(parts)), cursor.base + start)
         if character == "$":

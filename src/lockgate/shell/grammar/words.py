@@ -7,7 +7,7 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
-from lockgate.shell.grammar.expansions import backquotes, dollar, double, merged, process_sub
+from lockgate.shell.grammar.expansions import backquotes, dollar, double, literals, merged, process_sub
 from lockgate.shell.grammar.quotes import single
 from lockgate.shell.grammar.tree import Glob, Literal, Tilde, Word
 
@@ -49,11 +49,7 @@ def read_parts(cursor: Cursor, mode: str, extra: str = "") -> list[Part]:
     parts: list[Part] = []
     marks = ""
     while True:
-        run = _RUN.match(text, cursor.pos)
-        if run:
-            parts.append(Literal(run.group()))
-            cursor.pos = run.end()
-        character = text[cursor.pos]
+        character = literals(cursor, _RUN, parts)
         reader = _READERS.get(character)
         if reader is not None:
             parts += reader(cursor)

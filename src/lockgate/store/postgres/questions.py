@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.statements import PostgresStatements, replacing
 from lockgate.store.postgres.text_encoding import parsed
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of
+from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
 
 if TYPE_CHECKING:
     from typing import Any
@@ -98,11 +98,10 @@ class PostgresQuestionQueries(PostgresStatements):
         """Questions to a person, oldest first; of one session, in one state, where they are given."""
         if session:
             self._own(session)
-        given = {name: value for name, value in (("session", session), ("state", state)) if value}
-        where = " WHERE " + " AND ".join(f"{name} = %s" for name in given) if given else ""
+        where, values = where_equal("%s", session=session, state=state)
         rows = self._all(
             f"SELECT {_APPROVAL} FROM lockgate.approvals{where} ORDER BY asked_at, id",  # noqa: S608
-            tuple(given.values()),
+            values,
         )
         return [approval_of(row) for row in rows]
 

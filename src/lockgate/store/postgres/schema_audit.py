@@ -53,6 +53,20 @@ _AUDIT = (
     "CREATE INDEX anchors_by_gate ON lockgate.anchors (gate, seq)",
 )
 
+CHECKPOINT_RULE = """\
+        IF before IS NULL AND NOT EXISTS (SELECT FROM lockgate.audit a WHERE a.gate = NEW.gate) THEN
+            RETURN NEW;  -- a chain that is copied here begins so
+        END IF;
+        IF NEW.seq > coalesce(before, 0)
+            AND NEW.digest = (SELECT a.digest FROM lockgate.audit a WHERE a.gate = NEW.gate AND a.seq = NEW.seq)
+            AND position(NEW.seal IN
+                (SELECT a.body FROM lockgate.audit a WHERE a.gate = NEW.gate ORDER BY a.seq DESC LIMIT 1)) > 0
+        THEN
+            RETURN NEW;
+        END IF;
+        RAISE EXCEPTION 'no checkpoint without a record of it' USING ERRCODE = 'restrict_violation';"""
+"""Which checkpoint both versions of its guard let in."""
+
 _GUARDS = (
     """
     CREATE FUNCTION lockgate.append_only() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -98,27 +112,30 @@ _GUARDS = (
     END $$
     """,
     "CREATE TRIGGER gates_forward BEFORE UPDATE ON lockgate.gates FOR EACH ROW EXECUTE FUNCTION lockgate.gates_guard()",
-    """
+    f"""
     CREATE FUNCTION lockgate.checkpoint_guard() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
     DECLARE before BIGINT := (SELECT c.seq FROM lockgate.audit_checkpoints c WHERE c.gate = NEW.gate);
     BEGIN
-        IF before IS NULL AND NOT EXISTS (SELECT FROM lockgate.audit a WHERE a.gate = NEW.gate) THEN
-            RETURN NEW;  -- a chain that is copied here begins so
-        END IF;
-        IF NEW.seq > coalesce(before, 0)
-            AND NEW.digest = (SELECT a.digest FROM lockgate.audit a WHERE a.gate = NEW.gate AND a.seq = NEW.seq)
-            AND position(NEW.seal IN
-                (SELECT a.body FROM lockgate.audit a WHERE a.gate = NEW.gate ORDER BY a.seq DESC LIMIT 1)) > 0
-        THEN
-            RETURN NEW;
-        END IF;
-        RAISE EXCEPTION 'no checkpoint without a record of it' USING ERRCODE = 'restrict_violation';
+{CHECKPOINT_RULE}
     END $$
-    """,
+    """,  # noqa: S608 - a text of ours
     "CREATE TRIGGER checkpoint_guard BEFORE INSERT OR UPDATE ON lockgate.audit_checkpoints"
     " FOR EACH ROW EXECUTE FUNCTION lockgate.checkpoint_guard()",
 )
+
+APPEND_ANCHOR = """\
+        LOCK TABLE lockgate.anchors IN SHARE ROW EXCLUSIVE MODE;
+        SELECT coalesce(max(a.n), 0) + 1 INTO made.n FROM lockgate.anchors a;
+        made.previous := coalesce((SELECT a.digest FROM lockgate.anchors a WHERE a.n = made.n - 1), repeat('0', 64));
+        made.at_us := floor(extract(epoch FROM clock_timestamp()) * 1000000);
+        SELECT g.gate, g.seq, g.digest INTO made.gate, made.seq, made.head FROM lockgate.gates g WHERE g.gate = chain;
+        made.digest := encode(sha256(convert_to(concat_ws(E'\\n', 'lockgate anchor 1', made.previous, made.n,
+            made.at_us, made.gate, made.seq, made.head), 'UTF8')), 'hex');
+        INSERT INTO lockgate.anchors SELECT made.*;
+        UPDATE lockgate.gates g SET anchored_seq = made.seq, anchored_at = made.at_us / 1e6 WHERE g.gate = chain;
+        RETURN NEXT made;"""
+"""How both versions of a function write the head of a chain as the next anchor."""
 
 _ACTS = (
     # A gate's role has no right to delete records: this does it for one, as far as the guard above lets it.
@@ -132,22 +149,13 @@ _ACTS = (
     $$
     """,
     # Anchors are written by the database alone: it takes the head that is there, and links it to the anchor before.
-    """
+    f"""
     CREATE FUNCTION lockgate.anchor(chain TEXT) RETURNS SETOF lockgate.anchors
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     DECLARE made lockgate.anchors;
     BEGIN
         PERFORM g.gate FROM lockgate.gates g WHERE g.gate = chain FOR NO KEY UPDATE;
-        LOCK TABLE lockgate.anchors IN SHARE ROW EXCLUSIVE MODE;
-        SELECT coalesce(max(a.n), 0) + 1 INTO made.n FROM lockgate.anchors a;
-        made.previous := coalesce((SELECT a.digest FROM lockgate.anchors a WHERE a.n = made.n - 1), repeat('0', 64));
-        made.at_us := floor(extract(epoch FROM clock_timestamp()) * 1000000);
-        SELECT g.gate, g.seq, g.digest INTO made.gate, made.seq, made.head FROM lockgate.gates g WHERE g.gate = chain;
-        made.digest := encode(sha256(convert_to(concat_ws(E'\\n', 'lockgate anchor 1', made.previous, made.n,
-            made.at_us, made.gate, made.seq, made.head), 'UTF8')), 'hex');
-        INSERT INTO lockgate.anchors SELECT made.*;
-        UPDATE lockgate.gates g SET anchored_seq = made.seq, anchored_at = made.at_us / 1e6 WHERE g.gate = chain;
-        RETURN NEXT made;
+{APPEND_ANCHOR}
     END $$
     """,
     # Whoever waits for an answer, on whatever host, is woken as soon as it is committed.

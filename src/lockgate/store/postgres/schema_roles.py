@@ -7,6 +7,8 @@ ROLE`` nor a function that runs with its owner's rights changes that.
 
 from __future__ import annotations
 
+from lockgate.store.postgres.schema_audit import APPEND_ANCHOR, CHECKPOINT_RULE
+
 SLOTS = 8192
 """Rows that stand for locks. Two sessions with the same one wait for each other, and are no more wrong for it."""
 
@@ -98,7 +100,7 @@ _CHAINS = (
         RAISE EXCEPTION 'a chain only goes forward' USING ERRCODE = 'restrict_violation';
     END $$
     """,
-    """
+    f"""
     CREATE OR REPLACE FUNCTION lockgate.checkpoint_guard() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
     DECLARE before BIGINT := (SELECT c.seq FROM lockgate.audit_checkpoints c WHERE c.gate = NEW.gate);
@@ -107,19 +109,9 @@ _CHAINS = (
         IF TG_OP = 'UPDATE' AND NEW.gate <> OLD.gate THEN
             RAISE EXCEPTION 'append only' USING ERRCODE = 'restrict_violation';
         END IF;
-        IF before IS NULL AND NOT EXISTS (SELECT FROM lockgate.audit a WHERE a.gate = NEW.gate) THEN
-            RETURN NEW;  -- a chain that is copied here begins so
-        END IF;
-        IF NEW.seq > coalesce(before, 0)
-            AND NEW.digest = (SELECT a.digest FROM lockgate.audit a WHERE a.gate = NEW.gate AND a.seq = NEW.seq)
-            AND position(NEW.seal IN
-                (SELECT a.body FROM lockgate.audit a WHERE a.gate = NEW.gate ORDER BY a.seq DESC LIMIT 1)) > 0
-        THEN
-            RETURN NEW;
-        END IF;
-        RAISE EXCEPTION 'no checkpoint without a record of it' USING ERRCODE = 'restrict_violation';
+{CHECKPOINT_RULE}
     END $$
-    """,
+    """,  # noqa: S608 - a text of ours
     # Both of these run with their owner's rights, and so must ask first who is asking.
     """
     CREATE OR REPLACE FUNCTION lockgate.cut_audit(chain TEXT) RETURNS BIGINT
@@ -133,7 +125,7 @@ _CHAINS = (
         RETURN gone;
     END $$
     """,
-    """
+    f"""
     CREATE OR REPLACE FUNCTION lockgate.anchor(chain TEXT) RETURNS SETOF lockgate.anchors
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     DECLARE made lockgate.anchors;
@@ -143,16 +135,7 @@ _CHAINS = (
             RETURN;  -- nothing was recorded
         END IF;
         PERFORM lockgate.demand(chain);
-        LOCK TABLE lockgate.anchors IN SHARE ROW EXCLUSIVE MODE;
-        SELECT coalesce(max(a.n), 0) + 1 INTO made.n FROM lockgate.anchors a;
-        made.previous := coalesce((SELECT a.digest FROM lockgate.anchors a WHERE a.n = made.n - 1), repeat('0', 64));
-        made.at_us := floor(extract(epoch FROM clock_timestamp()) * 1000000);
-        SELECT g.gate, g.seq, g.digest INTO made.gate, made.seq, made.head FROM lockgate.gates g WHERE g.gate = chain;
-        made.digest := encode(sha256(convert_to(concat_ws(E'\\n', 'lockgate anchor 1', made.previous, made.n,
-            made.at_us, made.gate, made.seq, made.head), 'UTF8')), 'hex');
-        INSERT INTO lockgate.anchors SELECT made.*;
-        UPDATE lockgate.gates g SET anchored_seq = made.seq, anchored_at = made.at_us / 1e6 WHERE g.gate = chain;
-        RETURN NEXT made;
+{APPEND_ANCHOR}
     END $$
     """,
     # What a gate trusts is its own. One that has recorded nothing yet has no row, and an id that nobody can guess.

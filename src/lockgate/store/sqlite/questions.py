@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 
-from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of
+from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
 from lockgate.store.sqlite.statements import SqliteStatements, parsed
 from lockgate.system.digests import usual_json
-
-if TYPE_CHECKING:
-    pass
 
 _OUT = ("running", "asked")
 """States of calls that have an index."""
@@ -110,11 +106,10 @@ class SqliteQuestionQueries(SqliteStatements):
 
     def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
         """Questions to a person, oldest first; of one session, in one state, where they are given."""
-        given = {name: value for name, value in (("session", session), ("state", state)) if value}
-        where = " WHERE " + " AND ".join(f"{name} = ?" for name in given) if given else ""
+        where, values = where_equal("?", session=session, state=state)
         rows = self._all(
             f"SELECT {_APPROVAL} FROM approvals{where} ORDER BY asked_at, id",  # noqa: S608
-            tuple(given.values()),
+            values,
         )
         return [approval_of(row) for row in rows]
 

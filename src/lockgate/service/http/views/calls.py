@@ -35,13 +35,7 @@ def one_line(tool: str, given: object) -> str:
 def effects(about: Mapping[str, Any]) -> list[EffectShown]:
     """The effects that a record tells."""
     return [
-        EffectShown(
-            row=said.text(each.get("row")),
-            what=said.text(each.get("what")),
-            rule=said.text(each.get("rule")),
-            because=said.text(each.get("because")),
-            gives=said.label(each.get("gives")),
-        )
+        EffectShown(**said.texts(each, "row", "what", "rule", "because"), gives=said.label(each.get("gives")))
         for each in said.rows(about.get("effects"))
     ]
 
@@ -54,12 +48,7 @@ def reaches(about: Mapping[str, Any]) -> list[str]:
 
 def reasons(about: Mapping[str, Any]) -> list[ReasonShown]:
     """The reasons of a verdict."""
-    return [
-        ReasonShown(
-            rule=said.text(each.get("rule")), row=said.text(each.get("row")), because=said.text(each.get("because"))
-        )
-        for each in said.rows(about.get("reasons"))
-    ]
+    return [ReasonShown(**said.texts(each, "rule", "row", "because")) for each in said.rows(about.get("reasons"))]
 
 
 def provenance(about: Mapping[str, Any]) -> list[SourceInfo]:
@@ -74,9 +63,7 @@ def _source(each: Mapping[str, Any]) -> SourceInfo | None:
     state: Literal["pending", "confirmed"] = "pending" if each.get("state") == "pending" else "confirmed"
     return SourceInfo(
         label=label,
-        source=said.text(each.get("source")),
-        tool=said.text(each.get("tool")),
-        call=said.text(each.get("call")),
+        **said.texts(each, "source", "tool", "call"),
         at=said.moment(each.get("at")),
         state=state,
         origin=said.text(each.get("origin")) or None,
@@ -92,12 +79,8 @@ def guardrail(about: Mapping[str, Any]) -> Guardrail | None:
         decision=said.text(found.get("decision")),
         matches=[
             MatchShown(
-                rule=said.text(each.get("rule")),
-                type=said.text(each.get("type")),
-                severity=said.text(each.get("severity")),
-                path=said.text(each.get("path")),
+                **said.texts(each, "rule", "type", "severity", "path", "decision"),
                 encoding=said.words(each.get("encoding")),
-                decision=said.text(each.get("decision")),
             )
             for each in said.rows(found.get("matches"))
         ],
@@ -113,9 +96,7 @@ def judge(about: Mapping[str, Any]) -> JudgeOpinion | None:
         return None
     return JudgeOpinion(
         flagged=said.truth(found.get("flagged")),
-        reason=said.text(found.get("reason")),
-        failed=said.text(found.get("failed")),
-        model=said.text(found.get("model")),
+        **said.texts(found, "reason", "failed", "model"),
         ms=said.number(found.get("ms")),
         cached=said.truth(found.get("cached")),
     )
@@ -150,20 +131,14 @@ def decision(row: AuditRow, related: Sequence[AuditRow]) -> DecisionDetail:
 
 def _summary(row: AuditRow, about: Mapping[str, Any]) -> dict[str, Any]:
     cascade = said.part(about.get("cascade"))
-    tool = said.text(about.get("tool"))
     return {
         "seq": row.seq,
         "at": said.instant(row.at),
-        "session": said.text(about.get("session")),
-        "agent": said.text(about.get("agent")),
-        "client": said.text(about.get("client")),
-        "tool": tool,
-        "call": said.text(about.get("call")),
-        "summary": one_line(tool, about.get("input")),
+        **said.texts(about, "session", "agent", "client", "tool", "call", "profile"),
+        "summary": one_line(said.text(about.get("tool")), about.get("input")),
         "verdict": said.verdict(about.get("verdict")),
         "would_have": said.verdict(said.part(about.get("would_have")).get("verdict")),
         "state": said.state(about.get("column")),
-        "profile": said.text(about.get("profile")),
         "tier": said.text(cascade.get("tier")),
         "ms": said.number(cascade["ms"]) if "ms" in cascade else None,
         "rules": list(dict.fromkeys(said.text(each.get("rule")) for each in said.rows(about.get("reasons")))),

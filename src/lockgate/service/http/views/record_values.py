@@ -25,6 +25,11 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def texts(about: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """The texts of some fields, by their names."""
+    return {name: text(about.get(name)) for name in names}
+
+
 def number(value: object) -> float:
     """A finite number; 0 where it is something else."""
     return bodies.number(value) or 0.0
