@@ -11,6 +11,7 @@ import pytest
 
 import lockgate
 from lockgate import Call, Decision, Gate, person, program, stranger
+from lockgate.clients import sdk
 from lockgate.core.errors import ConfigError, LockgateError
 from lockgate.core.model import Label
 
@@ -213,6 +214,7 @@ async def test_a_closed_gate_denies(opened: Open) -> None:
 
 
 def test_everything_public_is_at_the_top() -> None:
+    assert set(lockgate.__all__) == {*sdk.__all__, "__version__"}
     for name in lockgate.__all__:
         assert getattr(lockgate, name) is not None
     with pytest.raises(AttributeError):
