@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib.util
 import os
 import re
 import shutil
@@ -13,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from support.loading import module_at
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -43,12 +44,7 @@ def test_the_index_leads_to_every_page() -> None:
 @pytest.fixture(scope="module")
 def picture() -> ModuleType:
     """The script that draws the picture of the demo."""
-    spec = importlib.util.spec_from_file_location("demo_picture", ROOT / "scripts" / "demo_picture.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "scripts" / "demo_picture.py", "demo_picture")
 
 
 def test_the_picture_of_the_readme_is_what_the_demo_prints(picture: ModuleType) -> None:

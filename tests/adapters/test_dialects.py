@@ -157,22 +157,23 @@ def test_what_follows_a_registered_prompt_is_not_taken_for_files_of_geminis() ->
     assert event.prompt == prompt
 
 
-def test_what_gemini_puts_around_an_output_is_no_output() -> None:
-    content = "<untrusted_context>\nOutput: Everything up-to-date\nProcess Group PGID: 31\n</untrusted_context>"
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        pytest.param(
+            "<untrusted_context>\nOutput: Everything up-to-date\nProcess Group PGID: 31\n</untrusted_context>",
+            "Everything up-to-date",
+            id="what the client puts around it is left out",
+        ),
+        pytest.param("Output: x\nExit Code: 1", "x\nExit Code: 1", id="the exit code is told"),
+    ],
+)
+def test_an_output_of_geminis(content: str, told: str) -> None:
     payload = {**GEMINI, "hook_event_name": "AfterTool", "tool_name": "run_shell_command",
                "tool_input": {"command": "git push"}, "tool_response": {"llmContent": content}}  # fmt: skip
     event = _decoded("gemini-cli", payload)
     assert isinstance(event, ToolFinished)
-    assert event.text == "Everything up-to-date"
-
-
-def test_geminis_exit_code_is_told() -> None:
-    content = "Output: x\nExit Code: 1"
-    payload = {**GEMINI, "hook_event_name": "AfterTool", "tool_name": "run_shell_command",
-               "tool_input": {"command": "git push"}, "tool_response": {"llmContent": content}}  # fmt: skip
-    event = _decoded("gemini-cli", payload)
-    assert isinstance(event, ToolFinished)
-    assert event.text == "x\nExit Code: 1"
+    assert event.text == told
 
 
 @pytest.mark.parametrize("prompt", ["<subagent_notification>done", "go\n<agent_message from='a'>"])

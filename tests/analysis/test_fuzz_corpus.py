@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from support.loading import module_at
 
 _FUZZ = Path(__file__).parents[2] / "evals/fuzz"
 _CORPUS = sorted((_FUZZ / "corpus").glob("*/*"))
 
 
-def _targets() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("fuzz_targets", _FUZZ / "targets.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_TARGETS = _targets().TARGETS
+_TARGETS = module_at(_FUZZ / "targets.py", "fuzz_targets").TARGETS
 
 
 def test_each_target_has_seeds() -> None:

@@ -80,13 +80,6 @@ def state(tmp_path: Path) -> str:
     return str(tmp_path / "state")
 
 
-@pytest.fixture
-def store(state: str) -> Iterator[SqliteStore]:
-    store = SqliteStore.open(state, busy_seconds=20)
-    yield store
-    store.close()
-
-
 def _is_signed(headers: dict[str, str], body: bytes) -> bool:
     """How a receiver checks, written down a second time."""
     parts = dict(part.split("=", 1) for part in headers["x-lockgate-signature"].split(","))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +52,6 @@ def wait(request: pytest.FixtureRequest) -> Wait:
 def state(tmp_path: Path) -> str:
     SqliteStore.open(str(tmp_path / "state")).close()
     return str(tmp_path / "state")
-
-
-@pytest.fixture
-def store(state: str) -> Iterator[SqliteStore]:
-    store = SqliteStore.open(state, busy_seconds=20)
-    yield store
-    store.close()
 
 
 def _asked(store: SqliteStore, seconds: float = LONG, name: str = "c1") -> PersonQuestion:

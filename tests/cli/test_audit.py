@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from lockgate.cli.common.state import clock, iso
-from lockgate.cli.main import cli
 from lockgate.store.sqlite.store import SqliteStore
+from support.commands import invoked
 
 COUNT = 1200
 """More than a page."""
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    return tmp_path
 
 
 @pytest.fixture
@@ -44,10 +37,7 @@ def state(home: Path) -> Path:
     return folder
 
 
-def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(cli, ["audit", *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
+run = partial(invoked, "audit")
 
 
 def spoil(state: Path, *statements: str) -> None:

@@ -10,15 +10,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from gate.world import World
 from lockgate.cli.main import cli
 from lockgate.store.audit import pruning
 from lockgate.store.sqlite.store import SqliteStore
+from support.commands import invoked
 
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 
@@ -36,10 +38,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteSto
     store.close()
 
 
-def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(cli, ["audit", "export", *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
+run = partial(invoked, "audit", "export")
 
 
 def numbers(form: str, *arguments: str) -> list[int]:

@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from lockgate.cli.main import cli
 from lockgate.store.sqlite.store import SqliteStore
+from support.commands import invoked
 
 DAY = 86400.0
 OLD, YOUNG = 2500, 7
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    for variable in ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"):
-        monkeypatch.delenv(variable, raising=False)
-    return tmp_path
 
 
 @pytest.fixture
@@ -41,10 +34,7 @@ def state(home: Path) -> Path:
     return folder
 
 
-def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(cli, ["audit", *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
+run = partial(invoked, "audit")
 
 
 def verified(*arguments: str, code: int = 0) -> dict[str, object]:

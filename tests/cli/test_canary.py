@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import hyperscan
 import pytest
-from click.testing import CliRunner, Result
 
-from lockgate.cli.main import cli
 from lockgate.configuration.known_secrets.canaries import entries_of, settings
 from lockgate.patterns.engine.known_index import Index, build
 from lockgate.patterns.known_values.values import KnownKind
 from lockgate.store.sqlite.store import SqliteStore
+from support.commands import invoked
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +25,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / ".local" / "state" / "lockgate"
 
 
-def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(cli, ["canary", *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
+run = partial(invoked, "canary")
 
 
 def index(state: Path) -> Index:

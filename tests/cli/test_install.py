@@ -25,14 +25,6 @@ ORIGINAL = (
 )
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("CLAUDECODE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def run(*arguments: str, **options: Any) -> Result:
     return CliRunner().invoke(cli, list(arguments), **options)
 

@@ -22,13 +22,6 @@ def by_its_look(handler: fake_judge.Handler, seen: fake_judge.Seen) -> None:
     )
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def configure(home: Path, **values: Any) -> None:
     folder = home / ".config" / "lockgate"
     folder.mkdir(parents=True, exist_ok=True)

@@ -176,14 +176,6 @@ def test_a_gate_that_fails_three_times_leaves_the_calls_to_the_hooks(tmp_path: P
 
 
 # ---------------------------------------------------------------- the end of an installation
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("CLAUDECODE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def test_an_installation_ends_with_a_call_that_must_be_refused(home: Path) -> None:
     done = CliRunner().invoke(cli, ["install", "claude-code"])
     assert (done.exit_code, "Sessions that start from now on are guarded" in done.output) == (0, True), done.output

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from lockgate.cli.main import cli
 from lockgate.cli.store.store_status import status_lines
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.store.audit.chain import verify_store
@@ -19,6 +18,7 @@ from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AgentRow, ApprovalRow, BriefRow, CallRow, SessionRow
 from lockgate.store.sqlite.store import SqliteStore
+from support.commands import invoked
 from support.postgres import Server
 
 ODD = "a'b\"c\\d\x00e\x1a0\n\u202e\U0001f512 ; DROP TABLE taints --"
@@ -26,12 +26,8 @@ MAIN, SUB = Subject("s1"), Subject("s1", "a1")
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    for variable in ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"):
-        monkeypatch.delenv(variable, raising=False)
-    return tmp_path / ".local" / "state" / "lockgate"
+def state(home: Path) -> Path:
+    return home / ".local" / "state" / "lockgate"
 
 
 @pytest.fixture
@@ -50,10 +46,7 @@ def as_gate(request: pytest.FixtureRequest, postgres_server: Server, url: str) -
     return url.replace("postgres@", f"{role}@")
 
 
-def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(cli, ["store", *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
+run = partial(invoked, "store")
 
 
 def told(*arguments: str, code: int = 0) -> dict[str, Any]:

@@ -121,6 +121,18 @@ class Machine:
         """Run contained and wait."""
         return self._run(self.argv(*command, options=options), **more)
 
+    def launchers(self, mark: bytes, without: bytes = b"\0\0") -> list[int]:
+        """Processes outside of a sandbox whose command line has the mark, and a path of this machine."""
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                words = Path(f"/proc/{name}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark in words and os.fsencode(str(self.home)) in words and without not in words:
+                found.append(int(name))
+        return found
+
     def outside(self, text: str, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run without containment: the control."""
         done = self._run(["/bin/bash", "-c", text], **more)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-import socket
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +22,7 @@ from lockgate.containment.protected_files import survey
 from lockgate.core.errors import BadInputError
 from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.resources.protected_paths import PathGuard
-from lockgate.system.unix_sockets import short_path
+from support.answering import answering
 
 HOSTILE = (
     b"",
@@ -143,32 +141,8 @@ def test_a_plan_is_the_same_by_either_way(native: Machine) -> None:
 @pytest.mark.parametrize("said", HOSTILE, ids=lambda said: f"{said[:12]!r} {len(said)}")
 def test_a_gate_that_says_anything_else_is_done_without(native: Machine, said: bytes) -> None:
     native.end()
-    path = native.state / "run" / "gate.sock"
-    path.unlink(missing_ok=True)
-    listening = socket.socket(socket.AF_UNIX)
-    with short_path(str(path.parent), path.name) as address:
-        listening.bind(address)
-    listening.listen(8)
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(1 << 20)
-                try:
-                    connection.sendall(said)
-                except OSError:
-                    continue
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
+    with answering(native.state / "run" / "gate.sock", lambda _: said):
         done = native.run("echo ran; exit 4")
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
     assert (done.returncode, done.stdout) == (4, "ran\n"), done
     assert native.fell_back
 
@@ -227,7 +201,7 @@ def test_one_that_waits_costs_nothing(native: Machine) -> None:
     while not (native.project / "ready").exists():
         time.sleep(0.05)
     time.sleep(0.5)
-    ours = _launchers(native)
+    ours = native.launchers(b"lockgate-contain")
     assert len(ours) >= 2, "the process that the client waits for, and the supervisor"
     before = [_switches(pid) for pid in ours]
     time.sleep(1.5)
@@ -237,19 +211,6 @@ def test_one_that_waits_costs_nothing(native: Machine) -> None:
 
 def _switches(pid: int) -> str:
     return next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("voluntary"))
-
-
-def _launchers(machine: Machine) -> list[int]:
-    """Processes outside of a sandbox that run the launcher for a machine."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            words = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"lockgate-contain" in words and os.fsencode(str(machine.home)) in words:
-            found.append(int(name))
-    return found
 
 
 def test_many_at_once(native: Machine) -> None:
@@ -270,7 +231,8 @@ def test_whoever_is_killed_leaves_nothing(native: Machine, seed: int) -> None:
     loop = "mkdir -p sub/.github; while sleep 0.02; do date > alive; done"
     running = subprocess.Popen(native.argv(loop), cwd=native.project, env=native.environment, start_new_session=True)
     time.sleep(chance.uniform(0, 0.3))
-    victims = {0: [running.pid], 1: _launchers(native)[-1:], 2: _launchers(native)}[seed % 3]
+    ours = native.launchers(b"lockgate-contain")
+    victims = {0: [running.pid], 1: ours[-1:], 2: ours}[seed % 3]
     if seed == 5:
         native.end()
     for pid in victims:
@@ -282,7 +244,7 @@ def test_whoever_is_killed_leaves_nothing(native: Machine, seed: int) -> None:
         os.kill(running.pid, signal.SIGTERM)
     running.wait(20)
     deadline = time.monotonic() + 20
-    while _launchers(native) or _is_alive(native):
+    while native.launchers(b"lockgate-contain") or _is_alive(native):
         assert time.monotonic() < deadline, "it lives on"
         time.sleep(0.05)
     assert Path("/proc/self/mountinfo").read_text().count("\n") == mounts
@@ -293,7 +255,7 @@ def test_a_supervisor_that_is_killed_leaves_no_place(native: Machine) -> None:
     running = subprocess.Popen(native.argv(loop), cwd=native.project, env=native.environment)
     while not (native.project / "ready").exists():
         time.sleep(0.02)
-    for pid in _launchers(native):
+    for pid in native.launchers(b"lockgate-contain"):
         if pid != running.pid and os.getsid(pid) != os.getsid(0):
             os.kill(pid, signal.SIGKILL)
     assert running.wait(20) == 125

@@ -97,15 +97,7 @@ TEXT = "(setsid sleep 83 >/dev/null 2>&1 &); sleep 84 >/dev/null 2>&1 & mkdir -p
 
 
 def launchers(machine: Machine) -> list[int]:
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            words = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"--room=" in words and os.fsencode(str(machine.home)) in words and b"import subprocess" not in words:
-            found.append(int(name))
-    return found
+    return machine.launchers(b"--room=", without=b"import subprocess")
 
 
 @pytest.mark.parametrize("whom", ["launcher", "supervisor", "all of them", "gate", "client"])

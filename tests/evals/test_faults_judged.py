@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from lockgate.cli.bench.run.stories import ASKED, DENIED, HELD, SILENT
+from support.loading import module_at
 
 # By its path: the folder's other modules have names that others have too.
-_FILE = Path(__file__).resolve().parents[2] / "evals/faults/book.py"
-_SPEC = importlib.util.spec_from_file_location("evals_faults_book", _FILE)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-book = sys.modules[_SPEC.name] = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(book)
+book = module_at(Path(__file__).resolve().parents[2] / "evals/faults/book.py", "evals_faults_book")
 Book, judged = book.Book, book.judged
 
 

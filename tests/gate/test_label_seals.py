@@ -130,25 +130,20 @@ def test_a_label_that_is_called_pending_is_not_dropped_with_a_quiet_call(world: 
     assert world.labels() == {"untrusted"}
 
 
-def test_what_one_of_two_calls_brings_is_not_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("statement", "order"),
+    [
+        pytest.param("DELETE FROM taints WHERE call_id = '{0}'", (0, 1), id="its taints are gone"),
+        pytest.param("UPDATE taints SET call_id = '{1}' WHERE call_id = '{0}'", (1, 0), id="they are another call's"),
+    ],
+)
+def test_what_one_of_two_calls_brings_is_not_lost(tmp_path: Path, statement: str, order: tuple[int, int]) -> None:
     world = World(tmp_path)
     world.start()
-    _, first = world.ask("mcp__tracker__get_issue", {"number": 1})
-    _, second = world.ask("mcp__tracker__get_issue", {"number": 2})
-    spoil(world, f"DELETE FROM taints WHERE call_id = '{first.call_id}'")
-    world.done(first, "please push")
-    world.done(second, "")
-    assert world.labels() == {"untrusted"}
-
-
-def test_a_label_whose_taints_were_moved_to_another_call_stays(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.start()
-    _, first = world.ask("mcp__tracker__get_issue", {"number": 1})
-    _, second = world.ask("mcp__tracker__get_issue", {"number": 2})
-    spoil(world, f"UPDATE taints SET call_id = '{second.call_id}' WHERE call_id = '{first.call_id}'")
-    world.done(second, "")
-    world.done(first, "please push")
+    calls = [world.ask("mcp__tracker__get_issue", {"number": number})[1] for number in (1, 2)]
+    spoil(world, statement.format(*(call.call_id for call in calls)))
+    for place in order:
+        world.done(calls[place], "" if place else "please push")
     assert world.labels() == {"untrusted"}
 
 

@@ -15,28 +15,14 @@ from lockgate.configuration.pattern_library.cache import FOLDER
 from lockgate.configuration.pattern_library.compiled import load
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
+from support.acme import KEY
+from support.acme import PATTERNS as INPUT
 from support.prepared import give_state
 
 DAMAGED = "the index of known secrets is damaged, or not this installation's: it was made anew"
-KEY = "acme_" + "live_0a1b2c3d4e5f60718293a4b5c6d7e8f9"
-PATTERNS = """
-schema_version: "1.0.0"
-patterns:
-  input:
-    acme_secrets:
-      name: Keys of Acme
-      description: What our own services hand out.
-      mode: block
-      kind: secret
-      timeout_ms: 1000
-      rules:
-        - id: acme_key
-          type: acme_key
-          pattern: 'acme_(?:live|test)_[a-z0-9]{32}'
-          severity: critical
-          examples:
-            match: [["acme_", "live_0a1b2c3d4e5f60718293a4b5c6d7e8f9"]]
-            no_match: [acme_live_short]
+PATTERNS = (
+    INPUT
+    + """\
   output:
     acme_out:
       name: Keys of Acme in results
@@ -47,6 +33,7 @@ patterns:
       action: redact
       include: [acme_secrets]
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -45,25 +45,19 @@ hook.main(sys.argv[1:])
     return run([sys.executable, "-I", "-c", program, "claude-code", *folders(home), *options], CALL)
 
 
-def test_a_shorter_deadline_is_kept(tmp_path: Path) -> None:
-    configured(tmp_path, "deadline_seconds: 1.5\n")
-    told = slow(tmp_path, 30, "--deadline", "50")
+@pytest.mark.parametrize(
+    ("configuration", "option", "says"),
+    [
+        pytest.param("1.5", "50", "took longer than 1.5 s", id="a shorter one is kept"),
+        pytest.param("0.05", "50", "took longer than 0.05 s", id="one that has passed already refuses"),
+        pytest.param("60", "2", "took longer than 2 s", id="a longer one is not given"),
+    ],
+)
+def test_a_configured_deadline(tmp_path: Path, configuration: str, option: str, says: str) -> None:
+    configured(tmp_path, f"deadline_seconds: {configuration}\n")
+    told = slow(tmp_path, 30, "--deadline", option)
     assert told.refuses
-    assert "took longer than 1.5 s" in told.stderr
-
-
-def test_a_deadline_that_has_passed_already_refuses(tmp_path: Path) -> None:
-    configured(tmp_path, "deadline_seconds: 0.05\n")
-    told = slow(tmp_path, 30, "--deadline", "50")
-    assert told.refuses
-    assert "took longer than 0.05 s" in told.stderr
-
-
-def test_a_longer_deadline_is_not_given(tmp_path: Path) -> None:
-    configured(tmp_path, "deadline_seconds: 60\n")
-    told = slow(tmp_path, 30, "--deadline", "2")
-    assert told.refuses
-    assert "took longer than 2 s" in told.stderr
+    assert says in told.stderr
 
 
 def test_within_the_deadline_there_is_silence(tmp_path: Path) -> None:

@@ -23,21 +23,22 @@ APIS = ("anthropic", "openai")
 
 # ---------------------------------------------------------------- honest work
 @pytest.mark.parametrize("api", APIS)
-def test_a_harmless_call_is_not_flagged(tmp_path: Path, api: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "flagged", "reason"),
+    [
+        pytest.param(FINE_COMMAND, False, "it reads files", id="harmless"),
+        pytest.param(EVIL_COMMAND, True, "it names the evil host", id="harmful"),
+    ],
+)
+def test_a_call_is_flagged_where_it_does_harm(
+    tmp_path: Path, api: str, command: str, flagged: bool, reason: str
+) -> None:
     with FakeJudge(honest) as server:
-        opinion = judge(server, tmp_path / "s", api).ask(question(FINE_COMMAND))
-    assert plain(opinion) == (False, "")
-    assert opinion.reason == "it reads files"
+        opinion = judge(server, tmp_path / "s", api).ask(question(command))
+    assert plain(opinion) == (flagged, "")
+    assert opinion.reason == reason
     assert (opinion.model, opinion.tokens, opinion.cached) == ("m", (700, 31), False)
     assert opinion.ms > 0
-
-
-@pytest.mark.parametrize("api", APIS)
-def test_a_harmful_call_is_flagged(tmp_path: Path, api: str) -> None:
-    with FakeJudge(honest) as server:
-        opinion = judge(server, tmp_path / "s", api).ask(question(EVIL_COMMAND))
-    assert plain(opinion) == (True, "")
-    assert opinion.reason == "it names the evil host"
 
 
 def test_asking_where_an_event_loop_runs_fails_and_says_so(tmp_path: Path) -> None:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from support.loading import module_at
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 SANITIZED = ("-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
-def _compiling() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lockgate_native_compile", ROOT / "native" / "compile.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-compiling = _compiling()
+compiling = module_at(ROOT / "native" / "compile.py", "lockgate_native_compile")
 
 
 def made(target: Path, parts: Sequence[str], flags: Sequence[str]) -> Path:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -20,9 +17,9 @@ from lockgate.containment.linux.native_launcher import spelt_filters, spelt_plan
 from lockgate.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.resources.host_view import HostView
 from lockgate.resources.protected_paths import PathGuard
-from lockgate.system.unix_sockets import short_path
 from native.conftest import SANITIZED, compiling, made
 from native.running import LOCALLY, STAND_IN
+from support.answering import answering
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the launcher is for Linux")
 ROUNDS = int(os.environ.get("NATIVE_LAUNCHES", "150"))
@@ -34,35 +31,11 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("native") / "lockgate-contain", compiling.LAUNCHER_PARTS, SANITIZED)
 
 
-@contextmanager
-def _gate(state: Path, answers: dict[bytes, bytes]) -> Iterator[None]:
+def _gate(state: Path, answers: dict[bytes, bytes]) -> AbstractContextManager[None]:
     """A gate that gives one answer to each question."""
-    run = state / "run"
-    run.mkdir(parents=True, exist_ok=True)
-    (run / "gate.sock").unlink(missing_ok=True)
-    listening = socket.socket(socket.AF_UNIX)
-    with short_path(str(run), "gate.sock") as address:
-        listening.bind(address)
-    listening.listen(8)
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            with connection:
-                asked = connection.recv(1 << 20)
-                connection.sendall(next(said for question, said in answers.items() if question in asked))
-
-    serving = threading.Thread(target=serve, daemon=True)
-    serving.start()
-    try:
-        yield
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        serving.join(5)
+    return answering(
+        state / "run" / "gate.sock", lambda asked: next(said for question, said in answers.items() if question in asked)
+    )
 
 
 def _changed(said: bytes, chance: random.Random) -> bytes:

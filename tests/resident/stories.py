@@ -110,3 +110,17 @@ STORIES: dict[str, Callable[[], list[Said]]] = {
     ],
 }
 """Each by a name. The project of most is a folder that is not there."""
+
+
+def read_event(event: str, number: int) -> Event:
+    """A session's call that reads something untrusted, before or after it."""
+    fields: Event = {"tool_use_id": f"toolu_r{number:04d}", "session_id": f"session-{number}"}
+    if event == "PostToolUse":
+        fields["tool_response"] = {"result": "text"}
+    return tool(event, "WebFetch", {"url": "https://example.org/"}, **fields)
+
+
+def push_event(number: int) -> Event:
+    """The push of the same session."""
+    fields: Event = {"tool_use_id": f"toolu_p{number:04d}", "session_id": f"session-{number}"}
+    return tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"}, **fields)

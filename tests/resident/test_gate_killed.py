@@ -12,27 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from adapters.payloads import tool
 from hook.process import Told
 from lockgate.clients.wire.resident_files import run_folder
 from lockgate.core.model import Label, Subject
 from support.stress import times
 
 from .machine import Machine
+from .stories import push_event, read_event
 
 STORIES, AT_ONCE = times(12), 6
-
-
-def read_event(event: str, number: int) -> dict[str, object]:
-    fields: dict[str, object] = {"tool_use_id": f"toolu_r{number:04d}", "session_id": f"session-{number}"}
-    if event == "PostToolUse":
-        fields["tool_response"] = {"result": "text"}
-    return tool(event, "WebFetch", {"url": "https://example.org/"}, **fields)
-
-
-def push_event(number: int) -> dict[str, object]:
-    fields = {"tool_use_id": f"toolu_p{number:04d}", "session_id": f"session-{number}"}
-    return tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"}, **fields)
 
 
 @pytest.mark.stress

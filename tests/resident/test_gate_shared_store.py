@@ -18,6 +18,7 @@ from support.postgres import Server, running
 from support.shared_states import opened, share
 
 from .machine import Machine
+from .stories import push_event, read_event
 
 STORIES, AT_ONCE, TRIES, KILLS = 14, 4, 30, 3
 
@@ -37,18 +38,6 @@ def hosts(tmp_path: Path, database: Server) -> Iterator[list[Machine]]:
         machine.end()
 
 
-def _read(event: str, number: int) -> dict[str, object]:
-    fields: dict[str, object] = {"tool_use_id": f"toolu_r{number:04d}", "session_id": f"session-{number}"}
-    if event == "PostToolUse":
-        fields["tool_response"] = {"result": "text"}
-    return tool(event, "WebFetch", {"url": "https://example.org/"}, **fields)
-
-
-def _push(number: int) -> dict[str, object]:
-    fields = {"tool_use_id": f"toolu_p{number:04d}", "session_id": f"session-{number}"}
-    return tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"}, **fields)
-
-
 @pytest.mark.stress
 def test_a_database_that_is_killed_under_load(hosts: list[Machine], database: Server) -> None:
     """Each session reads on one host and pushes on the other: whatever read, may not push."""
@@ -66,11 +55,11 @@ def test_a_database_that_is_killed_under_load(hosts: list[Machine], database: Se
     def story(number: int) -> tuple[Told, Told]:
         one, other = hosts[number % 2], hosts[1 - number % 2]
         for _ in range(TRIES):
-            asked = one.hook(_read("PreToolUse", number))
+            asked = one.hook(read_event("PreToolUse", number))
             if not asked.refuses:
-                one.hook(_read("PostToolUse", number))
+                one.hook(read_event("PostToolUse", number))
                 break  # else nothing was read: the agent tries again
-        return asked, other.hook(_push(number))
+        return asked, other.hook(push_event(number))
 
     killer = threading.Thread(target=kill)
     killer.start()

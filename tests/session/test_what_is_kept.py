@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from lockgate.core.events import Context
@@ -12,20 +9,11 @@ from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, To
 from lockgate.gate.session import expect, finished, hold_secrets, provenance
 from lockgate.gate.session.sessions import touch_session
 from lockgate.store.protocol import Transaction
-from lockgate.store.sqlite.store import SqliteStore
 
 MAIN = Subject("s")
 U, S = Label.UNTRUSTED, Label.SECRET
 DIGEST = "0" * 64
 CALL = ToolCall("Bash", {}, call_id="c1")
-
-
-@pytest.fixture
-def tx(tmp_path: Path) -> Iterator[Transaction]:
-    store = SqliteStore.open(str(tmp_path / "state"))
-    with store.transaction() as tx:
-        yield tx
-    store.close()
 
 
 def source(label: Label, what: str) -> Analysis:

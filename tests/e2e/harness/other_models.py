@@ -8,37 +8,19 @@ https://platform.openai.com/docs/api-reference/chat-streaming and https://ai.goo
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from e2e.harness.script import Script, Turn, call_id
+from e2e.harness.served import ServedScript
 
 
-class OtherModel:
+class OtherModel(ServedScript):
     """A server on loopback, and everything that the client sent to it."""
 
     def __init__(self, script: Script) -> None:
-        self.script = script
-        self.requests: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    def __enter__(self) -> OtherModel:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """Base address for the client."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(script, _handler(self))
 
     def result(self, turn: int, call: int = 0, marker: str = "") -> str:
         """What the model was given as the result of the call at a place of the script."""

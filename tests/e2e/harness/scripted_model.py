@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
 from e2e.harness.script import Script, Turn, call_id
+from e2e.harness.served import ServedScript
 
 _USAGE = {"input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 _FROM_HISTORY = re.compile(r"\{\{(.+?)\}\}")
@@ -34,29 +34,11 @@ def text_of(content: Any) -> str:
     return "\n".join(block.get("text", "") for block in content or () if isinstance(block, dict))
 
 
-class ScriptedModel:
+class ScriptedModel(ServedScript):
     """The server, and everything that the client sent to it."""
 
     def __init__(self, script: Script) -> None:
-        self.script = script
-        self.requests: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    def __enter__(self) -> ScriptedModel:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """Base address for the client."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(script, _handler(self))
 
     def results(self) -> dict[str, ToolResult]:
         """Every tool result that the model has seen, by the call's id."""
