@@ -35,7 +35,7 @@ from lockgate.clients.claude.attendance import shows_reason
 from lockgate.clients.hook.answer import EventRequest, has_rule
 from lockgate.clients.hook.options import parse
 from lockgate.core.events import Answer
-from lockgate.core.model import Effect, ToolCall
+from lockgate.core.model import Effect, Label, Subject, ToolCall
 from lockgate.gate import Monitor
 from lockgate.gate.host.assembly import open_gate
 from lockgate.system.folders import Folders
@@ -69,6 +69,8 @@ class Asking(NamedTuple):
     rules: tuple[str, ...]
     unasked: str = ""
     """Why nobody was asked in the client's window, where a table takes a person there."""
+    secrets: tuple[str, ...] = ()
+    """What made the session secret, where it is."""
 
     @property
     def needless(self) -> bool:
@@ -98,6 +100,7 @@ class Replay:
     def __init__(self, root: Path, snapshot: Path, acts: frozenset[str], front: Front | None = None) -> None:
         self._home, self._acts, self._front = root / "home", acts, front
         self._place = self._home / "code" / snapshot.parent.name.partition("+")[2]
+        self._transcripts = self._home / ".claude" / "projects" / "-p"
         self._fill(snapshot)
         state = self._home / ".local" / "state" / "lockgate"
         give_state(state)
@@ -125,21 +128,27 @@ class Replay:
             column = str(decision.column) if decision else "none"
             rules = tuple(_rule(reason.row, reason.effect) for reason in decision.reasons) if decision else ()
             why = _UNASKED.search(answer.to_agent) if answer else None
-            yield Asking(session.project, made, mode, label, verdict, column, rules, why[1] if why else "")
+            unasked, secrets = why[1] if why else "", self._secrets(name) if verdict in STOPS else ()
+            yield Asking(session.project, made, mode, label, verdict, column, rules, unasked, secrets)
+
+    def _secrets(self, name: str) -> tuple[str, ...]:
+        with self._gate.parts.store.reading() as tx:
+            taints = tx.taints(Subject(name))
+        return tuple(dict.fromkeys(taint.source for taint in taints if taint.label is Label.SECRET))
 
     # ------------------------------------------------------------ one call
     def _call(self, name: str, number: str, session: Session, made: Made) -> Answer | None:
         given = self._here(made.given, session)
         call = {"tool_name": made.tool, "tool_input": given, "tool_use_id": f"toolu_{name[-6:]}_{number}"}
         answer = self._tell(name, {"hook_event_name": "PreToolUse", **call})
-        response = _response(made.tool, self._here(made.answer, session))
+        response = self._kept(name, _response(made.tool, self._here(made.answer, session)))
         self._tell(name, {"hook_event_name": "PostToolUse", **call, "tool_response": response})
         return answer
 
     def _tell(self, name: str, payload: Mapping[str, Any]) -> Answer | None:
         common = {
             "session_id": name,
-            "transcript_path": f"{self._home}/.claude/projects/-p/{name}.jsonl",
+            "transcript_path": f"{self._transcripts / name}.jsonl",
             "cwd": str(self._place),
             "permission_mode": "default",
         }
@@ -161,6 +170,20 @@ class Replay:
         answer: Answer = self._gate.handle(event)
         return answer
 
+    def _kept(self, name: str, response: Any) -> Any:
+        """With the file of a long result, which the client has written before it tells its hook.
+
+        Of the text only the beginning was recorded: it is repeated until the file is as long as it was.
+        """
+        if not isinstance(response, Mapping) or not isinstance(response.get("persistedOutputPath"), str):
+            return response
+        file = self._transcripts / name / "tool-results" / Path(response["persistedOutputPath"]).name
+        file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        shown = f"{response.get('stdout', '')}\n"
+        size = response.get("persistedOutputSize", 0)
+        file.write_text(shown * (1 + max(0, size - 1) // len(shown.encode())), "utf-8")
+        return {**response, "persistedOutputPath": str(file)}
+
     def _here(self, value: Any, session: Session) -> Any:
         """With the paths of this machine in the place of the author's."""
         if isinstance(value, str):
@@ -173,9 +196,8 @@ class Replay:
 
     def _fill(self, snapshot: Path) -> None:
         self._place.mkdir(parents=True)
-        archive = subprocess.Popen(["git", "-C", str(snapshot), "archive", "HEAD"], stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-x", "-C", str(self._place)], stdin=archive.stdout, check=False)
-        archive.wait()
+        with subprocess.Popen(["git", "-C", str(snapshot), "archive", "HEAD"], stdout=subprocess.PIPE) as archive:
+            subprocess.run(["tar", "-x", "-C", str(self._place)], stdin=archive.stdout, check=False)
         remote = f"https://github.com/{snapshot.parent.name.replace('+', '/', 1)}.git"
         identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
         for words in (
@@ -262,6 +284,8 @@ def _show(one: Asking) -> None:
     print(f"{mark:9}{one.verdict:5}{one.mode:12}{one.column:10} {one.project} {one.made.tool} {given[:200]}")
     for rule in dict.fromkeys(one.rules):
         print(f"      {rule[:240]}", flush=True)
+    for source in one.secrets[:3]:
+        print(f"      secret since {source[:300]}", flush=True)
 
 
 def _one_key(acts: Sequence[Asking]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.containment.host_facts import Host
+from lockgate.containment.request import RunCommandLine
 from lockgate.containment.rewriting import RunLaunch, contained, contained_input, original, room_in
 
 BY_PYTHON = RunLaunch(
@@ -93,3 +94,29 @@ def test_the_launcher_is_used_where_it_runs(tmp_path: Path, way: str) -> None:
 
 def test_a_person_reads_what_runs() -> None:
     assert contained("pytest -q 'tests/a b'", LAUNCH).endswith(" --shell 'pytest -q '\\''tests/a b'\\'''")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("git commit -m x", True),
+        ("cd ~/github/x && /usr/bin/git status", True),
+        ("x=$(git rev-parse HEAD)", True),
+        ("`git log`;git gc", True),
+        ("git-lfs install", True),
+        ("lazygit", True),
+        ("python3 -c \"import subprocess; subprocess.run(['git', 'add', 'x'])\"", True),
+        ("python3 -c 'import git'", True),
+        ("make; [ -n x ]&&git push", True),
+        ("cd ~/github/x && make", False),
+        ("cd ~/git/x && make", False),
+        ("ls .git", False),
+        ("cat .gitignore .github/workflows/ci.yml", False),
+        ("echo digits legit", False),
+        ("rm -rf .git/hooks", False),
+        ("curl -O https://example.com/a.git", False),
+        ("echo x > .git/config", False),
+    ],
+)
+def test_records_of_git_may_change_where_git_itself_is_named(text: str, named: bool) -> None:
+    assert RunCommandLine({}, (), text).names_git is named

@@ -161,3 +161,34 @@ def test_a_call_is_an_act_if_one_reader_says_so(tmp_path: Path) -> None:
     assert replay.called_acts(tmp_path) == {"aaaa", "bbbb"}
     (tmp_path / "acts_second_reader.txt").write_text("# Second.\n\nbbbb\ncccc\n", "utf-8")
     assert replay.called_acts(tmp_path) == {"aaaa", "bbbb", "cccc"}
+
+
+KEY_LINE = "api_key = '" + "q9Xk2LmVz8" + "RtYw4PbN7sD'"
+
+
+@pytest.mark.parametrize(("line", "secret"), [("one more line", False), (KEY_LINE, True)])
+def test_a_long_result_has_its_file_and_what_stands_in_it_counts(
+    snapshots: Path, tmp_path: Path, line: str, secret: bool
+) -> None:
+    shown = f"{line}\n" * 400
+    answer = {
+        "stdout": shown,
+        "stderr": "",
+        "interrupted": False,
+        "isImage": False,
+        "persistedOutputPath": "/home/someone/.claude/projects/-code/s/tool-results/b1.txt",
+        "persistedOutputSize": 3 * len(shown),
+    }
+    calls = (
+        transcripts.Made("Bash", {"command": "cat notes.txt"}, answer),
+        transcripts.Made("Read", {"file_path": "/home/someone/code/a"}, "a"),
+        transcripts.Made("Bash", {"command": "git push https://git.example.com/a.git HEAD:b"}, ""),
+    )
+    session = transcripts.Session("owner/name", "s", "/home/someone/code", ("", "", ""), calls)
+    root = tmp_path / "machine"
+    found = list(replay.Replay(root, snapshots / "owner+name" / "repo", frozenset()).ask(session, replay.MODES[1]))
+    assert found[-1].column == ("both" if secret else "untrusted")
+    (file,) = root.rglob("tool-results/b1.txt")
+    kept = file.read_text("utf-8")
+    assert len(kept) >= 3 * len(shown)
+    assert line not in kept if secret else kept.startswith(shown)

@@ -24,6 +24,8 @@ ROOM_NAME = r"[0-9a-f]{32}"
 _SHELLS = ("bash", "zsh", "dash", "sh")
 _ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
 """What looks like an absolute path in a shell's text."""
+_GIT = r"(?<![\w.])(?:lazy)?git(?![\w./])"
+"""A word ``git``: no part of another one (``github``), no folder (``~/git/x``) and no file (``.git``, ``a.git``)."""
 
 
 class RunCommandLine(Record):
@@ -40,6 +42,11 @@ class RunCommandLine(Record):
     def named(self) -> tuple[str, ...]:
         """Paths that the command names."""
         return tuple(re.findall(_ABSOLUTE, self.text)) or self.command
+
+    @property
+    def names_git(self) -> bool:
+        """Whether a shell's text names git, by itself or by a path, or a program of its own such as ``git-lfs``."""
+        return re.search(_GIT, self.text) is not None
 
 
 class RunContext(Record):
@@ -89,7 +96,7 @@ def run_of(asked: RunCommandLine, where: Folders, place: RunContext, around: Hos
         place.environ,
         around,
         named=asked.named,
-        git="background" not in asked.options and ("git" in asked.text or bool(asked.command)),
+        git="background" not in asked.options and (asked.names_git or bool(asked.command)),
         room=asked.options.get("room", ""),
     )
 

@@ -307,3 +307,34 @@ def test_versions_conditions_and_code_are_no_secrets(key: str, value: str, quote
 def test_the_file_of_accounts_is_no_name_of_a_password() -> None:
     assert is_credential(Candidate("etc/passwd", "passwd` -> `etc/passwd`", "passwd", "`/etc/", "")) is False
     assert is_credential(assigned("pass", "hunter2xyz9", "`", ": ")) is None
+
+
+@pytest.mark.parametrize("name", ["confirm_token", "confirmationToken", "group.confirm_token"])
+def test_what_an_answer_gives_for_the_next_call_confirms_it_and_lets_nobody_in(name: str) -> None:
+    assert is_credential(assigned(name, HEX[:12], operator=": ")) is False
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("token", HEX[:12]),
+        ("confirm_token", HEX),  # as long as the link in a mail to a new user
+        ("confirm_token", HEX[:13]),
+        ("confirm_token", RANDOM),
+        ("token_confirm_secret", HEX[:12]),
+        ("confirm_secret", HEX[:12]),
+        ("confirm_api_key", HEX[:12]),
+        ("confirm_password", HEX[:12]),
+        ("unconfirmed_token", HEX[:12]),
+        ("confirm_access_token", HEX[:12]),
+    ],
+)
+def test_what_lets_somebody_in_is_no_confirmation(name: str, value: str) -> None:
+    assert is_credential(assigned(name, value, operator=": ")) is None
+
+
+@pytest.mark.parametrize("name", ["SSH_AUTH_SOCK", "auth_socket", "u_AuthUI"])
+def test_a_socket_and_a_window_hold_nothing(name: str) -> None:
+    assert kind_of(name) is NOTHING
+    assert kind_of("SOCKET_AUTH_TOKEN") is TOKEN
+    assert kind_of("ui_secret") is SECRET

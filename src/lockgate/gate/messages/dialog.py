@@ -8,12 +8,12 @@ what does not fit is not asked there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lockgate.core.display_text import barred, indented, visible, wrapped
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Label, PolicyDecision, Reason, Taint, ToolCall
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.messages.calls import call_text, provenance_text
 
 if TYPE_CHECKING:
@@ -30,14 +30,34 @@ _PASSED_OVER = {"description": str, "timeout": int, "run_in_background": bool}
 Source: the tool's schema of Claude Code 2.1.329.
 """
 _TITLE = "Lockgate: let exactly this run once?"
+
+
+class _Titles(Record):
+    """How a question begins."""
+
+    long: Sequence[str]
+    short: str
+    """Where the question's name has to stand in the same line."""
+
+
+_HOLDS_CALL = _Titles([_TITLE], "Lockgate: run exactly this once?")
+_BELOW_CALL = _Titles(
+    [_TITLE, "The call: all that stands in the box above, and nothing else"], "Lockgate: run the call above once?"
+)
+"""For a question below the client's box, which holds the call."""
+_BEHIND = 24
+"""Columns that the client takes behind the last line, for the name of the settings that its hook stands in."""
 _MORE = "    "
 """Before what the screen has no room for in a line of ours."""
 _WHOLE = 4000
 """Characters of a field above which nothing fits anyhow."""
 _MARGIN = 8
 """Columns that the client leaves free beside a line of text, at most."""
-_AROUND = 15
-"""Rows of the client's box beside the call, its description and the question: rules, titles, keys, and two to spare."""
+_AROUND = 12
+"""Rows of the client's box beside the call, its description and the question: rules, titles, keys, and one to spare.
+
+Three more stand above the call (rule, title and description, or a blank line): what is missing is cut there first.
+"""
 _ABOVE = {"Bash": ("command",), "WebFetch": ("url", "prompt")}
 """Tools of which the client's box shows these fields whole, as they are, above the question.
 
@@ -86,16 +106,37 @@ def asked(
     where = _where(decision.reasons, call, reached)
     # Cut here and not by the client: a piece of a long line would begin as one of ours does.
     whole = barred("\n".join(_call(call)), width)
-    for short in (0, width):
-        lines = [*_because(decision.reasons, short), *([f"To: {where}"] if where else []), *_sources(taints, short)]
-        lines.append(f"more: lockgate question {approval}")
-        ours = [piece for line in lines for piece in indented(line, width, "", _MORE)]
-        if len(whole) + len(ours) < room:
-            return "\n".join([_TITLE, *whole, *ours])
     above = _shown_above(call, width) if window and exact else 0
-    if not above or len(ours) + 2 > room or _AROUND + above + heading + len(ours) + 2 > rows:
-        return ""
-    return "\n".join([_TITLE, "The call: all that stands in the box above, and nothing else", *ours])
+    room_below = min(room, rows - _AROUND - above - heading) if above else 0
+    for call_lines, left, titles in ((whole, room, _HOLDS_CALL), ([], room_below, _BELOW_CALL)):
+        for lines in _forms(titles, call_lines, decision.reasons, taints, where, approval, width):
+            if len(lines) <= left:
+                return "\n".join(lines)
+    return ""
+
+
+def _forms(
+    titles: _Titles,
+    call_lines: Sequence[str],
+    reasons: Sequence[Reason],
+    taints: Sequence[Taint],
+    where: str,
+    approval: str,
+    width: int,
+) -> Iterator[Sequence[str]]:
+    """The question in fewer and fewer lines: the call and where it goes are whole in each."""
+    more, to = f"more: lockgate question {approval}", [f"To: {where}"] if where else []
+    for short in (0, width):
+        said = [*_because(reasons, short), *to, *_sources(taints, short), more]
+        yield [*titles.long, *call_lines, *_pieces(said, width)]
+    title = f"{titles.short} {more}"
+    if len(title) <= width:
+        said = [*to, *_sources(taints, width), *_because(reasons, width - _BEHIND)]
+        yield [title, *call_lines, *_pieces(said, width)]
+
+
+def _pieces(lines: Sequence[str], width: int) -> list[str]:
+    return [piece for line in lines for piece in indented(line, width, "", _MORE)]
 
 
 def _shown_above(call: ToolCall, width: int) -> int:

@@ -82,6 +82,8 @@ _LINE_NUMBER = lazy_re(r"\d{1,7}[:-]")
 _GOES_ON = lazy_re(r"[(\[]|\.[A-Za-z_]")
 _FILE = lazy_re(r".*\.[a-z]{1,5}$")
 _CODE_NAME = lazy_re(r"[a-z]+(?:-[a-z]+)*(?:-\d{1,3})?$")
+_CONFIRMING = lazy_re(r"[0-9a-f]{1,12}$")
+"""What confirms one call of a tool: too short for what lets somebody in, such as the link in a mail to a new user."""
 _CONSTANTS = frozenset({"x-oauth-basic", "x-token-auth", "x-access-token"})
 """What stands in the place of a name or a password where services take a token: https://docs.github.com/rest."""
 _WEAK = known("well_known")
@@ -103,7 +105,7 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
     kind = credential_names.kind_of(candidate.key) if candidate.key else NOTHING
     if form is None:
         form = 0.0 if candidate.key else ENOUGH
-    if candidate.key and (kind is NOTHING or _is_qualified(candidate)):
+    if candidate.key and (kind is NOTHING or _confirms(candidate.key, value, kind) or _is_qualified(candidate)):
         return False
     if not _least_length(value, kind) <= len(value) <= _MOST or _is_refused(candidate, value, kind):
         return False
@@ -117,6 +119,10 @@ def is_weak(value: str) -> bool:
         return True
     plain = lower.isalpha() and len(lower) <= _LONGEST_WORD
     return plain and (rarity.score(lower) < _RANDOM_WORD or _is_a_word(value.strip()))
+
+
+def _confirms(key: str, value: str, kind: NameKind) -> bool:
+    return kind is TOKEN and _CONFIRMING.match(value) is not None and credential_names.is_handed_back(key)
 
 
 def _is_qualified(candidate: Candidate) -> bool:

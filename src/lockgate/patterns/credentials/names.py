@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.credentials.data import known
@@ -47,6 +49,9 @@ _NOT_BEFORE = known("not_before")
 _ALWAYS_NOT_BEFORE = known("always_not_before")
 """These wherever they stand before; the others only as the first word."""
 
+_HANDED_BACK = known("handed_back")
+"""Words before ``token`` where whoever reads it is to give it back, to have done what they asked for."""
+
 _HAVING = known("things") | known("whose")
 """What has a password, and whose it is: ``passAdmin`` is one, ``passArchitecture`` a pass over something."""
 
@@ -77,6 +82,11 @@ def kind_of(name: str) -> NameKind:
             kind = _pass_among(name, parts, place)
         return NOTHING if kind is NOTHING else _strongest(parts[: place + 1], kind)
     return NOTHING
+
+
+def is_handed_back(name: str) -> bool:
+    """Whether a name is that of a token which confirms a call, and not of one that lets somebody in."""
+    return any(first in _HANDED_BACK and then == "token" for first, then in pairwise(words(name)))
 
 
 def _pass_among(name: str, parts: Sequence[str], place: int) -> NameKind:
@@ -114,4 +124,4 @@ def _strongest(parts: Sequence[str], kind: NameKind) -> NameKind:
     return SECRET if kind is KEY and not _SECRETS.isdisjoint(parts) else kind
 
 
-__all__ = ["KEY", "NOTHING", "PASS", "PASSWORD", "SECRET", "TOKEN", "NameKind", "kind_of", "words"]
+__all__ = ["KEY", "NOTHING", "PASS", "PASSWORD", "SECRET", "TOKEN", "NameKind", "is_handed_back", "kind_of", "words"]
