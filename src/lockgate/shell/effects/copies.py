@@ -14,18 +14,19 @@ from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.unlisted import TARGET, unlisted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
-from lockgate.shell.state.machine import Moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lockgate.resources.host_view import HostView
+    from lockgate.shell.state.machine import Moves
     from lockgate.shell.state.scope import Arg, Scope
 
 _MARKS = "*?." + OPAQUE + PLAIN + ENVIRONMENT
 _MOST = 3
 """How many names are told to a person."""
 _BECAUSE = "this writes what lies in `{source}`, under names that no word of the command says"
+_MANY = "so much is copied and moved before that it cannot be told where this writes"
 _STAYS = "`{source}` lies outside of the project, where a contained command can move nothing away"
 
 
@@ -44,7 +45,7 @@ class CopiedFiles(Record):
     """What was copied, moved or linked on the way, and what the disk says."""
 
     around: HostView
-    moved: list[Moved]
+    moved: Moves
 
 
 def copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, scope: Scope) -> list[Effect]:
@@ -52,15 +53,7 @@ def copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, scope: 
     return [effect for cwd in scope.cwds for effect in _copied(source, target, how, before, cwd)]
 
 
-def originals(path: str, moved: list[Moved]) -> list[str]:
-    """Where what lies at a path was before, as far as it was copied or moved there on the way."""
-    found = [path]
-    for each in reversed(moved):
-        found += [f"{each.source}{path[len(each.target) :]}" for path in found if inside(path, each.target)]
-    return list(dict.fromkeys(found[1:]))
-
-
-def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: list[Moved]) -> list[Effect]:
+def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: Moves) -> list[Effect]:
     """Effects of writing where a link was copied to on the way: it leads where it led before.
 
     Args:
@@ -71,7 +64,10 @@ def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: li
     found: list[Effect] = []
     for word, cwd in words:
         path = absolute(word, cwd, around) if known(word) else None
-        for before in originals(path, moved) if path else ():
+        places = moved.originals(path) if path else []
+        if places is None:
+            found.append(Effect(EffectKind.EXECUTE, word, "shell:unknown-write", _MANY))
+        for before in places or ():
             if (real := around.realpath(before)) != before:
                 found += write_effects(real, "", around)
     return found
@@ -88,7 +84,9 @@ def _copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: s
     if into is None:
         return []  # it counts as a place that nobody knows
     if there is not None:
-        before.moved.extend([Moved(there, into), *([] if parts or wild else [Moved(there, f"{into}/{name}")])])
+        before.moved.note(there, into)
+        if not (parts or wild):
+            before.moved.note(there, f"{into}/{name}")
     if (how.links and not how.whole) or not (how.whole or wild or parts) or not in_project(into, before.around):
         return []
     star = _star(source, how, there, before.around)
@@ -126,7 +124,10 @@ def _below(folder: str, before: CopiedFiles) -> tuple[str, ...] | None:
     """What lies below a folder, or lay below the one that it was made of."""
     look = before.around.copied
     found: list[str] = []
-    for place in (folder, *originals(folder, before.moved)):
+    places = before.moved.originals(folder)
+    if places is None:
+        return None
+    for place in (folder, *places):
         names = look(place) if look else None
         if names is None:
             return None

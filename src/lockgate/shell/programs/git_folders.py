@@ -35,9 +35,10 @@ def disguised(machine: Machine, scope: Scope) -> str:
             return "in which folder this runs is only known when it runs: a repository there can run programs"
         if machine.disk.unpacked or any(posixpath.basename(path) == "HEAD" for path in machine.disk.written):
             return "a repository with settings of its own may have been made just before"
-        from lockgate.shell.effects.copies import originals
-
-        for folder in (cwd, *originals(cwd, machine.disk.moved)):
+        before = machine.disk.moved.originals(cwd)
+        if before is None:
+            return "so much is copied and moved before that it cannot be told which repository this is"
+        for folder in (cwd, *before):
             if problem := _problem(folder, machine):
                 return problem
     return ""
