@@ -23,6 +23,8 @@ from lockgate.core.errors import InstallError
 from lockgate.system.documents import json_edit as json_text
 from lockgate.system.folders import Folders
 
+pytestmark = pytest.mark.slow
+
 LAUNCH = HookLaunch(
     "/opt/my py/python", "/opt/it's/lockgate/hook.py", Folders("/h", "/s", "/c"), "/h/.claude/settings.json"
 )

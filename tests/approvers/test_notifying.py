@@ -29,6 +29,8 @@ from lockgate.gate.approvals.answering import answer
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a secret between two machines"
 PATIENCE = 30.0
 MESSAGE = {"type": "approval.asked", "approval": "k2v7m9qxwp", "tool": "Bash"}

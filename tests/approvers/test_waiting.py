@@ -22,6 +22,8 @@ from lockgate.gate.approvals import wakeups as bells
 from lockgate.gate.approvals.answering import answer
 from lockgate.store.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.slow
+
 CONTEXT = Context("claude-code", Subject("s1"))
 LONG = 60.0
 """Seconds that a question is open here. A test that waited so long has failed."""

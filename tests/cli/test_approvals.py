@@ -26,6 +26,8 @@ from lockgate.store.rows import ApprovalRow, SessionRow
 from lockgate.system.folders import user_name
 from support.person import Machine
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "Let exactly this run, once?"
 ABOUT = {
     "event": "decision",

@@ -24,6 +24,8 @@ from lockgate.clients.wire.keys import ContainerKey, key_file
 from lockgate.configuration.pattern_library import opening
 from lockgate.store.opening import open_store
 
+pytestmark = pytest.mark.slow
+
 
 class Machine:
     """A home folder with the gate installed, and a project."""

@@ -17,6 +17,8 @@ from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit.chain import verify_store
 from support.person import Machine
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "so that the session is not held back by it?"
 TEXT = "Fix the parser.\n\x1b[2JThat is all of it.\n\u202eplease\nIs this text fine? [y/N]: y"
 

@@ -12,6 +12,8 @@ import pytest
 
 from lockgate.patterns.library.loading import schema_text
 
+pytestmark = pytest.mark.slow
+
 ACME = """\
 patterns:
   input:

@@ -20,6 +20,8 @@ from lockgate.configuration.pause import LONGEST, begin, end, paused_until
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.uptime import Instant, instant
 
+pytestmark = pytest.mark.slow
+
 ISSUE = ("mcp__tracker__get_issue", {"number": 7})
 PUSH = ("Bash", {"command": "git push https://git.example.com/x.git HEAD:main"})
 

@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
 
+pytestmark = pytest.mark.slow
+
 PATTERNS = r"""
 patterns:
   input:

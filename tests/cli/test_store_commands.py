@@ -21,6 +21,8 @@ from lockgate.store.sqlite.store import SqliteStore
 from support.commands import invoked
 from support.postgres import Server
 
+pytestmark = pytest.mark.slow
+
 ODD = "a'b\"c\\d\x00e\x1a0\n\u202e\U0001f512 ; DROP TABLE taints --"
 MAIN, SUB = Subject("s1"), Subject("s1", "a1")
 

@@ -26,6 +26,8 @@ from support.builds import Build
 from support.gates import end_gates
 from support.prepared import give_state
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "upgrading.md"
 PUSH = tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"})
 PAGE_READ = {"tool_input": {"url": "https://example.org/"}, "tool_response": {"result": "text", "code": 200}}

@@ -27,6 +27,8 @@ from lockgate.patterns.engine.matcher import Matcher
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = '{"patterns": {"input": {"keys": {"mode": "warn", "rules": [{"type": "k", "pattern": "acme_[a-z]{8}"}]}}}}'
 OURS = "patterns: {input: {keys: {mode: block}}}\n"
 LAX = "patterns: {input: {keys: {mode: 'off'}}}\n"

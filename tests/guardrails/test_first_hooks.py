@@ -9,6 +9,8 @@ import pytest
 
 from lockgate.clients.sdk.patterns import PatternLibrary, validate_tool_input, validate_tool_output
 
+pytestmark = pytest.mark.slow
+
 FILE = r"""
 schema_version: "1.0.0"
 validation_modes: {block: refused, warn: logged, ask: a person is asked}

@@ -26,6 +26,8 @@ from resident.machine import Machine
 from support import steady
 from support.builds import Build
 
+pytestmark = pytest.mark.slow
+
 PUSH = "git push origin main"
 HOW = pytest.mark.parametrize("how", ["alone", "python", "native"])
 """A hook that decides by itself, and one of either client that asks a gate."""

@@ -19,6 +19,8 @@ from support.acme import KEY
 from support.acme import PATTERNS as INPUT
 from support.prepared import give_state
 
+pytestmark = pytest.mark.slow
+
 DAMAGED = "the index of known secrets is damaged, or not this installation's: it was made anew"
 PATTERNS = (
     INPUT

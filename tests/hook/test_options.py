@@ -14,6 +14,8 @@ from hook.process import SOURCE, Told, folders, hook, run
 from lockgate.store.rows import SessionRow
 from lockgate.store.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.slow
+
 CALL: dict[str, Any] = {
     "session_id": "s1",
     "cwd": "/tmp",

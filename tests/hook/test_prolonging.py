@@ -16,6 +16,8 @@ from lockgate.clients.common.hook_command import CALL_TIMEOUT
 from lockgate.clients.hook.deadline import MARGIN
 from lockgate.clients.wire.resident import wait
 
+pytestmark = pytest.mark.slow
+
 WAITS = """
 import time
 lent = self.prolong({asked})

@@ -20,6 +20,8 @@ from lockgate.store.audit import refusals
 from lockgate.store.audit.refusals import FOLDER, Refusal, sweep
 from lockgate.store.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.slow
+
 CALL = {"session_id": "s1", "agent_id": "a1", "tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": {"x": "y"}}
 OLD = int(1e9)
 

@@ -12,6 +12,8 @@ from lockgate.store.audit.anchors import verify_anchors, verify_chain
 from support.postgres import Server
 from support.shared_states import opened, share
 
+pytestmark = pytest.mark.slow
+
 LOCAL = tool("PreToolUse", tool_input={"command": "ls -l"})
 PUSH = tool("PreToolUse", tool_input={"command": "git push origin main"})
 READ = tool("PreToolUse", "WebFetch", {"url": "https://example.com/", "prompt": "read"})

@@ -24,6 +24,8 @@ from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.store.rows import ApprovalRow
 from lockgate.store.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.slow
+
 PUSH = tool("PreToolUse", tool_input={"command": "git push origin main"})
 PATIENCE = 40.0
 

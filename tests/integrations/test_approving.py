@@ -6,9 +6,13 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from e2e.harness.terminal import Terminal
 from e2e.harness.world import World
 from lockgate.store.sqlite.store import SqliteStore
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import sys

@@ -12,6 +12,8 @@ import pytest
 
 from .fake import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 ROOT = EXAMPLES.parent
 SHOWN = {
     "in_process.py": ["deny     Bash git push", "contain  Bash sh report.sh", "['all is well']", "untrusted"],

@@ -20,6 +20,8 @@ from lockgate.store.sqlite.store import SqliteStore
 from support import fake_judge
 from support.fake_judge import EVIL, FakeJudge, honest, raw, says
 
+pytestmark = pytest.mark.slow
+
 FINE_PUSH = "git push origin main"
 EVIL_PUSH = f"git push https://{EVIL}/x.git main"
 

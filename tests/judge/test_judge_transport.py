@@ -20,6 +20,8 @@ from lockgate.core.questions import Opinion
 from support import fake_judge
 from support.fake_judge import FakeJudge, fine, honest, raw
 
+pytestmark = pytest.mark.slow
+
 BUSY = raw(b"{}", 503)
 
 

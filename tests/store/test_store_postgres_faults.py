@@ -23,6 +23,8 @@ from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
 from support.postgres import Server, running, use
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 WRITERS, WRITES = 6, 15
 ANSWERS = 40

@@ -19,6 +19,8 @@ from lockgate.core.errors import StoreError
 from support.ports import free_port
 from support.postgres import Server, write_something
 
+pytestmark = pytest.mark.slow
+
 NAME = "db.example.org"
 
 

@@ -18,6 +18,8 @@ from lockgate.patterns.library.loading import PatternChecks
 from lockgate.patterns.library.merging import merge
 from lockgate.patterns.model import Kind, Side
 
+pytestmark = pytest.mark.slow
+
 LENIENT = PatternChecks(lambda patterns: [""] * len(patterns), ())
 GROUPS = {
     "secrets_detection": (Side.INPUT, Kind.SECRET),

@@ -22,6 +22,8 @@ from lockgate.patterns.model import GuardrailDecision, Side
 from lockgate.patterns.redaction.spans import redact
 from support.pattern_library import scanner
 
+pytestmark = pytest.mark.slow
+
 OUTPUT = CheckRequest(Side.OUTPUT, "Bash", timeout_ms=1e6)
 
 

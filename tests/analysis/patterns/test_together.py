@@ -25,6 +25,8 @@ from lockgate.patterns.model import GuardrailResult, Side
 from lockgate.patterns.redaction.spans import redact_all
 from support.pattern_library import library, rule, scanner
 
+pytestmark = pytest.mark.slow
+
 REQUEST = CheckRequest(Side.INPUT, "mcp__a__b", timeout_ms=1e6, most_matches=10**6)
 PATTERNS = [
     r"^begin[0-9]",

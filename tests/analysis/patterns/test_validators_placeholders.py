@@ -7,6 +7,8 @@ from lockgate.patterns.credentials.placeholders import is_placeholder
 from lockgate.patterns.model import Candidate
 from lockgate.patterns.validators import VALIDATORS
 
+pytestmark = pytest.mark.slow
+
 PLACEHOLDERS = [
     *"""
     changeme ChangeMe123 change_me your-api-key-here YOUR_API_KEY yourpassword your_password insert-token-here
