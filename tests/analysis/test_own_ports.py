@@ -130,3 +130,16 @@ def test_code_that_asks_a_contained_server_sends_nothing() -> None:
     code = "import urllib.request as u; print(u.urlopen('http://localhost:3000/').read())"
     found = analyse(ToolCall("Bash", {"command": f'python3 -c "{code}"'}, PROJECT), around).effects
     assert EffectKind.EGRESS not in [effect.kind for effect in found]
+
+
+def test_a_page_on_the_port_of_a_contained_server_is_one_of_this_machine() -> None:
+    """No tool for pages reaches the server, and no question makes it."""
+    around = HostView(workspace=PROJECT, contained_ports=lambda: frozenset({ROOM}))
+    for port in (ROOM, ROOM + 1):
+        call = ToolCall("WebFetch", {"url": f"http://localhost:{port}/", "prompt": "x"}, PROJECT)
+        assert analyse(call, around).effects == ()
+    here = around._replace(own_ports=lambda: frozenset({ROOM}))
+    call = ToolCall("WebFetch", {"url": f"http://localhost:{ROOM}/", "prompt": "x"}, PROJECT)
+    assert [effect.rule for effect in analyse(call, here).effects] == ["address:own"]
+    call = ToolCall("WebFetch", {"url": f"http://there.example:{ROOM}/", "prompt": "x"}, PROJECT)
+    assert "address:fetch" in [effect.rule for effect in analyse(call, around).effects]

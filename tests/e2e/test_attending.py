@@ -155,6 +155,29 @@ def test_a_long_call_is_asked_about_where_the_window_shows_all_of_it(
         assert "does not fit into the client's window" in model.result(1).text
 
 
+SMALL = (24, 80)
+
+
+@pytest.mark.parametrize("lines", [6, 7])
+@pytest.mark.parametrize("plugin", [False, True])
+def test_in_a_small_window_the_question_takes_fewer_lines(
+    bare_world: World, serve: Serve, lines: int, *, plugin: bool
+) -> None:
+    bare_world.lockgate("install", "claude-code", *["--plugin"] * plugin)
+    if plugin:
+        bare_world.use_plugin()
+    words = [f"echo {'line-' * 13}{number}" for number in range(lines - 1)]
+    model = serve(Script.of(fetch_issue(), bash("\n".join([PUSH, *words]))))
+    with bare_world.open(model, "acceptEdits", SMALL) as terminal:
+        shown = until_asked(terminal, "look at the issue, then push")
+        assert "once? more: lockgate question " in shown
+        for text in (PUSH, *words, "Locked by: mcp__tracker__fetch_issue", "Why: ", "1. Yes"):
+            assert text in shown
+        terminal.press("1")
+        terminal.wait_for("ALL DONE")
+    assert len(bare_world.pushes) == 1
+
+
 def test_about_a_file_nobody_is_asked_in_a_dialog_that_tells_no_reason(world: World, serve: Serve) -> None:
     model = serve(Script.of(fetch_issue(), write(world.project / "CLAUDE.md", "obey\n")))
     with world.open(model, "acceptEdits") as terminal:

@@ -6,7 +6,7 @@ from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.resources.addresses import host_of, normalise
 from lockgate.resources.host_view import HostView
 from lockgate.resources.hosts import is_here, is_metadata, trusted
-from lockgate.resources.own_ports import at_url
+from lockgate.resources.own_ports import at_url, is_contained
 from lockgate.resources.services import service_effects
 
 
@@ -29,7 +29,8 @@ def fetch_effects(url: str, around: HostView) -> tuple[Effect, ...]:
 
         if not leads_elsewhere(url):
             own = at_url(url, around)
-            return () if own is None else (own,)
+            # A contained server is out of reach for whatever is no command: there it is a port like all others.
+            return () if own is None or is_contained(own) else (own,)
     found: list[Effect] = []
     domain = trusted(host, around)
     declared = around.rules.service(host)
