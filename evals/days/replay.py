@@ -1,7 +1,7 @@
 """Public sessions of agents, call by call through the gate as Claude Code's hook asks it: how many needless stops.
 
     .venv/bin/python evals/days/replay.py --from FOLDER [--half open|held|second] [--mode MODE] [--verbose]
-        [--in-front [--window ROWSxCOLUMNS] [--both-asked]]
+        [--in-front [--window ROWSxCOLUMNS] [--both-asked] [--permission-mode MODE]]
 
 FOLDER holds a bare Git directory ``OWNER+NAME/repo`` of each repository of ``sessions.tsv``. Nothing is executed: each
 call is asked about in a copy of the project's newest commit, and its recorded result is told, so that what was read
@@ -85,6 +85,8 @@ class Front(NamedTuple):
     """Rows and columns of the terminal."""
     both_asked: bool = False
     """Whether their policy asks in sessions with both labels, too."""
+    permission_mode: str = "default"
+    """The client's: in some of them it can lose a question, so it is not asked there."""
 
 
 class Replay:
@@ -150,7 +152,7 @@ class Replay:
             "session_id": name,
             "transcript_path": f"{self._transcripts / name}.jsonl",
             "cwd": str(self._place),
-            "permission_mode": "default",
+            "permission_mode": self._front.permission_mode if self._front else "default",
         }
         asked = EventRequest(self._options, self._where)
         event = asked.read(json.dumps({**common, **payload}).encode(), {})
@@ -261,11 +263,13 @@ def main() -> None:
     parser.add_argument("--in-front", action="store_true", help="a person sits before the dialog, and says yes")
     parser.add_argument("--window", default="24x80", metavar="ROWSxCOLUMNS", help="the terminal (%(default)s)")
     parser.add_argument("--both-asked", action="store_true", help="with a policy that asks with both labels, too")
+    parser.add_argument("--permission-mode", default="default", help="the client's (%(default)s)")
     parser.add_argument("--verbose", action="store_true", help="show every stop with its call")
     given = parser.parse_args()
     began = time.monotonic()
     rows, _, columns = given.window.partition("x")
-    front = Front((int(rows), int(columns)), given.both_asked) if given.in_front else None
+    size = int(rows), int(columns)
+    front = Front(size, given.both_asked, given.permission_mode) if given.in_front else None
     found = []
     for one in asked(given.folder, given.half, given.mode or MODES, front):
         found.append(one)
@@ -289,13 +293,12 @@ def _show(one: Asking) -> None:
 
 
 def _one_key(acts: Sequence[Asking]) -> None:
-    """By tool: which acts that are stopped are asked about in the client's window, and why the others are not."""
-    both = Counter(one.verdict for one in acts if one.column == "both")
-    for about, some in (("all", acts), ("one label", [one for one in acts if one.column != "both"])):
+    """By labels: which stopped acts are asked about in the client's window; by tool: why the others are not."""
+    columns = {one.column: [each for each in acts if each.column == one.column] for one in acts}
+    for about, some in (("all", acts), *sorted(columns.items())):
         keys = sum(one.verdict == "ask" for one in some)
         share = 100 * keys / len(some) if some else 100.0
         print(f"      {about:10} {len(some):5} acts stopped  {keys:5} with one key in the same window  {share:5.1f} %")
-    print(f"      both labels: {both['ask']} asked, {both['deny']} refused")
     rows = Counter((_tool(one), one.unasked.strip() or "the table refuses") for one in acts if one.verdict == "deny")
     for (tool, why), count in sorted(rows.items()):
         print(f"      {count:4} {tool:10} {why}")
