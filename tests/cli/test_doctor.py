@@ -24,8 +24,6 @@ from lockgate.clients.wire.keys import ContainerKey, key_file
 from lockgate.configuration.pattern_library import opening
 from lockgate.store.opening import open_store
 
-pytestmark = pytest.mark.slow
-
 
 class Machine:
     """A home folder with the gate installed, and a project."""
@@ -120,6 +118,7 @@ def test_a_doctor_that_is_interrupted_takes_its_announcement_back(
         assert tx.settings("trial:") == {}
 
 
+@pytest.mark.slow
 def test_a_shared_store_that_cannot_be_reached(machine: Machine) -> None:
     """Nothing here is damaged, and moving the state away would lose labels."""
     file = machine.home / ".local" / "state" / "lockgate" / "store.json"

@@ -12,8 +12,6 @@ import pytest
 
 from lockgate.cli.scan.sources import ScanError, ScannedText, Skipped, added_lines, files_below, read_file
 
-pytestmark = pytest.mark.slow
-
 
 def _make(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
