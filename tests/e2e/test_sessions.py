@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from e2e.conftest import Serve
 from e2e.harness.script import Call, Script, bash, fetch_issue
 from e2e.harness.world import PUSH, World
@@ -49,3 +51,34 @@ def test_a_resumed_session_keeps_its_labels(world: World, serve: Serve) -> None:
     world.run(second, "and now push", "--resume", session)
     assert world.pushes == []
     assert second.result(2).is_error
+
+
+def test_the_transcript_of_an_ordinary_day_holds_no_news(world: World, serve: Serve) -> None:
+    calls = [
+        bash("true"),
+        Call("NoSuchTool", {}),
+        Call("Read", {"file": 7}),
+        Call("Read", {"file_path": "/nowhere/at/all"}),
+        bash("ls /nowhere"),
+        bash("lockgate approve 1"),
+        Call("TodoWrite", {"todos": []}),
+        Call("ToolSearch", {"query": "select:WebSearch"}),
+        bash("sleep 1"),
+        bash("ls"),
+    ]
+    session = world.run(serve(Script.of(*calls)))["session_id"]
+    world.run(serve(Script.of(*calls, bash("true"), bash("true"), bash("ls"))), "go on", "--resume", session)
+    events = [json.loads(line)["body"]["event"] for line in world.lockgate("audit", "show", "--json").splitlines()]
+    assert events.count("decision") >= 6
+    assert "unknown-results" not in events
+
+
+def test_a_session_that_goes_on_unwatched_has_every_label_afterwards(world: World, serve: Serve) -> None:
+    session = world.run(serve(Script.of(bash("true"))))["session_id"]
+    hooks = world.settings.read_bytes()
+    world.settings.write_text("{}")
+    step = bash("true")
+    world.run(serve(Script.of(step, step, bash("ls"))), "go on", "--resume", session)
+    world.settings.write_bytes(hooks)
+    world.run(serve(Script.of(step, step, step, step, bash("ls"))), "and on", "--resume", session)
+    assert json.loads(world.lockgate("status", "--session", session, "--json"))["state"] == "both"

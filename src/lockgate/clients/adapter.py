@@ -6,6 +6,7 @@ that of its own client.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.clients.common.payload import decoder_of, identifier, optional, text
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from lockgate.system.folders import Folders
 
     Decoder = Callable[[Mapping[str, Any], Context], Event]
+
+_NEVER = float("inf")
+_SESSIONS = 1000
+"""Sessions of which it is remembered what the store knew of them."""
 
 
 class ClientAdapter:
@@ -119,6 +124,38 @@ class ClientAdapter:
         """Whether a session has read something already. One whose beginning was not seen counts as one that has."""
         return True
 
+    def results_since(self, context: Context, since: float) -> Sequence[str]:
+        """The calls whose results a session's transcript holds that are newer than a time, as far as it can tell."""
+        return ()
+
+    def reading_on(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
+        """Who tells the same, and looks only where a transcript was written to since.
+
+        Args:
+            state: The state folder, where refusals wait that are not recorded yet: their calls are left out.
+            stays: Whether one process asks again and again. A session is then looked at once for each of the client's
+                processes, and when the store knows less of it than it did before.
+        """
+        known: dict[tuple[str, str], float] = {}
+
+        def look(context: Context, since: float) -> Sequence[str]:
+            name = context.subject.session, context.process
+            if stays and since >= known.get(name, _NEVER):
+                known[name] = since
+                return ()
+            if len(known) >= _SESSIONS:
+                known.clear()
+            found = self.results_since(context, since) if _is_newer(context.transcript, since) else ()
+            if found:
+                from lockgate.store.audit.refusals import Refusal
+
+                return [call for call in found if call not in Refusal.calls_waiting(state)]
+            if stays:
+                known[name] = since
+            return ()
+
+        return look
+
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: the client may have a rule about it, or would not run it.
 
@@ -129,6 +166,14 @@ class ClientAdapter:
     def is_permitted(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether the client's own rules let a call run unasked."""
         return False
+
+
+def _is_newer(path: str, since: float) -> bool:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return max(found.st_mtime, found.st_ctime) > since
 
 
 # ---------------------------------------------------------------- what several dialects say alike

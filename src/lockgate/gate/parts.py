@@ -127,6 +127,9 @@ class Parts(Record):
     """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""
     history: Callable[[Context], bool] = lambda _: False
     """Whether a session has read something already. Asked once, for a session whose beginning was not seen."""
+    results_since: Callable[[Context, float], Sequence[str]] = lambda *_: ()
+    """The calls whose results a session's transcript holds that are newer than a time. Asked with the last time at
+    which the store knows of the session."""
     contain: Callable[[Context, ToolCall, str], Mapping[str, Any] | None] = lambda *_: None
     """The input that makes a call run contained, in the room of a name; ``None`` where it cannot be.
 
@@ -178,7 +181,14 @@ class Parts(Record):
 
     def make_known(self, tx: Transaction, context: Context, now: float) -> SessionRow:
         """Make sure that the store has a session and, for a sub-agent, that agent."""
+        self.read_on(tx, context, now)
         return session.ensure_subject(tx, context, now, history=lambda: self.history(context))
+
+    def read_on(self, tx: Transaction, context: Context, now: float) -> None:
+        """Give a session its labels where its transcript knows more of it than the store; first for every event."""
+        unknown = session.unknown_results(tx, context, now, self.results_since)
+        if unknown:
+            tx.append_audit(now, record.happened(context, "unknown-results", {"calls": unknown}))
 
 
 _TEXT = canonical_json(default=str, allow_nan=True)

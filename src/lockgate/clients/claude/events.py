@@ -321,6 +321,10 @@ class Claude(ClientAdapter):
         """Whether a session's transcript shows that it has read something already."""
         return claude_files.has_history(context.transcript)
 
+    def results_since(self, context: Context, since: float) -> Sequence[str]:
+        """The calls whose results a session's transcript holds that are newer than a time."""
+        return claude_files.results_since(context.transcript, since)
+
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
         from lockgate.clients.claude.permission_rules import may_be_refused

@@ -62,6 +62,9 @@ IGNORED = frozenset(
 """Events that exist and need nothing from the gate."""
 
 _TRANSCRIPT_PART = 2 * 1024 * 1024
+_NEW_PART, _MOST_NEW = 32 * 1024, 4 * 1024 * 1024
+"""How much of a transcript's end is looked at for results that are new, at first and at most."""
+_STAMP = len("2026-11-25T05:36:39.528Z")
 _SETTINGS_MAX = 4 * 1024 * 1024
 _META_MAX = 64 * 1024
 _ANCESTORS = 12
@@ -289,6 +292,50 @@ def has_history(transcript: str) -> bool:
         ):
             return True
     return False
+
+
+def results_since(transcript: str, since: float) -> tuple[str, ...]:
+    """The ids of calls whose results a transcript holds that are newer than a time, in seconds since the epoch.
+
+    Not those that no hook is run for: calls that the client could not make sense of, and calls to which a person said
+    no before they ran.
+    """
+    after, part = _written(since), _NEW_PART
+    while True:
+        records = [record for line in ends_of(transcript, part, only_end=True) if (record := _stamped(line))]
+        if part >= _MOST_NEW or (records and records[0]["timestamp"] <= after):
+            break
+        part *= 8
+    new = (record for record in records if record["timestamp"] > after and not _is_rejection(record))
+    return tuple(dict.fromkeys(call for record in new for call in _read_ids(record)))
+
+
+def _stamped(line: bytes) -> dict[str, Any] | None:
+    """A line that says when it was written, as the client writes times; ``None`` for all others."""
+    record = parse_json(line) if line else None
+    at = record.get("timestamp") if isinstance(record, dict) else None
+    return record if isinstance(at, str) and len(at) == _STAMP and at.endswith("Z") else None
+
+
+def _written(at: float) -> str:
+    """A time as the client writes it, so that later ones sort behind earlier ones."""
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(at))}.{int(at % 1 * 1000):03d}Z"
+
+
+def _read_ids(record: dict[str, Any]) -> Iterator[str]:
+    message = record.get("message") if record.get("type") == "user" else None
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if not _is_no_call(block):
+            yield from _result_ids([block])
+
+
+def _is_no_call(block: Any) -> bool:
+    """Whether a result is the client's own word that it could not make the call."""
+    if not isinstance(block, dict) or block.get("is_error") is not True:
+        return False
+    said = block.get("content")
+    return isinstance(said, str) and said.startswith("<tool_use_error>") and said.endswith("</tool_use_error>")
 
 
 def _result_ids(content: Any) -> Iterator[str]:

@@ -209,7 +209,8 @@ def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
         client.load_answers()
         return deadline.prolong(seconds)
 
-    gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking)
+    since = client.reading_on(where.state)
+    gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking, results_since=since)
     if client.OBJECTS:
         from lockgate.clients.hook.client_rules import with_objections
 

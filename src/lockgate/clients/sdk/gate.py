@@ -110,6 +110,7 @@ class Gate:
             )
             # Sessions of a program itself have no transcript, for which these say nothing.
             parts = parts._replace(parents=CLAUDE_CODE.parents_of, history=CLAUDE_CODE.has_history)
+            parts = parts._replace(results_since=CLAUDE_CODE.reading_on(where.state, stays=True))
             consultants = parts.consultants._replace(turn=lambda context: CLAUDE_CODE.together(context, where.home))
             # A function that asks is not seen to wait: no question counts as one that was left behind.
             consultants = consultants._replace(is_waited=lambda _: True)

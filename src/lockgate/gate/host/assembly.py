@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from lockgate.configuration import load as configuration
 from lockgate.configuration.load import Configuration
@@ -57,6 +57,7 @@ def open_gate(
     prolong: Callable[[float], float] = float,
     together: Callable[[Context, str], Callable[[TurnQuestion], frozenset[str]] | None] = lambda *_: None,
     unattended: Callable[[Context, ToolCall, Folders], str] = lambda *_: NO_DIALOG,
+    results_since: Callable[[Context, float], Sequence[str]] = lambda *_: (),
 ) -> Monitor:
     """Open the gate on this machine's default store.
 
@@ -70,6 +71,7 @@ def open_gate(
         prolong: Told for how many seconds somebody else is about to be waited for; gives how many it may be.
         together: Given a context and the home folder: who tells which calls the model made in the same message.
         unattended: Tells why a question in the client's dialog may be answered by somebody else than the person.
+        results_since: Tells the calls whose results a session's transcript holds that are newer than a time.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -80,7 +82,8 @@ def open_gate(
         unattended=lambda context, call: unattended(context, call, where),
         window=window_of,
     )
-    return Monitor(parts._replace(parents=parents, history=history, consultants=consultants))
+    parts = parts._replace(parents=parents, history=history, results_since=results_since, consultants=consultants)
+    return Monitor(parts)
 
 
 def window_of(context: Context) -> tuple[int, int] | None:

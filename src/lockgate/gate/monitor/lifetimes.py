@@ -17,6 +17,7 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
     days = configuration.options.retention_days
     with parts.store.transaction() as tx:
         now = parts.clock()
+        parts.read_on(tx, event.context, now)
         note = take_note(tx)
         row = session.begin_session(tx, event.context, event.how, event.parents, now)
         if days is not None:
@@ -39,6 +40,7 @@ def session_ended(parts: Parts, event: SessionEnded) -> Answer:
 
     with parts.store.transaction() as tx:
         now = parts.clock()
+        parts.read_on(tx, event.context, now)
         session.end_session(tx, event.context, event.why, now)
         ended = [name for name, _, _ in rooms.names_in(tx, event.context.subject.session)]
         tx.append_audit(now, record.happened(event.context, "session-end", {"why": event.why}))

@@ -28,6 +28,7 @@ from lockgate.gate.session.sessions import (
     settle_fork,
     settle_prompt,
     take_trial,
+    unknown_results,
 )
 
 __all__ = [
@@ -61,5 +62,6 @@ __all__ = [
     "settle_fork",
     "settle_prompt",
     "take_trial",
+    "unknown_results",
     "upgrade_notes",
 ]

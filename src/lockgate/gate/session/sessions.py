@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, Taint, TaintState
@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.labels import flow
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.files import PUT_BACK_SINCE
-from lockgate.store.rows import SessionRow
+from lockgate.store.rows import AuditQuery, SessionRow
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -29,6 +29,12 @@ PROMPT_CALL = "lockgate:prompt"
 
 _SEEN = 1.0
 """Seconds to which it is kept when a session was seen last."""
+
+_LATELY = 1000
+"""Records among which a refusal without a decision is looked for."""
+_UNKNOWN = "has read what this state does not know: it may have been put back from a copy"
+_MOST_UNKNOWN = 20
+"""Calls that the record of it tells."""
 
 _UNWATCHED = {
     "resume": "resumed a session that Lockgate did not watch",
@@ -143,6 +149,39 @@ def touch_session(tx: Transaction, context: Context, now: float, *, history: Cal
         row = _go_on(known, context, now)._replace(ended_at=known.ended_at, why=known.why)
     tx.put_session(row)
     return row
+
+
+def unknown_results(
+    tx: Transaction, context: Context, now: float, results_since: Callable[[Context, float], Sequence[str]]
+) -> list[str]:
+    """Give a session every label where its transcript has results that the store does not know: it was put back.
+
+    To be called before anything else that an event does, for it notes that the session was seen.
+
+    Args:
+        tx: The transaction.
+        context: The event's context.
+        now: Seconds since the epoch.
+        results_since: Tells the calls whose results a session's transcript holds that are newer than a time.
+
+    Returns:
+        Their calls.
+    """
+    session = context.subject.session
+    known = tx.session(session) if context.transcript else None
+    if known is None or known.seen_at <= now < known.seen_at + _SEEN:
+        return []
+    calls = results_since(context, known.seen_at)
+    unknown = [call for call in calls if tx.call(session, call) is None and not _is_undecided(tx, call)]
+    if unknown:
+        tx.add_taints(Subject(session), [Taint(label, _UNKNOWN, "", "", now) for label in Label])
+    return unknown[:_MOST_UNKNOWN]
+
+
+def _is_undecided(tx: Transaction, call: str) -> bool:
+    """Whether a call was refused by a hook that could not decide: that is recorded later, and nowhere else."""
+    head = tx.audit_head().seq
+    return bool(tx.find_audit(AuditQuery(event="undecided", call=call), after=max(0, head - _LATELY), limit=1))
 
 
 def announce_trial(tx: Transaction, session: str, now: float) -> None:

@@ -275,6 +275,7 @@ class Decider:
             original=original,
             parents=client.parents_of,
             history=client.has_history,
+            results_since=client.reading_on(self._where.state, stays=True),
             consultants=self._parts.consultants._replace(
                 turn=lambda context: client.together(context, self._where.home),
                 unattended=lambda context, call: client.unattended(context, call, self._where),

@@ -103,6 +103,16 @@ class Refusal:
             self._failed(error)
         self.close()
 
+    @staticmethod
+    def calls_waiting(state: str) -> set[str]:
+        """The calls of refusals that are not recorded yet."""
+        folder = os.path.join(state, FOLDER)
+        try:
+            names = _files(folder)
+        except OSError:
+            return set()
+        return {call for name in names if isinstance(call := _read(os.path.join(folder, name)).get("call"), str)}
+
     def close(self) -> None:
         """Let go of the file."""
         if self._file >= 0:

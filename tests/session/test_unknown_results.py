@@ -1,0 +1,217 @@
+"""A session whose transcript holds results that the store does not know has every label."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gate.world import World
+from lockgate.clients.claude.events import Claude
+from lockgate.core.events import Context, SessionEnded, SessionStarted
+from lockgate.core.model import Label, Verdict
+from lockgate.gate import Monitor
+from lockgate.store.audit.refusals import Refusal, sweep
+from lockgate.store.sqlite.rollback import OutsideHead
+from lockgate.store.sqlite.store import SqliteStore
+
+BOTH = set(Label)
+NEXT = 1_000_000.0
+
+
+def result(call: str, at: float, text: str = "found", **more: Any) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
+    block = {"type": "tool_result", "tool_use_id": call, "content": text, **more.pop("block", {})}
+    line = {"type": "user", "timestamp": f"{seconds}.500Z", "message": {"role": "user", "content": [block]}, **more}
+    return json.dumps(line) + "\n"
+
+
+class Counting(Claude):
+    """The client's adapter, which counts how often a transcript is read."""
+
+    looks = 0
+
+    def results_since(self, context: Context, since: float) -> Sequence[str]:
+        self.looks += 1
+        return super().results_since(context, since)
+
+
+class Told(World):
+    """A gate whose client writes a transcript."""
+
+    stays = False
+
+    def __init__(self, folder: Path) -> None:
+        self.transcript = folder / "t.jsonl"
+        self.at = NEXT
+        self.client = Counting()
+        super().__init__(folder)
+
+    def _monitor(self) -> Monitor:
+        read_on = self.client.reading_on(str(self.folder / "state"), stays=self.stays)
+        return Monitor(super()._monitor().parts._replace(results_since=read_on))
+
+    def _now(self) -> float:
+        self.at += 10
+        return self.at
+
+    def context(self, agent: str = "", *, session_id: str = "s1", **more: Any) -> Context:
+        return super().context(agent, session_id=session_id, transcript=str(self.transcript), **more)
+
+    def write(self, *lines: str) -> None:
+        with self.transcript.open("a", encoding="utf-8") as file:
+            file.writelines(lines)
+
+    def copy(self) -> None:
+        """Copy the state, and all that is kept of it elsewhere."""
+        self.store.close()
+        for place in self._places():
+            shutil.copytree(place, self.folder / "copies" / place.relative_to("/"), dirs_exist_ok=True)
+        self.reopen()
+
+    def put_back(self) -> None:
+        """Put all of it back, as somebody does who knows each place of this machine."""
+        self.store.close()
+        for place in self._places():
+            shutil.rmtree(place)
+            shutil.copytree(self.folder / "copies" / place.relative_to("/"), place)
+        self.reopen()
+
+    def reopen(self) -> None:
+        self.store.close()
+        self.store = SqliteStore.open(str(self.folder / "state"))
+        self.gate = self._monitor()
+
+    def _places(self) -> list[Path]:
+        outside = OutsideHead(str(self.folder / "state"), self.store.key).places
+        return [self.folder / "state", *{Path(os.path.dirname(place)) for place in outside}]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Told:
+    world = Told(tmp_path)
+    world.start()
+    assert world.bash("ls") is Verdict.ALLOW
+    return world
+
+
+def read_page(world: Told) -> None:
+    world.run("mcp__github__get_issue", {"number": 7}, "please push")
+    world.write(result("lost", world.at))
+
+
+def ask(world: Told) -> None:
+    world.ask("Bash", {"command": "ls"})
+
+
+def begin_again(world: Told) -> None:
+    world.gate.handle(SessionStarted(world.context(), "resume"))
+
+
+def end(world: Told) -> None:
+    world.gate.handle(SessionEnded(world.context(), "other"))
+
+
+@pytest.mark.parametrize("event", [ask, begin_again, end, lambda world: world.prompt("go on")])
+def test_who_puts_back_every_place_at_once_does_not_clean_a_session(
+    world: Told, event: Callable[[Told], object]
+) -> None:
+    world.copy()
+    read_page(world)
+    world.put_back()
+    assert world.labels() == set(), "all places of this machine agree"
+    event(world)
+    assert world.labels() == BOTH
+    assert [body["calls"] for body in world.records("unknown-results")] == [["lost"]]
+    ask(world)
+    assert len(world.records("unknown-results")) == 1, "told once"
+
+
+def test_what_the_gate_has_seen_is_no_news(world: Told) -> None:
+    for number in range(3):
+        answer, call = world.ask("Bash", {"command": f"ls {number}"})
+        assert answer.verdict is Verdict.ALLOW
+        world.write(result(call.call_id, world.at))
+        world.done(call, "a.py")
+    _, call = world.ask("Bash", {"command": "lockgate approve 1"})
+    world.write(result(call.call_id, world.at + 3))
+    ask(world)
+    assert world.client.looks
+    assert world.labels() == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(result("x", NEXT - 100), id="older, as a fork copies it"),
+        pytest.param(
+            result("x", NEXT + 5000, "<tool_use_error>No such tool</tool_use_error>", block={"is_error": True}),
+            id="no call at all",
+        ),
+        pytest.param(result("x", NEXT + 5000, toolUseResult="User rejected tool use"), id="a person's no"),
+        pytest.param(result("x", NEXT + 5000, type="assistant"), id="not the client's line"),
+        pytest.param('{"type": "user", "timestamp": "9", "message": {"content": []}}\n', id="another time"),
+        pytest.param('"tool_result"\n[1]\n{"timestamp": 7}\n\n{', id="anything"),
+    ],
+)
+def test_what_is_no_new_result(world: Told, line: str) -> None:
+    world.write(line)
+    ask(world)
+    assert world.client.looks
+    assert world.labels() == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(result("x", NEXT + 5000, "<tool_use_error>a</tool_use_error>"), id="it says so itself"),
+        pytest.param(
+            result("x", NEXT + 5000, "<tool_use_error>a</tool_use_error> b", block={"is_error": True}), id="and more"
+        ),
+        pytest.param(result("x", NEXT + 5000, "z" * 300_000), id="a long one"),
+        pytest.param(result("x", NEXT + 5000) + result("y", NEXT - 50, "z" * 200_000), id="an older one behind it"),
+    ],
+)
+def test_what_is_a_new_result(world: Told, line: str) -> None:
+    world.write(line)
+    ask(world)
+    assert world.labels() == BOTH
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_call_that_nobody_could_decide_on_has_brought_nothing(world: Told, recorded: bool) -> None:
+    refusal = Refusal(str(world.folder / "state"), "hook")
+    refusal.about("claude-code", "PreToolUse", {"tool_use_id": "late", "session_id": "s1"})
+    refusal.keep("time was up")
+    if recorded:
+        assert sweep(str(world.folder / "state"), world.store) == 1
+    world.write(result("late", world.at + 5, "Lockgate blocks to be safe", block={"is_error": True}))
+    ask(world)
+    assert world.client.looks
+    assert world.labels() == set()
+
+
+def test_a_gate_that_stays_looks_once(tmp_path: Path) -> None:
+    Told.stays = True
+    try:
+        world = Told(tmp_path)
+        world.start()
+        for number in range(5):
+            world.write(result(f"t{number}", NEXT - 100))
+            ask(world)
+        assert world.client.looks == 1
+        world.at -= 1000  # another state with an earlier time, put under it
+        with world.store.transaction() as tx:
+            row = tx.session("s1")
+            assert row is not None
+            tx.put_session(row._replace(seen_at=NEXT - 500))
+        ask(world)
+        assert world.labels() == BOTH
+    finally:
+        Told.stays = False
