@@ -22,7 +22,8 @@ from lockgate.clients.wire.resident import HEADER, request, sizes
 from support.prepared import give_state
 
 PROCESSES = ["true", "interpreter", "warm", "warm-first", "pre", "pre-script", "pre-read", "refused", "post"]
-INSIDE = ["check-short", "check-3kb", "gate-check", "gate-finished", "scan-10kb"]
+STATE = ["code", "state-opened", "labels", "commit", "commit-label"]
+INSIDE = ["check-short", "check-3kb", "gate-check", "gate-finished", *STATE, "scan-10kb"]
 
 
 def test_a_drawing_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path) -> None:

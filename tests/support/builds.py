@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
 from pathlib import Path
+
+import pytest
 
 from lockgate.store.files import VERSION
 from support import steady
 
+_ROOT = Path(__file__).resolve().parents[2]
+_COMPILING = """
+import pathlib, runpy, sys
+runpy.run_path(sys.argv[1])["compile_client"](pathlib.Path(sys.argv[2]))
+"""
 _DENIES = 'answer.to_agent or answer.to_person or "Lockgate blocked this call"'
 """What a refusal of Claude Code's adapter says."""
 
@@ -71,3 +83,54 @@ class Build:
         old = f"\nVERSION = {VERSION}\n"
         assert old in text
         self._put(files, text.replace(old, f"\nVERSION = {VERSION + 1}\n"))
+
+
+# ---------------------------------------------------------------- builds of before
+def of_commit(commit: str) -> Path:
+    """The package as it was at a commit, which is taken out of the history once on this machine.
+
+    A test that asks for it is left out where there is no such history: in a shallow clone, or without git.
+    """
+    folder = Path(tempfile.gettempdir()) / f"lockgate-tests-builds-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    assert folder.stat().st_uid == os.getuid()
+    package = folder / commit / "lockgate"
+    with open(folder / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not package.exists():
+            draft = Path(tempfile.mkdtemp(dir=folder))
+            words = ["git", "-C", os.fspath(_ROOT), "archive", "--format=tar", f"--output={draft}.tar", commit]
+            done = subprocess.run([*words, "src/lockgate", "native"], capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"no history with {commit} here: {done.stderr.strip()}")
+            with tarfile.open(f"{draft}.tar") as archive:
+                archive.extractall(draft, filter="data")
+            client = [f"{draft}/native/compile.py", f"{draft}/src/lockgate/lockgate-hook"]
+            subprocess.run([sys.executable, "-c", _COMPILING, *client], capture_output=True, check=True)
+            package.parent.mkdir(exist_ok=True)
+            (draft / "src" / "lockgate").rename(package)
+            shutil.rmtree(draft)
+            Path(f"{draft}.tar").unlink()
+    return package
+
+
+class Environment:
+    """A folder of packages, in which a person has one build, and then another one."""
+
+    def __init__(self, folder: Path, package: Path) -> None:
+        """Install a build.
+
+        Args:
+            folder: The folder, which is made.
+            package: The build.
+        """
+        self.package = folder / "lockgate"
+        shutil.copytree(package, self.package)
+
+    def upgrade(self, package: Path) -> None:
+        """Do as pip does: the files of before are put aside, those of now are copied, and then the others go."""
+        aside = self.package.with_name("~ockgate")
+        self.package.rename(aside)
+        # Whoever runs meanwhile makes folders for what it compiles.
+        shutil.copytree(package, self.package, dirs_exist_ok=True)
+        shutil.rmtree(aside)

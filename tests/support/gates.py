@@ -9,12 +9,20 @@ import time
 from pathlib import Path
 
 _PATIENCE = 20.0
+_PROGRAMS = ("lockgate/service/resident/process.py", "lockgate/resident/process.py")
+"""The gate's, of this build and of older ones."""
 
 
 def gates_below(folder: str | Path) -> list[int]:
     """The processes of the gates whose state folder is below a folder."""
+    return list(programs_below(folder))
+
+
+def programs_below(folder: str | Path) -> dict[int, str]:
+    """The programs that they run, by process."""
     below = os.path.join(folder, "")
-    return [pid for pid, words in _processes() if _is_gate(words) and _state_of(words).startswith(below)]
+    found = [(pid, words) for pid, words in _processes() if _is_gate(words) and _state_of(words).startswith(below)]
+    return {pid: next(word for word in words if word.endswith(_PROGRAMS)) for pid, words in found}
 
 
 def end_gates(folder: str | Path) -> None:
@@ -31,7 +39,7 @@ def end_gates(folder: str | Path) -> None:
 
 
 def _is_gate(words: list[str]) -> bool:
-    return any(word.endswith("lockgate/service/resident/process.py") for word in words[1:7])
+    return any(word.endswith(_PROGRAMS) for word in words[1:7])
 
 
 def _state_of(words: list[str]) -> str:

@@ -21,6 +21,12 @@ _SEALED = 6
 """The first version with seals of labels."""
 _LISTED = 7
 """The first version with a list of who has begun."""
+RUN, LISTENS = "run", ("gate.sock", "gate.lock")
+"""Where a gate listens, and the file that it holds. Whoever asks one has no need of the store, and their own names."""
+_REACHED = 0.05
+"""Seconds for which a gate is waited for, to learn which process it is."""
+_ENDING = 0.5
+"""Seconds until one that was killed is gone."""
 _SEAL = '"seal":"'
 """What stands in the record of a yes since then: quotes within a text would be escaped."""
 
@@ -64,6 +70,7 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
                 f"{path} is of an older version, and too large to be changed here: run lockgate store migrate"
             )
         copy_database(path, f"{path}.{before}")
+        _end_gate(os.path.dirname(path))
     for number in range(before, VERSION):
         _apply(connection, number)
     if before < _LISTED <= VERSION:
@@ -76,6 +83,32 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
     if before < VERSION and copies:
         connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (COPIED, f"{path}.{before}"))
     connection.execute("COMMIT")
+
+
+def _end_gate(state: str) -> None:
+    """End the gate that listens. It has the older tables, and some builds do not look whether these are still theirs.
+
+    Nobody else writes now, and what it has not committed it has not answered: its hooks decide by themselves.
+    """
+    import signal
+    import socket
+
+    from lockgate.system.files import is_locked
+    from lockgate.system.peer_credentials import peer_of
+    from lockgate.system.unix_sockets import short_path
+
+    run, name, lock = (os.path.join(state, RUN), *LISTENS)
+    with suppress(OSError):
+        with socket.socket(socket.AF_UNIX) as connection, short_path(run, name) as path:
+            connection.settimeout(_REACHED)
+            connection.connect(path)
+            peer = peer_of(connection)
+        if peer.uid != os.geteuid() or peer.pid in (0, os.getpid()):
+            return
+        os.kill(peer.pid, signal.SIGKILL)
+        until = time.monotonic() + _ENDING
+        while is_locked(os.path.join(run, lock)) and time.monotonic() < until:
+            time.sleep(0.01)
 
 
 def copy_database(source: str, target: str) -> None:

@@ -28,7 +28,7 @@ def measure(where: Folders, rounds: int) -> list[Series]:
         where: A prepared installation.
         rounds: How many times.
     """
-    return [*_analysis(rounds), *_gate(rounds), _scan(where, rounds)]
+    return [*_analysis(rounds), *_gate(rounds), *_state(where, rounds), _scan(where, rounds)]
 
 
 def _timed(work: Callable[[], object]) -> Cost:
@@ -80,6 +80,47 @@ def _gate(rounds: int) -> list[Series]:
                 check.costs.append(costs[0])
                 finished.costs.append(costs[1])
     return [check, finished]
+
+
+def _state(where: Folders, rounds: int) -> list[Series]:
+    """What is looked at before anything is believed, and what a label costs that is kept elsewhere too."""
+    from lockgate.core.model import Label, Subject, Taint
+    from lockgate.core.version import PACKAGE_FOLDER
+    from lockgate.store.opening import open_store
+    from lockgate.store.rows import SessionRow
+    from lockgate.system.code_identity import OwnCode, code_of
+
+    hook = os.path.join(PACKAGE_FOLDER, "hook.py")
+    own = OwnCode([hook])
+    code = _series("code", "whose code decides, told and compared, in process")
+    opened = _series("state-opened", "state opened and compared with its head elsewhere, in process")
+    labels = _series("labels", "tables and sealed labels looked at, in process")
+    other = _series("commit", "commit that changes no label, in process")
+    label = _series("commit-label", "commit that changes a label, in process")
+    store = open_store(where.state)
+
+    def read() -> None:
+        with store.reading() as tx:
+            tx.labels(Subject("bench"))
+
+    def write(session: str, *taints: Taint) -> None:
+        with store.transaction() as tx:
+            tx.put_session(SessionRow(session))
+            tx.add_taints(Subject(session), taints)
+            tx.append_audit(1.0, {"event": "bench"})
+
+    try:
+        given = Taint(Label.UNTRUSTED, "a page", "", "", 1.0)
+        write("bench", given)
+        for number in map(str, range(rounds)):
+            other.costs.append(_timed(lambda name=f"other-{number}": write(name)))  # type: ignore[misc]
+            label.costs.append(_timed(lambda name=f"label-{number}": write(name, given)))  # type: ignore[misc]
+            labels.costs.append(_timed(read))
+            code.costs.append(_timed(lambda: own.is_told_by(code_of(hook))))
+            opened.costs.append(_timed(lambda: open_store(where.state).close()))
+    finally:
+        store.close()
+    return [code, opened, labels, other, label]
 
 
 def _scan(where: Folders, rounds: int) -> Series:
