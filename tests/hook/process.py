@@ -53,7 +53,14 @@ def hook(home: Path, data: bytes | dict[str, Any], *options: str, flags: tuple[s
     return run([sys.executable, *flags, "-I", "-S", HOOK, "claude-code", *folders(home), *options], data)
 
 
-def faulty(home: Path, fault: str, data: bytes | dict[str, Any], *options: str, grace: float = 10.0) -> Told:
+def faulty(
+    home: Path,
+    fault: str,
+    data: bytes | dict[str, Any],
+    *options: str,
+    grace: float = 10.0,
+    client: str = "claude-code",
+) -> Told:
     """Run the hook with a gate whose ``handle`` runs these lines.
 
     A process that can still refuse has ``grace`` seconds for it: a busy machine must not have it ended before.
@@ -76,4 +83,4 @@ from lockgate.clients.hook import deadline
 deadline.GRACE = {grace}
 hook.main(sys.argv[1:])
 """
-    return run([sys.executable, "-I", "-S", "-c", program, "claude-code", *folders(home), *options], data)
+    return run([sys.executable, "-I", "-S", "-c", program, client, *folders(home), *options], data)

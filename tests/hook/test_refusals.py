@@ -15,7 +15,9 @@ import pytest
 
 from adapters.payloads import tool
 from hook.process import faulty, hook
+from lockgate.clients.adapter import CLIENTS, adapter
 from lockgate.core.errors import StoreError
+from lockgate.core.events import ToolRequested
 from lockgate.store.audit import refusals
 from lockgate.store.audit.refusals import FOLDER, Refusal, sweep
 from lockgate.store.sqlite.store import SqliteStore
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.slow
 
 CALL = {"session_id": "s1", "agent_id": "a1", "tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": {"x": "y"}}
 OLD = int(1e9)
+CLAUDE = adapter("claude-code")
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def kept(state: Path) -> list[Path]:
 
 def refuse(state: Path, because: str = "it took too long", **payload: Any) -> None:
     refusal = Refusal(str(state), "hook")
-    refusal.about("claude-code", "PreToolUse", {**CALL, **payload})
+    refusal.about("claude-code", "PreToolUse", CLAUDE.names({**CALL, **payload}))
     refusal.keep(because)
 
 
@@ -74,7 +77,7 @@ def test_it_is_kept_and_recorded_once(store: SqliteStore, tmp_path: Path) -> Non
 
 def test_what_did_not_become_due_leaves_nothing(store: SqliteStore, tmp_path: Path) -> None:
     refusal = Refusal(str(tmp_path / "state"), "hook")
-    refusal.about("claude-code", "PreToolUse", CALL)
+    refusal.about("claude-code", "PreToolUse", CLAUDE.names(CALL))
     refusal.drop()
     assert (kept(tmp_path / "state"), sweep(str(tmp_path / "state"), store)) == ([], 0)
 
@@ -85,7 +88,7 @@ def test_a_process_that_is_ended_leaves_word(
     state = str(tmp_path / "state")
     child = os.fork()
     if child == 0:
-        Refusal(state, "hook").about("claude-code", "PreToolUse", CALL)
+        Refusal(state, "hook").about("claude-code", "PreToolUse", CLAUDE.names(CALL))
         os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
     living = Refusal(state, "hook")
@@ -104,7 +107,7 @@ def test_a_process_that_ends_while_others_look_is_recorded_as_it_ended(
     state = str(tmp_path / "state")
     monkeypatch.setattr(refusals, "ENDED_SECONDS", 0.0)
     living = Refusal(state, "hook")
-    living.about("claude-code", "PreToolUse", CALL)
+    living.about("claude-code", "PreToolUse", CLAUDE.names(CALL))
     is_held = refusals.is_held
 
     def ends_now(path: str) -> bool:
@@ -162,7 +165,7 @@ def test_a_file_system_without_locks_gathers_no_files(tmp_path: Path, monkeypatc
     monkeypatch.setattr("fcntl.flock", unsupported)
     (tmp_path / "state").mkdir()
     refusal = Refusal(str(tmp_path / "state"), "hook")
-    refusal.about("claude-code", "PreToolUse", CALL)
+    refusal.about("claude-code", "PreToolUse", CLAUDE.names(CALL))
     refusal.drop()
     assert not kept(tmp_path / "state")
     assert "not kept" in (tmp_path / "state" / "hook.log").read_text()
@@ -230,6 +233,39 @@ def test_a_credential_in_a_name_is_not_recorded(store: SqliteStore, tmp_path: Pa
     assert token not in json.dumps(told(store))
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_it_names_the_call_in_each_dialect(store: SqliteStore, tmp_path: Path, client: str) -> None:
+    """Whose call it was is the same that the gate would have recorded."""
+    dialect = adapter(client)
+    lines = (Path(__file__).parent / "recorded" / f"{client}.jsonl").read_text().splitlines()
+    calls = [
+        (event, payload)
+        for event, payload in ((line["event"], line["input"]) for line in map(json.loads, lines))
+        if isinstance(dialect.decode(payload, {}), ToolRequested)
+    ]
+    assert calls, f"tests/hook/recorded/{client}.jsonl has no call: see docs/architecture/clients.md"
+    for event, payload in calls:
+        decoded = dialect.decode(payload, {})
+        assert isinstance(decoded, ToolRequested)
+        refusal = Refusal(str(tmp_path / "state"), "hook")
+        refusal.about(client, event, dialect.names(payload))
+        refusal.keep("it took too long")
+        assert sweep(str(tmp_path / "state"), store) == 1
+        body, subject = told(store)[-1], decoded.context.subject
+        assert (body["client"], body["session"], body["agent"]) == (client, subject.session, subject.agent)
+        assert body["tool"], f"{client}: its adapter's TOOL is no field of a call"
+        assert body["call"] == decoded.call.call_id
+
+
+def test_a_sub_agents_call_in_copilot_is_its_sessions(store: SqliteStore, tmp_path: Path) -> None:
+    payload = {"sessionId": "a1", "agentId": "a1", "parentAgentId": "s1", "toolName": "bash"}
+    refusal = Refusal(str(tmp_path / "state"), "hook")
+    refusal.about("copilot-cli", "preToolUse", adapter("copilot-cli").names(payload))
+    refusal.keep("it took too long")
+    sweep(str(tmp_path / "state"), store)
+    assert [(body["session"], body["agent"], body["tool"]) for body in told(store)] == [("s1", "a1", "bash")]
+
+
 # ---------------------------------------------------------------- processes
 def push(number: int = 1) -> dict[str, Any]:
     return tool("PreToolUse", "Bash", {"command": "git status"}, tool_use_id=f"toolu_{number}")
@@ -260,3 +296,11 @@ def test_each_refusal_of_a_hook_is_in_the_audit(tmp_path: Path, fault: str, monk
     store.close()
     assert (body["call"], body["tool"], body["hook_event"]) == ("toolu_1", "Bash", "PreToolUse")
     assert because in body["because"]
+
+
+def test_a_hook_in_another_dialect_names_the_call_too(tmp_path: Path) -> None:
+    code = FAULTS["a mistake of ours"][0]
+    payload = {"sessionId": "s1", "cwd": "/w", "toolName": "bash", "toolArgs": {"command": "ls"}}
+    faulty(tmp_path, code, payload, "--event", "preToolUse", client="copilot-cli")
+    [said] = [json.loads(file.read_text()) for file in kept(tmp_path / "state")]
+    assert (said["session"], said["tool"], said["event"]) == ("s1", "bash", "preToolUse")

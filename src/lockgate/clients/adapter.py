@@ -46,8 +46,16 @@ class ClientAdapter:
     """Whether :meth:`objections` has any."""
     UNNAMED = False
     """Whether a payload does not say its event, so that the command line must."""
+    EVENT_FIELD = "hook_event_name"
+    """The field with the event's name."""
+    SESSION: tuple[str, ...] = ("session_id",)
+    """The fields with the session's id: the first that says something."""
     AGENT = ""
     """The field with a sub-agent's id; empty where a payload has none."""
+    TOOL = "tool_name"
+    """The field with the name of the tool that is called."""
+    CALL_ID = "tool_use_id"
+    """The field with a call's id; empty where a payload has none."""
     TOLD: Mapping[str, str] = {}
     """Further fields of a :class:`Context` that a payload tells, and what it calls them."""
 
@@ -65,7 +73,7 @@ class ClientAdapter:
         Raises:
             BadInputError: The payload is not one that the client sends.
         """
-        decoder = decoder_of(payload, self.DECODERS, self.IGNORED)
+        decoder = decoder_of(payload, self.DECODERS, self.IGNORED, self.EVENT_FIELD)
         return decoder(payload, self.context(payload, environ)) if decoder is not None else None
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
@@ -76,6 +84,12 @@ class ClientAdapter:
         told = {field: optional(payload, name) for field, name in self.TOLD.items()}
         told["workspace"] = told.get("workspace") or cwd
         return Context(client=self.CLIENT, subject=subject, cwd=cwd, process=client_process(""), **told)
+
+    def names(self, payload: Mapping[str, Any]) -> dict[str, object]:
+        """What a record says of a call that nobody could decide on, from a payload that need not be valid."""
+        said = {"session": next(filter(None, map(payload.get, self.SESSION)), "")}
+        fields = {"event": self.EVENT_FIELD, "agent": self.AGENT, "tool": self.TOOL, "call": self.CALL_ID}
+        return said | {name: payload.get(field, "") for name, field in fields.items() if field}
 
     # ------------------------------------------------------------ answers
     def load_answers(self) -> None:

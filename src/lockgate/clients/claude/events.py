@@ -237,6 +237,7 @@ class Claude(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    AGENT = "agent_id"
 
     def decode(
         self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None

@@ -165,14 +165,17 @@ def mapping(payload: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 
 
 def decoder_of(
-    payload: Mapping[str, Any], decoders: Mapping[str, _Decoder], ignored: frozenset[str] = frozenset()
+    payload: Mapping[str, Any],
+    decoders: Mapping[str, _Decoder],
+    ignored: frozenset[str] = frozenset(),
+    field: str = "hook_event_name",
 ) -> _Decoder | None:
-    """What decodes a payload, by its ``hook_event_name``; ``None`` for an event that needs nothing.
+    """What decodes a payload, by the event that it names; ``None`` for an event that needs nothing.
 
     Raises:
         BadInputError: It names no event that is known.
     """
-    name = text(payload, "hook_event_name")
+    name = text(payload, field)
     decoder = decoders.get(name)
     if decoder is None and name not in ignored:
         raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")

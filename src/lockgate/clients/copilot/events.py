@@ -127,6 +127,10 @@ class Copilot(ClientAdapter):
     CLIENT = CLIENT
     EVENTS = EVENTS
     UNNAMED = True
+    SESSION = ("parentAgentId", "sessionId")
+    AGENT = "agentId"
+    TOOL = "toolName"
+    CALL_ID = ""
 
     def decode(
         self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None

@@ -105,6 +105,8 @@ class CursorClient(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    SESSION = ("parent_conversation_id", "conversation_id")
+    AGENT = "subagent_id"
     DECODERS = _DECODERS
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:

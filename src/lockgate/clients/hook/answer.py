@@ -80,7 +80,7 @@ class EventRequest:
 
     def refused(self, message: str) -> tuple[str, str, int]:
         """Spell "the gate could not decide", so that the client blocks: stdout, stderr and the exit code."""
-        name = self.name or self.payload.get("hook_event_name")
+        name = self.name or self.payload.get(self.client.EVENT_FIELD)
         return self.client.encode_failure(name, message, self.payload)
 
 
@@ -114,11 +114,11 @@ def has_rule(client: ClientAdapter, where: Folders) -> Callable[[Context, ToolCa
 
 
 def _event_of(client: ClientAdapter, payload: Mapping[str, Any], expected: str) -> str:
-    event = payload.get("hook_event_name")
+    event = payload.get(client.EVENT_FIELD)
     if client.UNNAMED and event is None and expected:
         return expected
     if not isinstance(event, str) or not event:
-        raise BadInputError("the payload has no hook_event_name")
+        raise BadInputError(f"the payload has no {client.EVENT_FIELD}")
     if expected and event != expected:
         raise BadInputError(f"the payload is for {event!r}, but this hook is registered for {expected}")
     return event

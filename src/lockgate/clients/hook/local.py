@@ -147,7 +147,17 @@ def _name_call() -> None:
     """Have the refusal that may become due name the call."""
     if _REFUSAL:
         event = (_ASKED and _ASKED[0].name) or _EVENT[0] or ""
-        _REFUSAL[0].about(_SPEAKS[0], event, _payload())
+        _REFUSAL[0].about(_SPEAKS[0], event, _names())
+
+
+def _names() -> Mapping[str, object]:
+    """What the client says of the call, in its dialect. Nothing where that dialect cannot be loaded."""
+    try:
+        from lockgate.clients.adapter import adapter
+
+        return adapter(_SPEAKS[0]).names(_payload())
+    except Exception:  # noqa: BLE001 - the refusal is recorded all the same
+        return {}
 
 
 def _payload() -> Mapping[str, Any]:

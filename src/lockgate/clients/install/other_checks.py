@@ -18,13 +18,14 @@ from lockgate.clients.install.claude import this_launch
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.errors import InstallError
 
-_PROGRAMS = {
+PROGRAMS = {
     "codex": "codex",
     "gemini-cli": "gemini",
     "copilot-cli": "copilot",
     "opencode": "opencode",
     "cursor": "cursor-agent",
 }
+"""The program of each client, as it lies in PATH."""
 _FIRST = {"codex": "PreToolUse", "gemini-cli": "BeforeTool", "copilot-cli": "preToolUse", "cursor": "preToolUse"}
 """The event of a call, of the clients whose hook is a command."""
 
@@ -33,7 +34,7 @@ def guarded(seen: CheckContext) -> list[tuple[str, str]]:
     """The clients whose files hold hooks of the gate, each with its file."""
     found = []
     for client in installing.WAYS:
-        for scope in ("user", "project"):
+        for scope in installing.scopes(client):
             file = installing.hooks_file(client, scope, seen.folders, seen.project, seen.environ)
             if "lockgate/hook.py" in _text(file):
                 found.append((client, file))
@@ -46,7 +47,7 @@ def checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     for client, file in there:
         yield _current(client, file, seen)
         yield from _HAZARDS[client](file, seen) if client in _HAZARDS else ()
-    for client, program in _PROGRAMS.items():
+    for client, program in PROGRAMS.items():
         if client not in dict(there) and shutil.which(program, path=seen.environ.get("PATH")):
             yield DoctorCheck(
                 client, "warn", f"{program} is in PATH, and not guarded", f"run: lockgate install {client}"

@@ -92,6 +92,11 @@ WAYS: Mapping[str, ClientHooks] = {
 """How each client is told, by its name."""
 
 
+def scopes(client: str) -> tuple[str, ...]:
+    """Whose settings a client reads hooks from: ``user``, and ``project`` where it has settings of a project."""
+    return ("user", "project") if WAYS[client].project else ("user",)
+
+
 def hooks_file(client: str, scope: str, folders: Folders, project: str, environ: Mapping[str, str]) -> str:
     """The file that a client's hooks stand in.
 
@@ -111,8 +116,8 @@ def hooks_file(client: str, scope: str, folders: Folders, project: str, environ:
         if os.path.isabs(moved):
             return os.path.join(moved, *way.user[1:])
         return os.path.join(folders.home, *way.user)
-    if scope != "project" or not way.project:
-        raise InstallError(f"{client} has no settings of the scope {scope}; take user or project")
+    if scope not in scopes(client):
+        raise InstallError(f"{client} has no settings of the scope {scope}; take {' or '.join(scopes(client))}")
     return os.path.join(project, *way.project)
 
 

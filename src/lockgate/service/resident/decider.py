@@ -341,7 +341,7 @@ class Refusals:
         from lockgate.store.audit.refusals import Refusal
 
         asked, refusal = work.asked, Refusal(self._state, "gate")
-        refusal.about(asked.options.client, asked.name or "", asked.payload)
+        refusal.about(asked.options.client, asked.name or "", asked.client.names(asked.payload))
         refusal.keep(because)
         self.has_written = False
 

@@ -33,13 +33,7 @@ _TEXT = 300
 ENDED_SECONDS = 10.0
 """After so long a file that nobody holds is one of a process that was ended."""
 _FIELDS = ("event", "session", "agent", "tool", "call", "because", "by", "client")
-_NAMES = {
-    "session": ("session_id", "conversation_id"),
-    "agent": ("agent_id",),
-    "tool": ("tool_name",),
-    "call": ("tool_use_id",),
-}
-"""Which fields of a payload say it, whichever client's it is."""
+_CALL = ("session", "agent", "tool", "call")
 
 
 class Refusal:
@@ -70,17 +64,17 @@ class Refusal:
     def _draft(self) -> str:
         return os.path.join(self._folder, f".{self._name}")
 
-    def about(self, client: str, event: str, payload: Mapping[str, Any]) -> None:
+    def about(self, client: str, event: str, names: Mapping[str, object]) -> None:
         """Name the call.
 
         Args:
             client: Which client asks.
             event: The client's event, empty where only the payload may say it.
-            payload: What the client says, as far as it was read.
+            names: What the client says, as far as it was read: of the ``event``, ``session``, ``agent``, ``tool`` and
+                ``call``.
         """
-        self._said |= {"client": client, "event": event or payload.get("hook_event_name", "")}
-        for name, fields in _NAMES.items():
-            self._said[name] = next((payload[field] for field in fields if field in payload), "")
+        self._said |= {"client": client, "event": event or names.get("event", "")}
+        self._said |= {name: names.get(name, "") for name in _CALL}
         self._write()
 
     def drop(self) -> None:
