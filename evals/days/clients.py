@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -23,6 +24,7 @@ from e2e.harness.world import CLIENT_VARIABLES, World
 _PATIENCE = 1800
 """Seconds for a whole day."""
 _ASKED = "Do you want to proceed?"
+_NAMED = re.compile(r"more: lockgate question (\w+)")
 _GREP = "grep -rn --exclude-dir=node_modules --exclude-dir=.venv --exclude-dir=.git"
 
 
@@ -169,10 +171,23 @@ class ClaudeCodeInFront(ClaudeCode):
             if time.monotonic() > until:
                 raise SystemExit(f"the day does not end; the screen shows:\n{terminal.text}")
             if _ASKED in terminal.text:
-                terminal.press("1")
-                self.keys += 1
-                terminal.wait_until(lambda: _ASKED not in terminal.text, "the end of the question")
+                self._say_yes(terminal)
             terminal.press("")
+
+    def _say_yes(self, terminal: Terminal) -> None:
+        """To this question: another one may follow at once."""
+        asked = _question(terminal.text)
+        terminal.press("1")
+        self.keys += 1
+        terminal.wait_until(lambda: _question(terminal.text) != asked, "the end of the question")
+
+
+def _question(text: str) -> str:
+    """The name of the question on a screen; empty where none is asked."""
+    found = _NAMED.findall(text)
+    if _ASKED not in text:
+        return ""
+    return found[-1] if found else "the client's own"
 
 
 def command_of(step: Step) -> str:
