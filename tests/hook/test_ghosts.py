@@ -307,3 +307,31 @@ def test_a_hook_whose_gate_is_upgraded_asks_again(asking: Asking, tmp_path: Path
     asking.say_yes(approval)
     assert _told(process) == "allow"
     assert [row.state for row in asking.rows()] == ["used"]
+
+
+_SAY_YES = """
+import sys
+from lockgate.gate.approvals.answering import answer
+from lockgate.store.sqlite.store import SqliteStore
+store = SqliteStore.open(sys.argv[1])
+answer(store, sys.argv[1], sys.argv[2], approve=True, by="ann", reason="")
+"""
+
+
+@HOW
+def test_a_yes_survives_an_upgrade_of_the_tables(asking: Asking, tmp_path: Path, how: str) -> None:
+    """Who has waited cannot read the newer ones, and is refused; the same call, made again, finds the answer."""
+    asking.how = how
+    one, two = Build(tmp_path / "one", "one"), Build(tmp_path / "two", "two")
+    two.schema("CREATE TABLE more (a)")
+    if how != "alone":
+        asking.start(program=one.gate)
+    process = asking.ask("toolu_1", hook=one.hook)
+    approval = asking.waited()
+    words = [sys.executable, "-c", _SAY_YES, asking.state, approval]
+    subprocess.run(words, env={**asking.environment, "PYTHONPATH": str(two.package.parent)}, check=True, timeout=60)
+    out, _ = process.communicate(timeout=40)
+    assert process.returncode == 2
+    assert b"allow" not in out
+    time.sleep(YOUNG + 0.5)
+    assert _told(asking.ask("toolu_2", hook=two.hook)) == "allow"

@@ -51,6 +51,9 @@ class ConfigError(LockgateError):
 class StoreError(LockgateError):
     """The state could not be read or written."""
 
+    is_newer = False
+    """Whether a newer version has changed the tables: it is of no use to try again."""
+
 
 class AuditError(LockgateError):
     """The audit chain does not hold."""

@@ -167,5 +167,6 @@ class _AnswerWait:
             with self._store.reading() as tx:
                 row = tx.approval(self._question.approval)
             return row is not None and row.state == "pending" and self._question.expires_at > self._store.clock()
-        except StoreError:
-            return True  # another process holds it: look again later
+        except StoreError as error:
+            # Where another process holds it, the next look may tell; where it is newer, the one that decides tells.
+            return not error.is_newer
