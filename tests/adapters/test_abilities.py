@@ -16,12 +16,6 @@ from lockgate.core.events import Answer, Context, ToolFailed, ToolFinished
 from lockgate.core.model import Subject, ToolCall, Verdict
 from lockgate.system.folders import Folders
 
-CALLS = {
-    "claude-code": "PreToolUse",
-    "codex": "PreToolUse",
-    "gemini-cli": "BeforeTool",
-    "opencode": "tool.execute.before",
-}
 RESULTS = {
     "claude-code": "PostToolUse",
     "codex": "PostToolUse",
@@ -45,7 +39,7 @@ def test_every_client_is_told_of_and_its_page_is_current() -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_becomes_of_a_call(client: str) -> None:
-    event = CALLS.get(client, "preToolUse")
+    event = adapter(client).CALL_EVENT
     refused = _spelt(client, event, Answer(Verdict.DENY, to_agent="no", to_person="no"))
     assert "deny" in refused
     asked = _spelt(client, event, Answer(Verdict.ASK, to_agent="no", to_person="no"))

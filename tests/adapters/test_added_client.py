@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lockgate.cli.common.ancestors import AGENTS
-from lockgate.clients.adapter import CLIENTS
+from lockgate.clients.adapter import CLIENTS, adapter
+from lockgate.clients.common.hook_command import CALL_EVENTS
 from lockgate.clients.install import other_checks
 from lockgate.clients.install.claude_settings_view import CheckContext
 from lockgate.clients.install.others import WAYS, ClientHooks, hooks_file, scopes
@@ -35,6 +36,13 @@ def test_each_client_is_told_of_its_hooks() -> None:
 def test_each_client_is_looked_for_in_path() -> None:
     missing = set(OTHERS) - set(other_checks.PROGRAMS)
     assert not missing, f"PROGRAMS in clients/install/other_checks.py lacks {missing}: {PAGE}"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_hook_waits_as_long_as_a_call_may(client: str) -> None:
+    event = adapter(client).CALL_EVENT
+    assert event in adapter(client).EVENTS, f"the adapter of {client} names no CALL_EVENT of its EVENTS: {PAGE}"
+    assert event in CALL_EVENTS, f"CALL_EVENTS in clients/common/hook_command.py lacks {event} of {client}: {PAGE}"
 
 
 @pytest.mark.parametrize("client", OTHERS)

@@ -89,7 +89,7 @@ def test_a_payload_that_is_none_blocks(tmp_path: Path, client: str, data: bytes)
 
 @EVERY
 def test_a_person_has_as_long_as_the_client_waits_for_the_hook(tmp_path: Path, client: str) -> None:
-    """Each client is told so when the hook is registered: see ``adapters.installing``."""
+    """Each client is told so when the hook is registered: see ``CALL_EVENTS`` in ``clients/common/hook_command.py``."""
     lends = "from lockgate.core import errors\nraise errors.StoreError(f'{_[5](300.0):.0f} s were lent')"
     told = _faulty(client, tmp_path, lends)
     assert "300 s were lent" in told.stderr + told.stdout

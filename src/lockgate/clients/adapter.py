@@ -38,6 +38,8 @@ class ClientAdapter:
     """The client's name, as a command line spells it."""
     EVENTS: tuple[str, ...] = ()
     """The events that the gate is registered for, as the client names them."""
+    CALL_EVENT = ""
+    """The event of a call that is about to run."""
     IGNORED: frozenset[str] = frozenset()
     """Events that exist and need nothing from the gate."""
     DECODERS: Mapping[str, Decoder] = {}

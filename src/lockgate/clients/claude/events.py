@@ -237,6 +237,7 @@ class Claude(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    CALL_EVENT = "PreToolUse"
     AGENT = "agent_id"
 
     def decode(

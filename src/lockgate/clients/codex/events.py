@@ -150,6 +150,7 @@ class Codex(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    CALL_EVENT = "PreToolUse"
     IGNORED = IGNORED
     DECODERS = _DECODERS
     OBJECTS = True

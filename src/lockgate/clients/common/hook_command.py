@@ -25,7 +25,7 @@ Both observed versions take any positive number; their own default for these hoo
 """
 
 CALL_EVENTS = frozenset({"PreToolUse", "BeforeTool", "preToolUse", "tool.execute.before"})
-"""What the clients call the event of a call that is about to run."""
+"""The ``CALL_EVENT`` of each adapter: a hook tells them without loading any."""
 
 REPORTS = frozenset({"PostToolBatch", "Stop"})
 """Events that only tell the gate something. Where their hook fails, nothing is blocked.

@@ -126,6 +126,7 @@ class Copilot(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    CALL_EVENT = "preToolUse"
     UNNAMED = True
     SESSION = ("parentAgentId", "sessionId")
     AGENT = "agentId"

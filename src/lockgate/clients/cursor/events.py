@@ -105,6 +105,7 @@ class CursorClient(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    CALL_EVENT = "preToolUse"
     SESSION = ("parent_conversation_id", "conversation_id")
     AGENT = "subagent_id"
     DECODERS = _DECODERS

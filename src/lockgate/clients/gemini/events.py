@@ -133,6 +133,7 @@ class Gemini(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    CALL_EVENT = "BeforeTool"
     IGNORED = IGNORED
     DECODERS = _DECODERS
     TOLD = {"transcript": "transcript_path"}  # noqa: RUF012

@@ -26,8 +26,6 @@ PROGRAMS = {
     "cursor": "cursor-agent",
 }
 """The program of each client, as it lies in PATH."""
-_FIRST = {"codex": "PreToolUse", "gemini-cli": "BeforeTool", "copilot-cli": "preToolUse", "cursor": "preToolUse"}
-"""The event of a call, of the clients whose hook is a command."""
 
 
 def guarded(seen: CheckContext) -> list[tuple[str, str]]:
@@ -56,11 +54,10 @@ def checks(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[str, Any]] | None:
     """The registered command, and a payload of a session that it must refuse; ``None`` where the client runs none."""
-    if client not in _FIRST:
-        return None
+    dialect = adapter(client)
     target = os.path.join(seen.folders.state, "lockgate.db")
     patch = f"*** Begin Patch\n*** Delete File: {target}\n*** End Patch"
-    ids = {"session_id": session, "cwd": seen.project, "hook_event_name": _FIRST[client]}
+    ids = {"session_id": session, "cwd": seen.project, dialect.EVENT_FIELD: dialect.CALL_EVENT}
     payloads: dict[str, dict[str, Any]] = {
         "codex": {**ids, "tool_name": "apply_patch", "tool_input": {"command": patch}},
         "gemini-cli": {**ids, "tool_name": "write_file", "tool_input": {"file_path": target, "content": ""}},
@@ -72,7 +69,9 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
         },
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
-    command = hook_command(this_launch(seen.folders, dict(guarded(seen))[client]), _FIRST[client], client)
+    if client not in payloads:
+        return None
+    command = hook_command(this_launch(seen.folders, dict(guarded(seen))[client]), dialect.CALL_EVENT, client)
     return command, payloads[client]
 
 

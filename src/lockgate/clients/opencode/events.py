@@ -119,6 +119,7 @@ class OpenCode(ClientAdapter):
 
     CLIENT = CLIENT
     EVENTS = EVENTS
+    CALL_EVENT = "tool.execute.before"
     DECODERS = _DECODERS
     AGENT = "agent_id"
     TOLD = {"workspace": "workspace"}  # noqa: RUF012
