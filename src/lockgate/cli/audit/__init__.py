@@ -222,13 +222,27 @@ def _fact(name: str, value: Any) -> str:
 
 
 def _verify_state() -> tuple[Verification, list[str]]:
-    """Whether the chain holds, and what the state says against it."""
+    """Whether the chain holds, and what the state says against it, or a place that the machine does not own."""
     with opened() as store:
         if store is None:
             return Verification(True, 0), []
         with store.reading() as tx:
             found = verify_store(tx, store.key)
-            return found, problems(tx) if found.ok else []
+            if not found.ok:
+                return found, []
+    _compare_elsewhere()
+    with looking() as tx:
+        return found, problems(tx) if tx is not None else []
+
+
+def _compare_elsewhere() -> None:
+    from lockgate.configuration.load import load_for_cli
+    from lockgate.store.sqlite.elsewhere import Elsewhere
+    from lockgate.system.folders import folders as user_folders
+
+    where = user_folders()
+    for problem in Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit).compare():
+        click.echo(visible(problem), err=True)
 
 
 def _verify_files(files: Sequence[str], *, foreign: bool, then_state: bool) -> Verification:

@@ -6,6 +6,7 @@ import os
 import shlex
 import stat
 import sys
+import time
 from collections.abc import Iterator
 
 from lockgate.clients.hook import native as native_client
@@ -54,8 +55,9 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield from _judge(seen)
     yield from _people(seen)
     yield from _telemetry(seen)
+    outside = list(_outside(seen.folders))  # first: it may find that the state was put back
     yield from _state(seen.folders)
-    yield from _outside(seen.folders.state)
+    yield from outside
 
 
 def _mode(name: str, path: str, forbidden: int) -> DoctorCheck:
@@ -300,25 +302,26 @@ def _resident_gate(seen: CheckContext) -> DoctorCheck:
     return DoctorCheck("resident gate", *resident_gate(seen.folders.state, os.environ))
 
 
-def _outside(state: str) -> Iterator[DoctorCheck]:
+def _outside(where: Folders) -> Iterator[DoctorCheck]:
     """Whether the head of the audit is kept outside of the state folder. Nothing is said of a shared store."""
-    from lockgate.store.files import DATABASE, ELSEWHERE, read_key
-    from lockgate.store.sqlite.rollback import OutsideHead
+    from lockgate.configuration.load import load_for_cli
+    from lockgate.store.sqlite.elsewhere import Elsewhere
 
-    if os.path.lexists(os.path.join(state, ELSEWHERE)) or not os.path.lexists(os.path.join(state, DATABASE)):
-        return
+    name = "outside head"
     try:
-        outside = OutsideHead(state, read_key(state))
+        elsewhere = Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit)
+        kept, lacking = elsewhere.places()
+        problems = dict.fromkeys((*elsewhere.compare(), *elsewhere.problems(time.time())))
     except LockgateError:
         return  # said already
-    kept = {each.place for each in outside.kept()}
-    lacking = [place for place in outside.places if place not in kept or not os.access(os.path.dirname(place), os.W_OK)]
-    name = "outside head"
     if lacking:
         says = f"an older state that is put back may not be noticed: cannot keep the head in {', '.join(lacking)}"
         yield DoctorCheck(name, "warn", says, "make room there, and let yourself write there")
-    else:
-        yield DoctorCheck(name, "ok", f"kept in {', '.join(outside.places)}")
+    elif kept:
+        yield DoctorCheck(name, "ok", f"kept in {', '.join(kept)}")
+    for problem in problems:
+        says = f"an older state that is put back may not be noticed: {visible(problem)}"
+        yield DoctorCheck("anchor", "warn", says, "see docs/audit.md")
 
 
 def _state(where: Folders) -> Iterator[DoctorCheck]:

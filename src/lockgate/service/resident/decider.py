@@ -94,10 +94,20 @@ class Decider:
         """Have a thread do what the store needs now and then; what ends that thread."""
         if self._groups is None:
             return lambda: None
+        from lockgate.core.events import Context
+        from lockgate.core.model import Subject
         from lockgate.store.sqlite.checkpoint import tended
+        from lockgate.store.sqlite.elsewhere import Elsewhere
 
         self._groups.leave_log()
-        return tended(self._where.state)
+        audit = self._parts.configure(Context("", Subject("-"))).options.audit
+        ends = tended(self._where.state), Elsewhere(self._where.state, self._where.home, audit).tended()
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
 
     def begin_group(self) -> None:
         """Commit what the next steps write together. None of their answers may be given before ``end_group``."""

@@ -4,8 +4,8 @@ __all__ = [
     "checkpoint",
     "copies",
     "create",
+    "elsewhere",
     "group_commit",
     "restoring",
-    "rollback",
     "store",
 ]

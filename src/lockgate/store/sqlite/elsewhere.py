@@ -1,0 +1,242 @@
+"""The audit's head in places that the machine does not own: written beside the work, and compared.
+
+A place that has a head which the chain lacks says that the state was put back. What follows is the same as where a
+file of this machine says it (:mod:`lockgate.store.sqlite.put_back`). A place that lags says nothing: a process may have
+been killed before it wrote, and whoever rewinds the place alone wins nothing. That is told, and written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from contextlib import closing
+
+from lockgate.core.errors import AuditError, StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.audit.git_anchor import FOLDER, GitAnchor
+from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, is_cut, keyed
+from lockgate.store.files import DATABASE, ELSEWHERE, own_file, read_key
+from lockgate.store.sqlite.put_back import distrust
+from lockgate.store.sqlite.rollback import OutsideHead
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.files import read_regular, replace, to_disk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    from lockgate.store.sqlite.rollback import Head
+    from lockgate.store.sqlite.transaction import SqliteTransaction
+
+    class RemoteAnchor(Protocol):
+        """A place that keeps a short text for each installation. Both functions may raise anything."""
+
+        def read(self, name: str) -> str | None:
+            """What it has under a name."""
+
+        def write(self, name: str, text: str) -> None:
+            """Put a text under a name, in the place of the one that is there."""
+
+
+GROUP = "lockgate.anchors"
+"""The entry points that make other kinds of places: each is called with the options, the state and the home folder."""
+EVERY = 60.0
+"""Seconds between two writes."""
+SILENT = 6 * 3600.0
+"""Seconds after which a place that cannot be reached is told."""
+TOLD = 7 * 86400.0
+"""Seconds for which it is told that a place was put back."""
+_STATUS = "status.json"
+_OLDER = "the state is older than what is kept of it in"
+_REWOUND = "it had a newer head before: somebody has put it back, or has emptied it"
+
+
+def label_of(options: Mapping[str, Any]) -> str:
+    """How a place is called, for a person."""
+    return " ".join(str(options[name]) for name in ("kind", "remote", "branch") if name in options)[:200]
+
+
+def anchor_of(options: Mapping[str, Any], state: str, home: str) -> RemoteAnchor:
+    """The place that the configuration names.
+
+    Raises:
+        AuditError: There is none of this kind, or it does not know its options.
+    """
+    kind = options["kind"]
+    if kind == "git":
+        return GitAnchor(options, state, home)
+    from importlib.metadata import entry_points
+
+    found = tuple(entry_points(group=GROUP, name=kind))
+    if len(found) != 1:
+        raise AuditError(f"{len(found) or 'no'} packages in Lockgate's own environment have an anchor `{kind}`")
+    made: RemoteAnchor = found[0].load()(dict(options), state, home)
+    return made
+
+
+class Elsewhere:
+    """What is kept of one state folder outside of it: on this machine, and in places that it does not own."""
+
+    def __init__(self, state: str, home: str, audit: Mapping[str, Any] | None) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            state: The state folder.
+            home: The person's home folder.
+            audit: What the configuration says of the audit.
+        """
+        self._state, self._home = state, home
+        self._anchors: Sequence[Mapping[str, Any]] = (audit or {}).get("anchors", ())
+        # A shared store has anchors of its own, which each of its machines notes.
+        self._is_alone = not own_file(os.path.join(state, ELSEWHERE)) and own_file(os.path.join(state, DATABASE))
+
+    def places(self) -> tuple[list[str], list[str]]:
+        """The files of this machine that have the head, and those that ought to and cannot.
+
+        Raises:
+            StoreError: The key cannot be read.
+        """
+        if not self._is_alone:
+            return [], []
+        outside = OutsideHead(self._state, read_key(self._state))
+        kept = {each.place for each in outside.kept()}
+        good = [place for place in outside.places if place in kept and os.access(os.path.dirname(place), os.W_OK)]
+        return good, [place for place in outside.places if place not in good]
+
+    def compare(self) -> list[str]:
+        """Compare with each place that the machine does not own, and write the head there; what is wrong with them.
+
+        Raises:
+            StoreError: The state cannot be opened.
+        """
+        if not self._is_alone:
+            return []
+        return [problem for each in self._anchors if (problem := _compare(self._state, self._home, each))]
+
+    def problems(self, now: float) -> list[str]:
+        """What is to be told of these places without asking them: that they are behind for long, or were put back."""
+        known, found = _status(self._state), []
+        for label in map(label_of, self._anchors):
+            status = known.get(label, {})
+            if status.get("problem") and now - status.get("at", 0.0) > SILENT:
+                found.append(f"{label}: {status['problem']}")
+            if now - status.get("rewound_at", 0.0) < TOLD:
+                found.append(f"{label}: {_REWOUND}")
+        return found
+
+    def tended(self) -> Callable[[], None]:
+        """Have a thread compare at once and every minute; what ends that thread, after it has written once more."""
+        if not self._anchors or not self._is_alone:
+            return lambda: None
+        stop = threading.Event()
+        thread = threading.Thread(target=self._tend, args=(stop,), name="lockgate-anchors", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            stop.set()
+            thread.join(3.0)
+
+        return end
+
+    def _tend(self, stop: threading.Event) -> None:
+        from lockgate.system.error_log import note, place_of
+
+        while True:
+            is_last = stop.is_set()
+            try:
+                self.compare()
+            except Exception as error:  # noqa: BLE001 - the gate goes on
+                note(self._state, "anchors", type(error).__name__, place_of(error))
+            if is_last:
+                return
+            stop.wait(EVERY)
+
+
+def _compare(state: str, home: str, options: Mapping[str, Any]) -> str:
+    label, key = label_of(options), read_key(state)
+    status = _status(state).get(label, {})
+    try:
+        anchor, name = anchor_of(options, state, home), gate_of(key)[:32]
+        text = anchor.read(name)
+        told = _head_in(text, key)
+        head = _look(state, told, label)
+        rewound = (told[0] if told else 0) < status.get("seq", 0) <= head[0]
+        if told != head:
+            anchor.write(name, _text_of(head, key))
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        problem = str(error) if isinstance(error, AuditError) else type(error).__name__
+        _keep_status(state, label, {**status, "problem": problem})
+        return f"{label}: {problem}"
+    now = time.time()
+    _keep_status(
+        state, label, {"seq": head[0], "at": now, "rewound_at": now if rewound else status.get("rewound_at", 0)}
+    )
+    return f"{label}: {_REWOUND}" if rewound else ""
+
+
+def _look(state: str, told: Head | None, label: str) -> Head:
+    """The head of the chain, once it is on the disk; where the chain lacks what was told, after that was recorded."""
+    with closing(SqliteStore.open(state)) as store:
+        with store.reading() as tx:
+            lacks = told is not None and not _has(tx, told, store.key)
+        if lacks and told is not None:
+            with store.transaction() as tx:
+                if not _has(tx, told, store.key):
+                    distrust(tx, f"{_OLDER} {label}, or another one", time.time())
+        with store.reading() as tx:
+            head = tx.audit_head()
+    _sync(state)  # else a power failure would make an alarm of what is about to be told
+    return head.seq, head.digest
+
+
+def _has(tx: SqliteTransaction, head: Head, key: bytes) -> bool:
+    cut = tx.audit_checkpoint()
+    if cut.seq and is_cut(key, cut) and head[0] <= min(cut.seq, tx.audit_head().seq):
+        return head[0] < cut.seq or head == (cut.seq, cut.digest)  # retention has removed it
+    found = tx.audit(after=head[0] - 1, limit=1)
+    return bool(found) and (found[0].seq, found[0].digest) == head
+
+
+def _sync(state: str) -> None:
+    for name in (f"{DATABASE}-wal", DATABASE):
+        try:
+            handle = os.open(os.path.join(state, name), os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        try:
+            to_disk(handle)
+        finally:
+            os.close(handle)
+
+
+def _text_of(head: Head, key: bytes) -> str:
+    body = f"{head[0]} {head[1]}"
+    return f"{body}\n{keyed(key, PURPOSE_REMOTE, body)}\n"
+
+
+def _head_in(text: str | None, key: bytes) -> Head | None:
+    """The head of a note that was made with this key; ``None`` for any other."""
+    body, _, mark = (text or "").rstrip("\n").partition("\n")
+    if not mark or mark != keyed(key, PURPOSE_REMOTE, body):
+        return None
+    seq, _, digest = body.partition(" ")
+    return int(seq), digest
+
+
+def _status(state: str) -> dict[str, dict[str, Any]]:
+    try:
+        found = json.loads(read_regular(os.path.join(state, FOLDER, _STATUS), 100_000, follow=False))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _keep_status(state: str, label: str, status: Mapping[str, Any]) -> None:
+    path = os.path.join(state, FOLDER, _STATUS)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    data = json.dumps({**_status(state), label: status}, sort_keys=True).encode()
+    replace(path, data, draft=f"{path}.{os.getpid()}")
