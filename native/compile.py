@@ -28,7 +28,8 @@ LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE2 2\n"
 PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "refusal.c", "reply.c", "request.c")
 LAUNCHER_PARTS = (
     *("bytes.c", "confine.c", "contain.c", "gate.c", "known.c", "local.c", "names.c", "namespaces.c", "places.c"),
-    *("plan.c", "refusal.c", "reply.c", "request.c", "room.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
+    *("plan.c", "refusal.c", "reply.c", "request.c", "room.c", "sandbox.c", "supervise.c", "trial.c", "walk.c"),
+    "words.c",
 )
 WARNINGS = (
     *("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wcast-qual"),

@@ -6,6 +6,7 @@
  *       [--background] [--room=NAME] (--shell COMMAND | -- PROGRAM ARGUMENT...)
  *   lockgate-contain --confine FOLDER... -- COMMAND ARGUMENT...     in the sandbox, started by bubblewrap
  *   lockgate-contain --about
+ *   lockgate-contain --try                                          whether it can build a sandbox here
  *
  * Where the gate gives no plan, or anything else is not as it should be before the command runs, it becomes
  * `PYTHON -I -S CONTAIN_PY --home=...`, which does all of it by itself, and says what is wrong.
@@ -21,6 +22,7 @@
 #include "request.h"
 #include "room.h"
 #include "supervise.h"
+#include "trial.h"
 #include "walk.h"
 
 #include <errno.h>
@@ -268,6 +270,8 @@ int main(int count, char **words)
 {
     if (count == 2 && strcmp(words[1], "--about") == 0)
         _exit(write_all(STDOUT_FILENO, ABOUT, sizeof ABOUT - 1) ? 0 : 1);
+    if (count == 2 && strcmp(words[1], "--try") == 0)
+        trial();
     if (count > 1 && strcmp(words[1], "--confine") == 0)
         confine_and_become(words + 2);
     if (count < 6 || strcmp(words[1], "--python") != 0 || strcmp(words[3], "--script") != 0 || words[2][0] != '/' ||

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from lockgate.containment import probe
+from lockgate.containment.host import LAUNCHER, system_launcher
 from lockgate.containment.host_facts import Host
 
 BWRAP = "/usr/bin/bwrap"
@@ -37,3 +41,66 @@ def test_the_launcher_builds_it_in_the_same_way(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(probe, "_try", lambda sandbox: "")
     monkeypatch.setattr(probe, "_runs", lambda launcher: True)
     assert probe.probe((BWRAP,), "/lib/lockgate-contain").launcher == way
+
+
+COPY = "/usr/local/libexec/lockgate/lockgate-contain"
+BY_COPY = {"launcher": "namespaces", "launched_by": COPY}
+ALLOWED = {
+    "everybody may make namespaces: the package's own": ("", "", Host("namespaces", launcher="namespaces")),
+    "only the copy and bubblewrap may": ("denied", "", Host("bubblewrap", BWRAP, **BY_COPY)),
+    "only the copy may": ("denied", "no", Host(**BY_COPY)),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS has another way")
+@pytest.mark.parametrize(("own", "bubblewrap", "expected"), ALLOWED.values(), ids=ALLOWED)
+def test_the_copy_that_a_profile_allows_more(
+    monkeypatch: pytest.MonkeyPatch, own: str, bubblewrap: str, expected: Host
+) -> None:
+    monkeypatch.setattr(probe, "_try_namespaces", lambda: own)
+    monkeypatch.setattr(probe, "_try", lambda sandbox: "" if sandbox[0] == COPY else bubblewrap)
+    monkeypatch.setattr(probe, "_runs", lambda launcher: True)
+    assert probe.probe((BWRAP,), "/lib/lockgate-contain", COPY) == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS has no launcher")
+def test_the_launcher_tries_by_itself() -> None:
+    ran = subprocess.run([LAUNCHER, "--try"], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "net:[" in ran.stdout
+    assert os.readlink("/proc/self/ns/net") not in ran.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS has no launcher")
+@pytest.mark.parametrize(
+    ("owner", "mode", "content", "taken"),
+    [
+        (0, 0o755, "same", True),
+        (1000, 0o755, "same", False),
+        (0, 0o775, "same", False),
+        (0, 0o644, "same", False),
+        (0, 0o755, "other", False),
+        (0, 0o755, "", False),
+    ],
+    ids=["root's, and of this build", "a user's", "a group may write", "no program", "another build", "not there"],
+)
+def test_a_copy_counts_if_only_root_can_have_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: int, mode: int, content: str, taken: bool
+) -> None:
+    own, copy = tmp_path / "own", tmp_path / "copy"
+    own.write_text("same")
+    module = sys.modules["lockgate.containment.host"]
+    monkeypatch.setattr(module, "LAUNCHER", str(own))
+    monkeypatch.setattr(module, "SYSTEM_LAUNCHER", str(copy))
+    if content:
+        copy.write_text(content)
+        copy.chmod(mode)
+        real = os.stat
+        monkeypatch.setattr(os, "stat", lambda path, **more: _owned(real(path, **more), owner))
+    assert system_launcher() == (str(copy) if taken else "")
+
+
+def _owned(found: os.stat_result, owner: int) -> os.stat_result:
+    fields = list(found)
+    fields[4] = owner
+    return os.stat_result(fields)

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 
 from lockgate.containment.host_facts import Host
 from lockgate.containment.request import RunCommandLine
-from lockgate.containment.rewriting import RunLaunch, contained, contained_input, original, room_in
+from lockgate.containment.rewriting import SYSTEM_LAUNCHER, RunLaunch, contained, contained_input, original, room_in
 
 BY_PYTHON = RunLaunch(
     "/opt/my tools/python", "/opt/lockgate/contain.py", "/home/u", "/home/u/state", "/home/u/c", "/home/u/w"
 )
 LAUNCH = BY_PYTHON._replace(launcher="/opt/lockgate/lockgate-contain")
-EITHER = st.sampled_from([LAUNCH, BY_PYTHON, LAUNCH._replace(room="ab" * 16), BY_PYTHON._replace(room="cd" * 16)])
+BY_COPY = BY_PYTHON._replace(launcher=SYSTEM_LAUNCHER)
+EITHER = st.sampled_from(
+    [LAUNCH, BY_PYTHON, BY_COPY, LAUNCH._replace(room="ab" * 16), BY_PYTHON._replace(room="cd" * 16)]
+)
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
 
 
@@ -120,3 +123,10 @@ def test_a_person_reads_what_runs() -> None:
 )
 def test_records_of_git_may_change_where_git_itself_is_named(text: str, named: bool) -> None:
     assert RunCommandLine({}, (), text).names_git is named
+
+
+def test_the_copy_is_used_where_only_it_may_make_namespaces(tmp_path: Path) -> None:
+    launch = LAUNCH._replace(workspace=str(tmp_path))
+    able = Host(launcher="namespaces", launched_by=SYSTEM_LAUNCHER)
+    found = contained_input({"command": "ls"}, launch, lambda: able)
+    assert found == {"command": contained("ls", launch._replace(launcher=SYSTEM_LAUNCHER))}

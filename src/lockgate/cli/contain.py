@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import click
 
@@ -36,12 +37,18 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
     if shutil.which(command[0]) is None:
         click.echo(f"lockgate: {visible(command[0], 200)}: no such program", err=True)
         raise SystemExit(_NO_PROGRAM)
+    from lockgate import contain as program
     from lockgate.configuration.load import find_workspace
-    from lockgate.contain import end
+    from lockgate.containment.host import host
     from lockgate.containment.request import RunCommandLine
     from lockgate.system.folders import folders
 
     where = folders()
     project = workspace or find_workspace(os.getcwd(), where.home) or os.getcwd()
     options = {"home": where.home, "state": where.state, "config": where.config, "workspace": project}
-    end(RunCommandLine(options, tuple(command)))
+    able = host(where.state)
+    if able.launched_by and not able.way:  # only the launcher may make namespaces here
+        given = [f"--{name}={value}" for name, value in options.items()]
+        start = [able.launched_by, "--python", sys.executable, "--script", program.__file__, *given, "--", *command]
+        os.execv(able.launched_by, start)  # noqa: S606 - no shell is wanted
+    program.end(RunCommandLine(options, tuple(command)))

@@ -45,6 +45,7 @@ _COMMANDS = {
     "serve": "lockgate.cli.serve:serve",
     "service": "lockgate.cli.service:service",
     "sessions": "lockgate.cli.status:sessions",
+    "setup": "lockgate.cli.setup:setup",
     "status": "lockgate.cli.status:status",
     "statusline": "lockgate.cli.statusline:statusline",
     "store": "lockgate.cli.store:store",

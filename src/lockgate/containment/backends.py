@@ -122,6 +122,8 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProce
 
         kept = (FOLDER_DESCRIPTOR,) if folder_to >= 0 else ()
         return _started(status, (), folder_to, lambda: namespaces.become(plan, calls, status, kept))
+    if host.launched_by and not host.way:
+        raise ContainmentError(f"only {host.launched_by} may, and the gate gave it no plan (run: lockgate gate start)")
     raise ContainmentError(host.problem or f"there is no way to contain named {host.way!r}")
 
 

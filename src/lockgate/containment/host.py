@@ -8,6 +8,7 @@ import sys
 import time
 
 from lockgate.containment.host_facts import Host
+from lockgate.containment.rewriting import SYSTEM_LAUNCHER
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER, __version__
 from lockgate.system.digests import json_object
@@ -66,7 +67,7 @@ def host(state: str) -> Host:
     known = _read(state)
     if known is not None and known.get("facts") == facts:
         found = Host(*(str(known.get(name, "")) for name in Host._fields))
-        if found.way or _recent(known.get("at")):
+        if found.way or found.launcher or _recent(known.get("at")):
             return found
     return try_again(state)
 
@@ -75,7 +76,7 @@ def try_again(state: str) -> Host:
     """Try what this host can do, and keep the finding."""
     from lockgate.containment.probe import probe
 
-    found = probe(bubblewraps(), LAUNCHER if os.path.exists(LAUNCHER) else "")
+    found = probe(bubblewraps(), LAUNCHER if os.path.exists(LAUNCHER) else "", system_launcher())
     write_facts(state, {"facts": facts_of(), "at": time.time(), **found._asdict()})
     return found
 
@@ -108,6 +109,17 @@ def bubblewraps() -> tuple[str, ...]:
     return tuple(found.values())
 
 
+def system_launcher() -> str:
+    """The copy of the native launcher that the system's administrator made; empty where none is of this very build."""
+    import filecmp
+
+    try:
+        same = _is_the_systems(SYSTEM_LAUNCHER) and filecmp.cmp(LAUNCHER, SYSTEM_LAUNCHER, shallow=False)
+    except OSError:
+        return ""
+    return SYSTEM_LAUNCHER if same else ""
+
+
 def _is_the_systems(path: str) -> bool:
     try:
         found = os.stat(path)
@@ -123,9 +135,10 @@ def facts_of() -> list[str]:
         found = os.stat(path)
         facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
     facts += [_first_line(path) for path in _SWITCHES]
-    if os.path.exists(LAUNCHER):
-        found = os.stat(LAUNCHER)
-        facts.append(f"{LAUNCHER} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
+    for path in (LAUNCHER, SYSTEM_LAUNCHER):
+        if os.path.exists(path):
+            found = os.stat(path)
+            facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
     return facts
 
 

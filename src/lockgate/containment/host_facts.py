@@ -16,3 +16,5 @@ class Host(Record):
     """Why nothing works, for a person; empty where something does."""
     launcher: str = ""
     """The way in which the native launcher builds a sandbox here; empty where there is no launcher that runs."""
+    launched_by: str = ""
+    """The launcher that may do so, absolute, where only that one may; empty for the one of this package."""

@@ -22,14 +22,17 @@ ABOUT = "lockgate-contain LOCKGATE2 2\n"
 """What a launcher says of itself that understands this version's plans."""
 
 
-def probe(bubblewraps: tuple[str, ...], launcher: str = "") -> Host:
+def probe(bubblewraps: tuple[str, ...], launcher: str = "", system_launcher: str = "") -> Host:
     """Try each way in turn.
 
     Args:
         bubblewraps: Programs that may be bubblewrap, absolute.
         launcher: The native launcher; empty where there is none.
+        system_launcher: The administrator's copy of it, which may be allowed more; empty where there is none.
     """
     found = _way(bubblewraps)
+    if found.way != "namespaces" and system_launcher and not _try([system_launcher, "--try"]):
+        return found._replace(problem="", launcher="namespaces", launched_by=system_launcher)
     if found.way not in ("bubblewrap", "namespaces") or not launcher or not _runs(launcher):
         return found
     return found._replace(launcher=found.way)

@@ -19,6 +19,10 @@ _MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
 """Whether a command may change the folder that the shell is in. Too often is only longer."""
 
 _ROOM = lazy_re(r" --room=([0-9a-f]{32})(?= |\Z)")
+
+SYSTEM_LAUNCHER = "/usr/local/libexec/lockgate/lockgate-contain"
+"""A copy of the native launcher that the system's administrator made. AppArmor's profile names it."""
+
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./+,:@%")
 """Characters that mean nothing to a shell, wherever they stand; but for a leading ``=``, behind which zsh looks for a
 program."""
@@ -63,8 +67,7 @@ def contained_input(
     found = able()
     if found.problem:
         return None
-    if not found.launcher:
-        launch = launch._replace(launcher="")
+    launch = launch._replace(launcher=(found.launched_by or launch.launcher) if found.launcher else "")
     background = bool(tool_input.get("run_in_background"))
     return {**tool_input, "command": contained(command, launch, background=background)}
 
@@ -93,13 +96,13 @@ def room_in(text: str) -> str:
 
 
 def original(text: str, launch: RunLaunch) -> str:
-    """The command of which :func:`contained` made a text, with the launcher or without; else the text itself.
+    """The command of which :func:`contained` made a text, with a launcher or without; else the text itself.
 
     It may name any room: whether that is the one of whoever runs it has to be seen to where it is decided.
     """
     launch = launch._replace(room=room_in(text))
-    for each in (launch, launch._replace(launcher="")):
-        command = _original(text, each)
+    for launcher in (launch.launcher, SYSTEM_LAUNCHER, ""):
+        command = _original(text, launch._replace(launcher=launcher))
         if command is not None:
             return command
     return text

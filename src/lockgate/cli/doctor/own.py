@@ -234,10 +234,11 @@ def _containment(where: Folders) -> DoctorCheck:
 
     found = try_again(where.state)
     if found.problem:
-        install = "install bubblewrap; " if sys.platform == "linux" else ""
-        mend = f"{install}where a command could be contained, a judge or a person is asked (docs/containment.md)"
-        return DoctorCheck("containment", "warn", found.problem, mend)
-    how = f"commands can be contained by {found.way} {found.program}".rstrip()
+        mend = "run: lockgate setup sandbox; until then" if sys.platform == "linux" else "until then"
+        asked = f"{mend} a judge or a person is asked where a command could be contained (docs/containment.md)"
+        return DoctorCheck("containment", "warn", found.problem, asked)
+    ways = f"{found.way} {found.program}".strip() or found.launched_by
+    how = f"commands can be contained by {ways}"
     launched = f"launched natively, by {found.launcher}" if found.launcher else "launched by Python: no native launcher"
     shared = "share a room" if found.launcher == "namespaces" else "stand alone, and a server ends with its command"
     return DoctorCheck("containment", "ok", f"{how}; {launched}; a session's commands {shared}")

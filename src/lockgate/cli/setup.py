@@ -1,0 +1,110 @@
+"""``lockgate setup``: what only the system's administrator can set up. It prints commands, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from importlib.resources import files
+from typing import NamedTuple
+
+import click
+
+from lockgate.containment.host import LAUNCHER, try_again
+from lockgate.containment.host_facts import Host
+from lockgate.containment.rewriting import SYSTEM_LAUNCHER
+from lockgate.core.display_text import visible
+from lockgate.system.folders import state_dir
+
+_PROFILE_FILE = "/etc/apparmor.d/lockgate-contain"
+_LOADED = "/sys/kernel/security/apparmor/profiles"
+_RESTRICTED = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+"""Ubuntu 23.10 and later: whether AppArmor keeps programs without a profile from making user namespaces."""
+
+
+class Setup(NamedTuple):
+    """What to do, for a person who may become root."""
+
+    why: str
+    load: str = ""
+    prove: str = ""
+    take_out: str = ""
+
+    @property
+    def steps(self) -> tuple[tuple[str, str], ...]:
+        """The commands, each with what it does."""
+        named = (("load it", self.load), ("prove that it holds", self.prove), ("take it out", self.take_out))
+        return tuple((what, command) for what, command in named if command)
+
+
+@click.group(short_help="Print how to set up what needs the system's administrator.")
+def setup() -> None:
+    """Print how to set up what only the system's administrator can. Nothing is changed."""
+
+
+@setup.command(short_help="Let the sandbox make user namespaces where the system forbids it.")
+@click.option("--profile", "only_profile", is_flag=True, help="Print AppArmor's profile alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def sandbox(only_profile: bool, as_json: bool) -> None:
+    """Print how to let the sandbox make user namespaces where AppArmor forbids them (Ubuntu 23.10 and later).
+
+    They are the system's own tools: one loads a profile for a copy of the launcher that root owns, one proves that it
+    holds, one takes it out again.
+
+    Exit status: 0 printed, or there is nothing to set up; 1 nothing that is known would help.
+    """
+    if only_profile:
+        click.echo(profile(), nl=False)
+        return
+    found = _found(try_again(state_dir()))
+    if as_json:
+        click.echo(json.dumps({**found._asdict(), "profile": profile() if found.load else ""}, indent=2))
+    else:
+        click.echo(visible(found.why, 500))
+    for what, command in () if as_json else found.steps:
+        click.echo(f"\nTo {what}:\n  {command}")
+    if not found.load and not found.why.startswith("nothing to set up"):
+        raise click.exceptions.Exit(1)
+
+
+def profile() -> str:
+    """The profile for :data:`SYSTEM_LAUNCHER`, in AppArmor's language."""
+    return files("lockgate.containment.linux").joinpath("data/lockgate-contain.apparmor").read_text("utf-8")
+
+
+def _found(host: Host) -> Setup:
+    if sys.platform != "linux":
+        return Setup("nothing to set up: this system has no user namespaces")
+    if "namespaces" in (host.way, host.launcher):
+        by = host.launched_by or "the kernel's own namespaces"
+        return Setup(f"nothing to set up: commands are contained by {by}")
+    if not _is_on(_RESTRICTED):
+        return Setup(f"no setting of AppArmor is in the way: {host.problem or f'there is {host.way}'}")
+    if not os.path.exists(LAUNCHER):
+        return Setup(
+            "AppArmor forbids programs to make user namespaces, and this installation has no native launcher to allow"
+            " it to: install a C compiler or a wheel for this system, and Lockgate again"
+        )
+    return _by_profile()
+
+
+def _by_profile() -> Setup:
+    """The commands for AppArmor. No program of the user's runs as root."""
+    text = f"lockgate setup sandbox --profile | sudo tee {_PROFILE_FILE} > /dev/null"
+    copy = f"sudo install -D -o root -g root -m 0755 {shlex.quote(LAUNCHER)} {SYSTEM_LAUNCHER}"
+    return Setup(
+        "AppArmor forbids programs to make user namespaces. A profile can allow it to the sandbox's launcher alone.",
+        load=f"{copy} && {text} && sudo apparmor_parser --replace {_PROFILE_FILE}",
+        prove=f"sudo grep '^lockgate-contain' {_LOADED} && {SYSTEM_LAUNCHER} --try && lockgate doctor",
+        take_out=f"sudo apparmor_parser --remove {_PROFILE_FILE} && sudo rm -r {_PROFILE_FILE} "
+        f"{os.path.dirname(SYSTEM_LAUNCHER)}",
+    )
+
+
+def _is_on(switch: str) -> bool:
+    try:
+        with open(switch, encoding="ascii") as file:
+            return file.read(10).strip() not in ("", "0")
+    except OSError:
+        return False
