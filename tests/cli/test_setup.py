@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from lockgate.cli import setup
 from lockgate.cli.main import cli
-from lockgate.containment.host_facts import Host
-from lockgate.containment.rewriting import SYSTEM_LAUNCHER
+from lockgate.containment.host import launchers
+from lockgate.containment.host_facts import SYSTEM_LAUNCHER, Host
 
 NOTHING = Host(problem="cannot make namespaces")
 
@@ -46,7 +46,7 @@ def test_what_is_printed(
         own.touch()
     if switch:
         restricted.write_text(f"{switch}\n")
-    monkeypatch.setattr(setup, "LAUNCHER", str(own))
+    monkeypatch.setattr(setup, "launchers", lambda: (str(own), SYSTEM_LAUNCHER))
     monkeypatch.setattr(setup, "_RESTRICTED", str(restricted))
     text = CliRunner().invoke(cli, ["setup", "sandbox"])
     data = CliRunner().invoke(cli, ["setup", "sandbox", "--json"])
@@ -62,7 +62,7 @@ def test_what_is_printed(
 
 
 def test_no_program_of_the_users_runs_as_root() -> None:
-    commands = "\n".join(command for _, command in setup._by_profile().steps)
+    commands = "\n".join(command for _, command in setup._by_profile(*launchers()).steps)
     assert set(re.findall(r"sudo (\S+)", commands)) == {"install", "tee", "apparmor_parser", "grep", "rm"}
 
 
@@ -75,7 +75,7 @@ def test_the_profile_is_for_the_copy_and_what_it_starts_makes_no_namespace() -> 
     assert "allow userns" not in second
 
 
-@pytest.mark.parametrize("command", [command for _, command in setup._by_profile().steps])
+@pytest.mark.parametrize("command", [command for _, command in setup._by_profile(*launchers()).steps])
 def test_the_commands_are_a_shells(command: str) -> None:
     shell = shutil.which("sh")
     assert shell is not None

@@ -46,7 +46,11 @@ def test_the_launcher_builds_it_in_the_same_way(monkeypatch: pytest.MonkeyPatch,
 COPY = "/usr/local/libexec/lockgate/lockgate-contain"
 BY_COPY = {"launcher": "namespaces", "launched_by": COPY}
 ALLOWED = {
-    "everybody may make namespaces: the package's own": ("", "", Host("namespaces", launcher="namespaces")),
+    "everybody may make namespaces: the package's own": (
+        "",
+        "",
+        Host("namespaces", launcher="namespaces", launched_by="/lib/lockgate-contain"),
+    ),
     "only the copy and bubblewrap may": ("denied", "", Host("bubblewrap", BWRAP, **BY_COPY)),
     "only the copy may": ("denied", "no", Host(**BY_COPY)),
 }

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.containment.host_facts import Host
+from lockgate.containment.host_facts import SYSTEM_LAUNCHER, Host
 from lockgate.containment.request import RunCommandLine
-from lockgate.containment.rewriting import SYSTEM_LAUNCHER, RunLaunch, contained, contained_input, original, room_in
+from lockgate.containment.rewriting import RunLaunch, contained, contained_input, original, room_in
 
 BY_PYTHON = RunLaunch(
     "/opt/my tools/python", "/opt/lockgate/contain.py", "/home/u", "/home/u/state", "/home/u/c", "/home/u/w"
@@ -90,7 +90,11 @@ def test_what_is_no_command_cannot_be_contained(tool_input: dict[str, object]) -
 @pytest.mark.parametrize("way", ["", "namespaces"])
 def test_the_launcher_is_used_where_it_runs(tmp_path: Path, way: str) -> None:
     launch = LAUNCH._replace(workspace=str(tmp_path))
-    found = contained_input({"command": "ls"}, launch, lambda: Host("bubblewrap", "/usr/bin/bwrap", launcher=way))
+    found = contained_input(
+        {"command": "ls"},
+        launch,
+        lambda: Host("bubblewrap", "/usr/bin/bwrap", launcher=way, launched_by=launch.launcher if way else ""),
+    )
     assert found == {"command": contained("ls", launch if way else launch._replace(launcher=""))}
     assert contained_input({"command": "ls"}, launch, lambda: Host(problem="none")) is None
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import click
 
-from lockgate.containment.host import LAUNCHER, try_again
+from lockgate.containment.host import launchers, try_again
 from lockgate.containment.host_facts import Host
-from lockgate.containment.rewriting import SYSTEM_LAUNCHER
 from lockgate.core.display_text import visible
 from lockgate.system.folders import state_dir
 
@@ -69,36 +68,36 @@ def sandbox(only_profile: bool, as_json: bool) -> None:
 
 
 def profile() -> str:
-    """The profile for :data:`SYSTEM_LAUNCHER`, in AppArmor's language."""
+    """The profile for the administrator's copy of the launcher, in AppArmor's language."""
     return files("lockgate.containment.linux").joinpath("data/lockgate-contain.apparmor").read_text("utf-8")
 
 
 def _found(host: Host) -> Setup:
     if sys.platform != "linux":
         return Setup("nothing to set up: this system has no user namespaces")
+    own, copy = launchers()
     if "namespaces" in (host.way, host.launcher):
-        by = host.launched_by or "the kernel's own namespaces"
+        by = "the kernel's own namespaces" if host.way == "namespaces" else copy
         return Setup(f"nothing to set up: commands are contained by {by}")
     if not _is_on(_RESTRICTED):
         return Setup(f"no setting of AppArmor is in the way: {host.problem or f'there is {host.way}'}")
-    if not os.path.exists(LAUNCHER):
+    if not os.path.exists(own):
         return Setup(
             "AppArmor forbids programs to make user namespaces, and this installation has no native launcher to allow"
             " it to: install a C compiler or a wheel for this system, and Lockgate again"
         )
-    return _by_profile()
+    return _by_profile(own, copy)
 
 
-def _by_profile() -> Setup:
+def _by_profile(own: str, copy: str) -> Setup:
     """The commands for AppArmor. No program of the user's runs as root."""
     text = f"lockgate setup sandbox --profile | sudo tee {_PROFILE_FILE} > /dev/null"
-    copy = f"sudo install -D -o root -g root -m 0755 {shlex.quote(LAUNCHER)} {SYSTEM_LAUNCHER}"
+    made = f"sudo install -D -o root -g root -m 0755 {shlex.quote(own)} {copy}"
     return Setup(
         "AppArmor forbids programs to make user namespaces. A profile can allow it to the sandbox's launcher alone.",
-        load=f"{copy} && {text} && sudo apparmor_parser --replace {_PROFILE_FILE}",
-        prove=f"sudo grep '^lockgate-contain' {_LOADED} && {SYSTEM_LAUNCHER} --try && lockgate doctor",
-        take_out=f"sudo apparmor_parser --remove {_PROFILE_FILE} && sudo rm -r {_PROFILE_FILE} "
-        f"{os.path.dirname(SYSTEM_LAUNCHER)}",
+        load=f"{made} && {text} && sudo apparmor_parser --replace {_PROFILE_FILE}",
+        prove=f"sudo grep '^lockgate-contain' {_LOADED} && {copy} --try && lockgate doctor",
+        take_out=f"sudo apparmor_parser --remove {_PROFILE_FILE} && sudo rm -r {_PROFILE_FILE} {os.path.dirname(copy)}",
     )
 
 

@@ -7,8 +7,7 @@ import os
 import sys
 import time
 
-from lockgate.containment.host_facts import Host
-from lockgate.containment.rewriting import SYSTEM_LAUNCHER
+from lockgate.containment.host_facts import SYSTEM_LAUNCHER, Host
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER, __version__
 from lockgate.system.digests import json_object
@@ -107,6 +106,11 @@ def bubblewraps() -> tuple[str, ...]:
         if _is_the_systems(path):
             found.setdefault(os.path.realpath(path), path)
     return tuple(found.values())
+
+
+def launchers() -> tuple[str, str]:
+    """Where the native launcher of this package is, and where the administrator's copy of it, if there are any."""
+    return LAUNCHER, SYSTEM_LAUNCHER
 
 
 def system_launcher() -> str:

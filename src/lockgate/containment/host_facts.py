@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from lockgate.core.record import Record
 
+SYSTEM_LAUNCHER = "/usr/local/libexec/lockgate/lockgate-contain"
+"""A copy of the native launcher that the system's administrator made. AppArmor's profile names it."""
+
 
 class Host(Record):
     """What a host can do."""
@@ -17,4 +20,4 @@ class Host(Record):
     launcher: str = ""
     """The way in which the native launcher builds a sandbox here; empty where there is no launcher that runs."""
     launched_by: str = ""
-    """The launcher that may do so, absolute, where only that one may; empty for the one of this package."""
+    """That launcher, absolute: the one of this package, or the administrator's copy where only that one may."""

@@ -35,7 +35,7 @@ def probe(bubblewraps: tuple[str, ...], launcher: str = "", system_launcher: str
         return found._replace(problem="", launcher="namespaces", launched_by=system_launcher)
     if found.way not in ("bubblewrap", "namespaces") or not launcher or not _runs(launcher):
         return found
-    return found._replace(launcher=found.way)
+    return found._replace(launcher=found.way, launched_by=launcher)
 
 
 def _way(bubblewraps: tuple[str, ...]) -> Host:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from lockgate.containment.host_facts import SYSTEM_LAUNCHER
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 
@@ -19,10 +20,6 @@ _MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
 """Whether a command may change the folder that the shell is in. Too often is only longer."""
 
 _ROOM = lazy_re(r" --room=([0-9a-f]{32})(?= |\Z)")
-
-SYSTEM_LAUNCHER = "/usr/local/libexec/lockgate/lockgate-contain"
-"""A copy of the native launcher that the system's administrator made. AppArmor's profile names it."""
-
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./+,:@%")
 """Characters that mean nothing to a shell, wherever they stand; but for a leading ``=``, behind which zsh looks for a
 program."""
@@ -67,7 +64,7 @@ def contained_input(
     found = able()
     if found.problem:
         return None
-    launch = launch._replace(launcher=(found.launched_by or launch.launcher) if found.launcher else "")
+    launch = launch._replace(launcher=found.launched_by)
     background = bool(tool_input.get("run_in_background"))
     return {**tool_input, "command": contained(command, launch, background=background)}
 

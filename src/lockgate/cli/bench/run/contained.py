@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from lockgate.cli.bench.run.costs import Series, Spread
-from lockgate.containment.host import LAUNCHER
 from lockgate.containment.host_facts import Host
 from lockgate.service.resident.containment import PROGRAM
 from lockgate.system.folders import Folders
@@ -34,7 +33,7 @@ def programs(where: Folders, able: Host) -> Iterator[tuple[str, str, list[str]]]
     folders = [f"--{name}={folder}" for name, folder in zip(where._fields, where, strict=True)]
     words = [*folders, f"--workspace={where.home}/project", "--shell", "true"]
     if able.launcher:
-        start = [LAUNCHER, "--python", sys.executable, "--script", script]
+        start = [able.launched_by, "--python", sys.executable, "--script", script]
         yield BY_LAUNCHER, "contained command, launcher and resident gate", [*start, *words]
     yield BY_PYTHON, "contained command, by the Python program", [sys.executable, "-I", "-S", script, *words]
 
