@@ -47,6 +47,8 @@ PURPOSE_YES = b"lockgate yes 1"
 """For what a person's yes is bound to: `lockgate.gate.approvals.proof`."""
 PURPOSE_PROMPT = b"lockgate prompt1"
 """For whose words a prompt is made of: `lockgate.gate.monitor.prompt_parts`."""
+PURPOSE_ROW = b"lockgate row 1"
+"""For one row by which a decision can be looser: `lockgate.store.sqlite.statements`."""
 PURPOSE_ROOM = b"lockgate room 1"
 """For the name of a room of contained commands: `lockgate.gate.monitor.rooms`."""
 

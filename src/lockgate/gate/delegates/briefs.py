@@ -15,7 +15,7 @@ from lockgate.core.display_text import barred, visible_block
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.redaction.credentials import redact
-from lockgate.store.rows import AgentRow, BriefRow
+from lockgate.store.rows import AgentRow, AuditQuery, BriefRow
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -109,9 +109,15 @@ def waiting_for(tx: Transaction, subject: Subject, agent_type: str, spawned_by: 
     if agent_type not in DELEGATE_TYPES or not spawned_by:
         return None
     for row in tx.briefs(subject.session):
-        if row.call_id == spawned_by and _may_begin(row):
+        if row.call_id == spawned_by and _may_begin(row) and not _has_begun(tx, row):
             return row
     return None
+
+
+def _has_begun(tx: Transaction, row: BriefRow) -> bool:
+    """Whether the audit tells of a delegate that runs under a brief: its row may have been put back since."""
+    told = tx.find_audit(AuditQuery(event="delegate", session=row.session, text=row.brief), limit=1)
+    return bool(told)
 
 
 def _may_begin(row: BriefRow) -> bool:

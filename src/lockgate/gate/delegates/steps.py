@@ -6,7 +6,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import EffectKind, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.delegates import briefs as delegates
-from lockgate.gate.session.calls import LOOKS
+from lockgate.gate.session.calls import LOOKS, are_kept
 from lockgate.policy.decide import possible
 from lockgate.store.audit.record import happened
 from lockgate.system.digests import sha256
@@ -69,7 +69,7 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     if not allowed:
         return ""
     taken = [row for row in _calls_of(tx, subject, call) if row.facts.get(STEP) == command]
-    return command if len(taken) < allowed else ""
+    return command if len(taken) < allowed and are_kept(tx, subject) else ""
 
 
 def let_run(question: DecisionInput, ruling: Ruling) -> Ruling:

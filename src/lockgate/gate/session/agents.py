@@ -57,6 +57,7 @@ def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str 
         return row
     if row is not None:
         return _begin_again(tx, row)
+    has_begun = bool(tx.labels(context.subject))  # and its row is gone, or something else has changed it
     row = AgentRow(context.subject.session, context.subject.agent, context.agent_type, started_at=now)
     row, parents = _with_parents(tx, row, context.spawned_by)
     brief = tx.brief(delegate) if delegate else None
@@ -69,6 +70,8 @@ def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str 
     if not row.delegate:
         for parent in parents:
             flow(tx, parent, context.subject)
+    if has_begun:
+        _spread(tx, context.subject)
     return row
 
 
@@ -89,7 +92,7 @@ def end_agent(tx: Transaction, context: Context) -> None:
     row = tx.agent(context.subject)
     if row is None:
         # Of one whose rows somebody has deleted the state only knows that it has begun: it has every label.
-        flow(tx, context.subject, Subject(context.subject.session))
+        _spread(tx, context.subject)
         return
     come_back(tx, row)
     tx.put_agent(row._replace(state="ended"))
@@ -128,6 +131,12 @@ def join_message(tx: Transaction, sender: Subject, recipient: Subject | None) ->
         recipients = [Subject(sender.session), *running]
     for other in recipients:
         flow(tx, sender, other)
+
+
+def _spread(tx: Transaction, subject: Subject) -> None:
+    """Let everyone in the session have a sub-agent's labels: nobody knows any more who started it."""
+    for other in everyone(tx, subject.session):
+        flow(tx, subject, other)
 
 
 def _begin_again(tx: Transaction, row: AgentRow) -> AgentRow:

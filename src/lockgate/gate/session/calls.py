@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lockgate.core.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall
+from lockgate.core.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session.agents import come_back, come_back_from
 from lockgate.gate.session.labels import SOURCES, as_source, count_sources, named, taints_of
 from lockgate.patterns.redaction.credentials import redact
-from lockgate.store.rows import CallRow
+from lockgate.store.rows import AuditQuery, CallRow
+from lockgate.system.digests import json_object
 
 if TYPE_CHECKING:
     from typing import Any
@@ -40,6 +41,21 @@ class ResultOutcome(Record):
 def is_out(row: CallRow) -> bool:
     """Whether a call may run, or runs, and no result of it has come."""
     return row.state in _OPEN
+
+
+def are_kept(tx: Transaction, subject: Subject) -> bool:
+    """Whether each call of a subject that the audit tells was let run, or asked about, is still kept.
+
+    Nothing can be said from what a subject has not done where somebody may have taken that away. It takes as long as
+    the audit of the session is, so it is for what is seldom asked.
+    """
+    for link in tx.find_audit(AuditQuery(event="decision", session=subject.session)):
+        body = json_object(link.body) or {}
+        key = body.get("call") or f"sha256:{body.get('digest')}"
+        of_subject = body.get("agent", "") == subject.agent and not body.get("trial")
+        if of_subject and body.get("verdict") != Verdict.DENY.word and tx.call(subject.session, str(key)) is None:
+            return False
+    return True
 
 
 def call_key(call: ToolCall, digest: str) -> str:

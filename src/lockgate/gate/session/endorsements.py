@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lockgate.core.errors import EndorsementError
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.session.calls import LOOKS, SAID, SOURCES_COUNTED
+from lockgate.gate.session.calls import LOOKS, SAID, SOURCES_COUNTED, are_kept
 from lockgate.gate.session.labels import everyone
 from lockgate.gate.session.said import LINES
 from lockgate.system.digests import sha256
@@ -121,6 +121,7 @@ def _of_subject(tx: Transaction, subject: Subject) -> list[UntrustedResult]:
         return []
     calls = {row.call_id: row for row in tx.calls(subject.session)}
     whole = _is_whole(calls.values(), subject, taints)
+    whole = whole and all(are_kept(tx, other) for other in everyone(tx, subject.session))
     groups: dict[tuple[str, str], list[Taint]] = {}
     for taint in taints:
         groups.setdefault((taint.call_id, taint.origin), []).append(taint)

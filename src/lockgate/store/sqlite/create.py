@@ -27,6 +27,8 @@ _REACHED = 0.05
 """Seconds for which a gate is waited for, to learn which process it is."""
 _ENDING = 0.5
 """Seconds until one that was killed is gone."""
+_ROWS = 8
+"""The first version with seals of rows."""
 _SEAL = '"seal":"'
 """What stands in the record of a yes since then: quotes within a text would be escaped."""
 
@@ -80,8 +82,15 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
         else:
             tx.seal_beginnings()
         tx.list_begun()
+    if before < _ROWS <= VERSION:
+        from lockgate.store.sqlite.row_checks import seal_settings
+
+        tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
+        with suppress(StoreError):  # a chain whose head does not hold takes no record
+            seal_settings(tx, tx, time.time())
     if before < VERSION and copies:
-        connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (COPIED, f"{path}.{before}"))
+        tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
+        tx.put_setting(COPIED, f"{path}.{before}")
     connection.execute("COMMIT")
 
 

@@ -198,7 +198,7 @@ class LabelQueries(SqliteStatements):
                 found.append((subject, "it has other labels, or from other sources, than were sealed"))
             elif began.get(subject, sealed[-1]) != sealed[-1]:
                 found.append((subject, "it began at another time than was sealed"))
-        return found + self._list_contradictions()
+        return found + self._list_contradictions() + self._row_contradictions()
 
     def mend_labels(self, subject: Subject, at: float) -> None:
         """Let a subject have every label that it seems to have, and seal that."""
@@ -211,7 +211,16 @@ class LabelQueries(SqliteStatements):
             counts: Counts = Counter({(label, state): count for _, _, label, state, count in counted})
             self._put_seal(subject, [counts[kind] for kind in _KINDS], self._beginnings().get(subject, 0.0))
             self.add_taints(subject, [Taint(label, CHANGED, "", "", at) for label in Label if label in labels - there])
+        self._mend_rows(subject)
         self.list_begun()
+
+    def _row_contradictions(self) -> list[tuple[Subject, str]]:
+        """What is wrong with rows of other tables."""
+        raise NotImplementedError
+
+    def _mend_rows(self, subject: Subject) -> None:
+        """Let no row of a subject stand that something else has written."""
+        raise NotImplementedError
 
     # who has begun
 

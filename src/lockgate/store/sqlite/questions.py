@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
-from lockgate.store.sqlite.statements import SqliteStatements, parsed
+from lockgate.store.sqlite.statements import BRIEFS, CALLS, SqliteStatements, parsed
 from lockgate.system.digests import usual_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 _OUT = ("running", "asked")
 """States of calls that have an index."""
 _json = usual_json()
+_CALL, _BRIEF = ", ".join(CallRow._fields), ", ".join(BriefRow._fields)
 _APPROVAL = ", ".join(ApprovalRow._fields)
+
+
+def call_values(row: CallRow) -> tuple[str | float, ...]:
+    """A call as it is kept."""
+    return (*row[:6], _json(row.quiet) if row.quiet else "[]", _json(dict(row.facts)), row.at)
 
 
 class SqliteQuestionQueries(SqliteStatements):
@@ -23,69 +34,70 @@ class SqliteQuestionQueries(SqliteStatements):
     # calls
 
     def call(self, session: str, call_id: str) -> CallRow | None:
-        """The call, or ``None``."""
+        """The call, or ``None``: also where something else has changed it, so that its result is labelled anew."""
         # Asked again and again within one step, in which nobody else writes.
         name = (session, call_id)
         if self._last_call is None or self._last_call[0] != name:
             row = self._one(
-                "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"
-                " WHERE session = ? AND call_id = ?",
+                f"SELECT {_CALL}, seal FROM calls WHERE session = ? AND call_id = ?",  # noqa: S608 - ours
                 name,
             )
+            row = self._unsealed(CALLS, row)
             self._last_call = (name, call_of(row, parsed) if row else None)
         return self._last_call[1]
 
     def put_call(self, row: CallRow) -> None:
         """Add or replace a call."""
         self._last_call = None
+        values = call_values(row)
         self._write(
-            "INSERT INTO calls (session, call_id, agent, tool, digest, state, quiet, facts, at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, call_id) DO UPDATE SET"
+            f"INSERT INTO calls ({_CALL}, seal)"  # noqa: S608 - ours
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, call_id) DO UPDATE SET"
             " agent = excluded.agent, tool = excluded.tool, digest = excluded.digest, state = excluded.state,"
-            " quiet = excluded.quiet, facts = excluded.facts, at = excluded.at",
-            (*row[:6], _json(row.quiet) if row.quiet else "[]", _json(dict(row.facts)), row.at),
+            " quiet = excluded.quiet, facts = excluded.facts, at = excluded.at, seal = excluded.seal",
+            (*values, self._row_seal(CALLS, values)),
         )
 
     def calls(self, session: str, *, state: str = "") -> list[CallRow]:
-        """Calls of a session, oldest first; in one state where it is given."""
+        """Calls of a session, oldest first; in one state where it is given.
+
+        Of one that something else has changed there is no more than that it was made.
+        """
         # An index of some rows alone is used where the statement itself says that it asks for these.
         written = f" AND state = '{state}'" if state in _OUT else " AND state = ?" if state else ""
         rows = self._all(
-            "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"  # noqa: S608
-            f" WHERE session = ?{written} ORDER BY at, id",
+            f"SELECT {_CALL}, seal FROM calls WHERE session = ?{written} ORDER BY at, id",  # noqa: S608 - ours
             (session, state) if "?" in written else (session,),
         )
-        return [call_of(row, parsed) for row in rows]
+        return [self._call(row) for row in rows]
+
+    def _call(self, row: Sequence[Any]) -> CallRow:
+        known = self._unsealed(CALLS, row)
+        return call_of(known, parsed) if known is not None else CallRow._make([*map(str, row[:6]), (), {}, 0.0])
 
     # briefs
 
     def brief(self, brief: str) -> BriefRow | None:
         """The brief, or ``None``."""
-        row = self._one(
-            "SELECT brief, session, parent, call_id, digest, text, state, agent, at FROM briefs WHERE brief = ?",
-            (brief,),
-        )
-        return BriefRow._make(row) if row else None
+        row = self._one(f"SELECT {_BRIEF}, seal FROM briefs WHERE brief = ?", (brief,))  # noqa: S608 - ours
+        known = self._unsealed(BRIEFS, row)
+        return BriefRow._make(known) if known is not None else None
 
     def put_brief(self, row: BriefRow) -> None:
         """Add or replace a brief."""
         self._write(
-            "INSERT INTO briefs (brief, session, parent, call_id, digest, text, state, agent, at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (brief) DO UPDATE SET"
-            " session = excluded.session, parent = excluded.parent, call_id = excluded.call_id,"
-            " digest = excluded.digest, text = excluded.text, state = excluded.state, agent = excluded.agent,"
-            " at = excluded.at",
-            row,
+            f"INSERT OR REPLACE INTO briefs (id, {_BRIEF}, seal)"  # noqa: S608 - ours
+            " VALUES ((SELECT id FROM briefs WHERE brief = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (row.brief, *row, self._row_seal(BRIEFS, row)),
         )
 
     def briefs(self, session: str) -> list[BriefRow]:
-        """Briefs of a session, oldest first."""
+        """Briefs of a session, oldest first; none that something else has changed."""
         rows = self._all(
-            "SELECT brief, session, parent, call_id, digest, text, state, agent, at FROM briefs"
-            " WHERE session = ? ORDER BY at, id",
+            f"SELECT {_BRIEF}, seal FROM briefs WHERE session = ? ORDER BY at, id",  # noqa: S608 - ours
             (session,),
         )
-        return [BriefRow._make(row) for row in rows]
+        return [BriefRow._make(known) for row in rows if (known := self._unsealed(BRIEFS, row)) is not None]
 
     # questions to a person
 

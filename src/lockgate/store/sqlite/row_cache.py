@@ -13,6 +13,8 @@ from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import seal
 from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, CallRow, SessionRow
+from lockgate.store.sqlite.questions import call_values
+from lockgate.store.sqlite.statements import CALLS
 from lockgate.store.sqlite.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
@@ -208,7 +210,8 @@ class RememberingTransaction(SqliteTransaction):
         if before is not None and before._replace(state=row.state) == row:
             self._last_call = None
             self._write(
-                "UPDATE calls SET state = ? WHERE session = ? AND call_id = ?", (row.state, row.session, row.call_id)
+                "UPDATE calls SET state = ?, seal = ? WHERE session = ? AND call_id = ?",
+                (row.state, self._row_seal(CALLS, call_values(row)), row.session, row.call_id),
             )
         else:
             super().put_call(row)

@@ -229,6 +229,13 @@ _BEGUN = (
     "CREATE TABLE begun (part INTEGER PRIMARY KEY, marks TEXT NOT NULL, seal TEXT NOT NULL)",
 )
 
+# A row that lets something run, or labels less, is nobody's word but Lockgate's. What an older version has written has
+# no seal and loosens nothing; `create` seals settings that may go on.
+_ROW_SEALS = tuple(
+    f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''"
+    for table in ("sessions", "agents", "calls", "briefs", "addresses", "settings")
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _APPROVALS,
@@ -237,4 +244,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CALLS_CHECKED,
     _LABEL_SEALS,
     _BEGUN,
+    _ROW_SEALS,
 )

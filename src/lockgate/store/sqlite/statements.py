@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.chain_links import PURPOSE_ROW, canonical, keyed
 from lockgate.store.rows import parsed_column
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 Value = str | bytes | int | float
 Written = tuple[str, Sequence[Value]]
 """A statement that writes, and its values."""
+SESSIONS, AGENTS, CALLS, BRIEFS = "sessions", "agents", "calls", "briefs"
+ADDRESSES, SETTINGS = "addresses", "settings"
+"""Tables whose rows are sealed each by itself."""
 _NAMES = 1000
 """About how many names one statement asks: SQLite takes 32,766 values (https://www.sqlite.org/limits.html)."""
 
@@ -70,11 +74,32 @@ class SqliteStatements:
         if not self._writable:
             raise StoreError("this is a look only: it cannot write")
 
+    def _row_seal(self, table: str, values: Sequence[Value]) -> str:
+        """The seal of a row: a keyed hash of its table and all its values, in the order in which they are read."""
+        return keyed(self._key, PURPOSE_ROW, canonical({table: [_bound(value) for value in values]}))
+
+    def _unsealed(self, table: str, row: Sequence[Any] | None) -> Sequence[Any] | None:
+        """The values of a row that ends with a seal; ``None`` where there is none, or something else has written it."""
+        if row is None:
+            return None
+        *values, seal = row
+        try:
+            return values if seal and seal == self._row_seal(table, values) else None
+        except ValueError:  # a number that is none, which Lockgate never writes
+            return None
+
     def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
         self._may_write()
         if self.written is not None:
             self.written.append((statement, values))
         return self._run(statement, values)
+
+
+def _bound(value: Value) -> Value:
+    """A value as SQLite gives it back, in a form that JSON has."""
+    if isinstance(value, str):
+        return value if value.isascii() else str(_encodable(value))
+    return value.hex() if isinstance(value, bytes) else float(value)
 
 
 def _encodable(value: Value) -> Value:

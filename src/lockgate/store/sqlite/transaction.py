@@ -11,11 +11,12 @@ from lockgate.store.rows import AgentRow, SessionRow, agent_of
 from lockgate.store.sqlite.audit import SqliteAuditQueries
 from lockgate.store.sqlite.labels import LabelQueries
 from lockgate.store.sqlite.questions import SqliteQuestionQueries
-from lockgate.store.sqlite.statements import parsed
+from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, SESSIONS, SETTINGS, parsed
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+    from typing import Any
 
 PRUNED_AT_ONCE = 200
 """Sessions that one step forgets at most: all others wait for it, and a step that takes too long is undone."""
@@ -30,6 +31,9 @@ _OF_A_SESSION = (
     "addresses",
     "sessions",
 )
+_LATEST = 1e12
+"""Seconds since the epoch that no clock gives."""
+_SESSION, _AGENT = ", ".join(SessionRow._fields), ", ".join(AgentRow._fields)
 _POLICY = "policy:"
 """Settings with what is published for a fleet: digest, serial, bundle."""
 
@@ -41,61 +45,86 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
 
     def session(self, session: str) -> SessionRow | None:
         """The session, or ``None``."""
-        row = self._one(
-            "SELECT session, client, cwd, workspace, parent, how, process, started_at, seen_at, ended_at, why"
-            " FROM sessions WHERE session = ?",
-            (session,),
-        )
-        return SessionRow._make(row) if row else None
+        row = self._one(f"SELECT {_SESSION}, seal FROM sessions WHERE session = ?", (session,))  # noqa: S608 - ours
+        return self._session(row) if row else None
+
+    def _session(self, row: Sequence[Any]) -> SessionRow:
+        """A session; of one that something else has changed no more than that it is there, and did not begin here."""
+        known = self._unsealed(SESSIONS, row)
+        if known is not None:
+            return SessionRow._make(known)
+        session, client, cwd, workspace = map(str, row[:4])
+        began, seen = _time(row[7]), _time(row[8])
+        return SessionRow(session, client, cwd, workspace, how="resume", started_at=began, seen_at=seen)
 
     def put_session(self, row: SessionRow) -> None:
         """Add or replace a session."""
         if not self._is_there(Subject(row.session)):
             self.begin_seal(Subject(row.session), row.started_at)
-        self._write("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._write(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, self._row_seal(SESSIONS, row)),
+        )
 
     def sessions(self, *, process: str = "", limit: int = 0) -> list[SessionRow]:
         """Sessions, last seen first; of one client process where it is given."""
         rows = self._all(
-            "SELECT session, client, cwd, workspace, parent, how, process, started_at, seen_at, ended_at, why"
-            " FROM sessions WHERE ? = '' OR process = ? ORDER BY seen_at DESC, started_at DESC, session LIMIT ?",
+            f"SELECT {_SESSION}, seal FROM sessions WHERE ? = '' OR process = ?"  # noqa: S608 - ours
+            " ORDER BY seen_at DESC, started_at DESC, session LIMIT ?",
             (process, process, limit or -1),
         )
-        return [SessionRow._make(row) for row in rows]
+        return [self._session(row) for row in rows]
 
     # sub-agents
 
     def agent(self, subject: Subject) -> AgentRow | None:
-        """The sub-agent, or ``None``."""
-        row = self._one(
-            "SELECT session, agent, agent_type, parent, call_id, delegate, state, started_at, parents"
-            " FROM agents WHERE session = ? AND agent = ?",
-            subject,
-        )
-        return agent_of(row, parsed) if row else None
+        """The sub-agent, or ``None``: also where something else has changed it, so that it begins anew."""
+        row = self._one(f"SELECT {_AGENT}, seal FROM agents WHERE session = ? AND agent = ?", subject)  # noqa: S608
+        known = self._unsealed(AGENTS, row)
+        return agent_of(known, parsed) if known is not None else None
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
         subject = Subject(row.session, row.agent)
         if not self._is_there(subject):
             self.begin_seal(subject, row.started_at)
+        values = (*row[:-1], json.dumps(row.parents))
         self._write(
-            "INSERT INTO agents (session, agent, agent_type, parent, call_id, delegate, state, started_at, parents)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, agent) DO UPDATE SET"
+            f"INSERT INTO agents ({_AGENT}, seal)"  # noqa: S608 - ours
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, agent) DO UPDATE SET"
             " agent_type = excluded.agent_type, parent = excluded.parent, call_id = excluded.call_id,"
             " delegate = excluded.delegate, state = excluded.state, started_at = excluded.started_at,"
-            " parents = excluded.parents",
-            (*row[:-1], json.dumps(row.parents)),
+            " parents = excluded.parents, seal = excluded.seal",
+            (*values, self._row_seal(AGENTS, values)),
         )
 
     def agents(self, session: str) -> list[AgentRow]:
-        """All sub-agents of a session, oldest first."""
+        """All sub-agents of a session, oldest first. One that something else has changed may be anybody's there."""
         rows = self._all(
-            "SELECT session, agent, agent_type, parent, call_id, delegate, state, started_at, parents"
-            " FROM agents WHERE session = ? ORDER BY started_at, id",
+            f"SELECT {_AGENT}, seal FROM agents WHERE session = ? ORDER BY started_at, id",  # noqa: S608 - ours
             (session,),
         )
-        return [agent_of(row, parsed) for row in rows]
+        return [self._agent(row, [other[1] for other in rows if other is not row]) for row in rows]
+
+    def _agent(self, row: Sequence[Any], others: Sequence[str]) -> AgentRow:
+        known = self._unsealed(AGENTS, row)
+        if known is not None:
+            return agent_of(known, parsed)
+        session, agent, agent_type = map(str, row[:3])
+        return AgentRow(session, agent, agent_type, started_at=_time(row[7]), parents=("", *map(str, others)))
+
+    # seals of rows
+
+    def _row_contradictions(self) -> list[tuple[Subject, str]]:
+        from lockgate.store.sqlite.row_checks import problems
+
+        return problems(self, self)
+
+    def _mend_rows(self, subject: Subject) -> None:
+        from lockgate.store.sqlite.row_checks import drop
+
+        self._last_call = None
+        drop(self, self, subject.session)
 
     # what was blocked, and the addresses seen
 
@@ -117,49 +146,55 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
     def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:
         """Remember keyed hashes of addresses that the session has seen."""
         for key in keys:
-            self._write(
-                "INSERT INTO addresses VALUES (?, ?, ?)"
-                " ON CONFLICT (session, key) DO UPDATE SET human = max(human, excluded.human)",
-                (session, key, int(human)),
-            )
+            before = self._address(session, key)
+            if before is None or before < human:
+                values = (session, key, int(human))
+                self._write(
+                    "INSERT OR REPLACE INTO addresses VALUES (?, ?, ?, ?)",
+                    (*values, self._row_seal(ADDRESSES, values)),
+                )
 
     def knows_address(self, session: str, key: bytes, *, human_only: bool = False) -> bool:
         """Whether the session has seen the address."""
-        row = self._one(
-            "SELECT 1 FROM addresses WHERE session = ? AND key = ? AND human >= ?",
-            (session, key, int(human_only)),
-        )
-        return row is not None
+        known = self._address(session, key)
+        return known is not None and known >= human_only
+
+    def _address(self, session: str, key: bytes) -> int | None:
+        """Whether a person gave an address that a session has seen (1 or 0); ``None`` where it has not."""
+        row = self._one("SELECT session, key, human, seal FROM addresses WHERE session = ? AND key = ?", (session, key))
+        known = self._unsealed(ADDRESSES, row)
+        return None if known is None else int(known[2])
 
     def copy_addresses(self, source: str, target: str, *, human_only: bool) -> None:
         """Let one session know what another has seen."""
-        self._write(
-            "INSERT INTO addresses SELECT ?, key, human FROM addresses WHERE session = ? AND human >= ?"
-            " ON CONFLICT (session, key) DO UPDATE SET human = max(human, excluded.human)",
-            (target, source, int(human_only)),
-        )
+        self._may_write()
+        rows = self._all("SELECT session, key, human, seal FROM addresses WHERE session = ?", (source,))
+        for row in rows:
+            if self._unsealed(ADDRESSES, row) is not None and row[2] >= human_only:
+                self.add_addresses(target, [row[1]], human=bool(row[2]))
 
     # the gate's own values
 
     def setting(self, name: str) -> str | None:
-        """A value of the gate's own, or ``None``."""
-        row = self._one("SELECT value FROM settings WHERE name = ?", (name,))
-        return str(row[0]) if row else None
+        """A value of the gate's own, or ``None``: also where something else has written it."""
+        row = self._unsealed(SETTINGS, self._one("SELECT name, value, seal FROM settings WHERE name = ?", (name,)))
+        return str(row[1]) if row else None
 
     def put_setting(self, name: str, value: str | None) -> None:
         """Keep or (``None``) remove a value of the gate's own."""
         if value is None:
             self._write("DELETE FROM settings WHERE name = ?", (name,))
         else:
-            self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+            values = (name, value)
+            self._write("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", (*values, self._row_seal(SETTINGS, values)))
 
     def settings(self, prefix: str) -> dict[str, str]:
         """All values whose name starts with ``prefix``."""
         rows = self._all(
-            "SELECT name, value FROM settings WHERE substr(name, 1, length(?)) = ? ORDER BY name",
+            "SELECT name, value, seal FROM settings WHERE substr(name, 1, length(?)) = ? ORDER BY name",
             (prefix, prefix),
         )
-        return {name: value for name, value in rows}  # noqa: C416 - dict() would take any length
+        return {row[0]: row[1] for row in rows if self._unsealed(SETTINGS, row) is not None}
 
     def policy_mark(self, fleet: str) -> str:
         """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""
@@ -193,3 +228,8 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         for table in _OF_A_SESSION:
             self._write(f"DELETE FROM {table} WHERE session IN ({', '.join('?' * len(gone))})", gone)  # noqa: S608
         return len(gone)
+
+
+def _time(value: object) -> float:
+    """A time that something else may have written."""
+    return float(value) if isinstance(value, int | float) and abs(value) <= _LATEST else 0.0

@@ -1,0 +1,121 @@
+"""A look at all rows that loosen something, without haste: which of them something else than Lockgate has written.
+
+A decision reads no such row as it stands: see ``SqliteStatements``. Here they are told to a person, and mended by one.
+"""
+
+from __future__ import annotations
+
+from lockgate.core.model import Subject
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.rows import AgentRow, AuditQuery, BriefRow, CallRow, SessionRow
+from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, BRIEFS, CALLS, SESSIONS, SETTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from lockgate.store.protocol import Transaction
+    from lockgate.store.sqlite.statements import SqliteStatements
+
+SEALED = "settings-sealed"
+"""The event of the record that tells that an upgrade has sealed the settings; all other rows it could not vouch for."""
+_BROKEN = "has no seal that holds"
+_COLUMNS = {
+    SESSIONS: SessionRow._fields,
+    AGENTS: AgentRow._fields,
+    CALLS: CallRow._fields,
+    BRIEFS: BriefRow._fields,
+    ADDRESSES: ("session", "key", "human"),
+    SETTINGS: ("name", "value"),
+}
+_SAID = {
+    SESSIONS: "how it began",
+    AGENTS: "who started it",
+    CALLS: "one of its calls",
+    BRIEFS: "one of its briefs",
+    ADDRESSES: "one of the addresses that it knows",
+}
+_CACHES = ("config:compiled:", "judge:opinion:", "open-page:", "patterns:kept:", "patterns:pinned:", "trial:")
+"""Settings that are found out anew, and that an older version's row must not stand for."""
+_TRUST, _TOKEN = "trust:", "dashboard:token:"
+
+
+def problems(rows: SqliteStatements, tx: Transaction) -> list[tuple[Subject, str]]:
+    """Whose rows something else has written, each with what is wrong, for a person."""
+    upgraded = _is_upgraded(tx)
+    found: dict[tuple[Subject, str], None] = {}
+    for table in _COLUMNS:
+        for row in _broken(rows, table):
+            if row[-1] or not upgraded:  # else an older version has written it
+                subject = _subject(table, row)
+                what = f"the setting {str(row[0])[:60]}" if table == SETTINGS else _SAID[table]
+                found[subject, f"{what} {_BROKEN}"] = None
+    return list(found)
+
+
+def drop(rows: SqliteStatements, tx: Transaction, session: str) -> None:
+    """Let nothing of a session stand that something else has written; for an empty name, nothing of the settings."""
+    for table in (SETTINGS,) if not session else (CALLS, BRIEFS, ADDRESSES):
+        columns = _COLUMNS[table]
+        for row in _broken(rows, table):
+            if table == SETTINGS or row[0 if table != BRIEFS else 1] == session:
+                where = " AND ".join(f"{column} IS ?" for column in columns)
+                rows._write(f"DELETE FROM {table} WHERE {where}", row[:-1])  # noqa: S608 - columns of ours
+    known = tx.session(session)
+    if known is not None:
+        # As they are read, they are on the safe side; written so, they are sealed.
+        tx.put_session(known)
+        for agent in tx.agents(session):
+            tx.put_agent(agent)
+
+
+def seal_settings(rows: SqliteStatements, tx: Transaction, now: float) -> None:
+    """Seal the settings that an older version has kept, and record that. Nothing is sealed twice.
+
+    What a person has trusted counts where the audit tells of it, and a token has to be made anew.
+    """
+    if _is_upgraded(tx):
+        return
+    trusted = _trusted(tx)
+    for name, value in rows._all("SELECT name, value FROM settings", ()):
+        is_loose = name.startswith((*_CACHES, _TOKEN)) or (name.startswith(_TRUST) and trusted.get(name) != value)
+        tx.put_setting(name, None if is_loose else value)
+    tx.append_audit(now, {"event": SEALED, "client": "", "session": "", "agent": ""})
+
+
+def seal_copied(rows: SqliteStatements) -> None:
+    """Seal all rows as they are: those that a person has had copied from another store."""
+    for table in _COLUMNS:
+        for row in list(_broken(rows, table)):
+            where = " AND ".join(f"{column} IS ?" for column in _COLUMNS[table])
+            rows._write(f"UPDATE {table} SET seal = ? WHERE {where}", (rows._row_seal(table, row[:-1]), *row[:-1]))  # noqa: S608
+
+
+def _broken(rows: SqliteStatements, table: str) -> Iterator[Any]:
+    """The rows of a table without a seal that holds, each with that."""
+    for row in rows._all(f"SELECT {', '.join(_COLUMNS[table])}, seal FROM {table}", ()):  # noqa: S608 - columns of ours
+        if rows._unsealed(table, row) is None:
+            yield row
+
+
+def _subject(table: str, row: Any) -> Subject:
+    if table == SETTINGS:
+        return Subject("")
+    return Subject(str(row[1 if table == BRIEFS else 0]), str(row[1]) if table == AGENTS else "")
+
+
+def _is_upgraded(tx: Transaction) -> bool:
+    return bool(tx.find_audit(AuditQuery(event=SEALED), limit=1))
+
+
+def _trusted(tx: Transaction) -> dict[str, str]:
+    """The settings that trust project files, as the audit tells of them last."""
+    from lockgate.system.digests import json_object
+
+    told = [*tx.find_audit(AuditQuery(event="trust")), *tx.find_audit(AuditQuery(event="untrust"))]
+    found = {}
+    for row in sorted(told):
+        body = json_object(row.body) or {}
+        sha256 = str(body.get("sha256")) if body.get("event") == "trust" else ""
+        found[f"{_TRUST}{body.get('file')}"] = sha256
+    return found
