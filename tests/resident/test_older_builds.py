@@ -21,7 +21,7 @@ from hook.process import Told, run
 from lockgate.clients.wire import resident_files
 from lockgate.core.model import Label, Subject
 from lockgate.store.audit.chain import verify_store
-from lockgate.store.files import DATABASE, VERSION
+from lockgate.store.files import DATABASE
 from lockgate.store.sqlite import create
 from lockgate.store.sqlite.store import SqliteStore
 from support import steady
@@ -31,7 +31,9 @@ from support.gates import end_gates, programs_below
 OLD = "09373df5"
 """Its gates decide for whoever asks, its tables have no seals, and it lets all of these run."""
 BEFORE = "d1e98386"
-"""It compares code and looks at tables, and its own are those before these."""
+"""It compares code and looks at tables, and its own are older than these."""
+OLD_TABLES = 6
+"""The version of the tables that it has."""
 ATTACKS = (
     "declare T={a,$(git push)}",
     "cpupower monitor git push",
@@ -220,7 +222,7 @@ def test_an_update_in_place_under_load(ann: Person) -> None:
 def test_a_newer_build_and_back(bob: Person) -> None:
     """The older build writes nothing into newer tables, and what its hook says can be done."""
     (gate,) = bob.gates()
-    new, copy = _new(bob), bob.state / f"{DATABASE}.{VERSION - 1}"
+    new, copy = _new(bob), bob.state / f"{DATABASE}.{OLD_TABLES}"
     assert bob.asks_with(new, PUSH).refuses
     assert gate not in bob.gates()
     before = bob.records()
