@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,3 +114,26 @@ def test_a_server_is_there_for_the_next_call_and_ends_with_the_session(session: 
     while session.rooms():
         assert time.monotonic() < deadline, "it goes on"
         time.sleep(0.05)
+
+
+def test_a_persons_browser_reaches_a_server(session: Session) -> None:
+    nothing = session.lockgate("rooms", "forward", "8021")
+    assert (nothing.returncode, nothing.stderr) == (
+        1,
+        "Error: nothing listens at port 8021 in a room (see: lockgate rooms)\n",
+    )
+    session.call(SERVE)
+    (room,) = (each["room"] for each in session.rooms())
+    deadline = time.monotonic() + 10
+    while 8021 not in rooms.ports(str(session.state), [room]):
+        assert time.monotonic() < deadline, "it never listens"
+        time.sleep(0.05)
+    words = [sys.executable, "-u", "-m", "lockgate", "rooms", "forward", "8021", "--to", "0", "--room", room[:12]]
+    environment = {**os.environ, **session.environment}
+    with subprocess.Popen(words, env=environment, cwd=session.project, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[0]
+        with urllib.request.urlopen(f"{address}serve.sh", timeout=10) as page:
+            assert b"http.server" in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0

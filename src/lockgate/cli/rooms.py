@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from lockgate.cli.common.state import looking
-from lockgate.containment.rooms import end, standing
+from lockgate.containment.rooms import end, forward, ports, standing
 from lockgate.core.display_text import visible
+from lockgate.core.errors import ContainmentError
 from lockgate.gate.monitor.rooms import names_in
 from lockgate.system.folders import state_dir
 
@@ -52,6 +53,40 @@ def end_rooms(names: tuple[str, ...]) -> None:
     click.echo(f"ended: {len(ended)}")
     if names and not ended:
         raise click.exceptions.Exit(1)
+
+
+@rooms.command("forward", short_help="Let your browser see a server that a contained command runs.")
+@click.argument("port", type=click.IntRange(1, 65535))
+@click.option(
+    "--room", default="", metavar="ROOM", help="The room, by the beginning of its name.  [default: whichever]"
+)
+@click.option("--to", "host_port", type=click.IntRange(0, 65535), help="The port here.  [default: the same]")
+def forward_port(port: int, room: str, host_port: int | None) -> None:
+    """Pass on from a port of this machine's loopback to PORT in a room, until Ctrl+C or the room's end.
+
+    It leads in only. But a page that you open is a page of the session's: it can make your browser send what it shows
+    to anywhere. So open what you would open from a stranger.
+
+    Exit status: 0 ended, 1 nothing listens there, or the port here is taken.
+    """
+    listens = [each.name for each in standing(state_dir()) if port in ports(state_dir(), [each.name])]
+    found = [name for name in listens if name.startswith(room)]
+    if not found:
+        raise click.ClickException(f"nothing listens at port {port} in a room (see: lockgate rooms)")
+    if len(found) > 1:
+        names = ", ".join(name[:12] for name in found)
+        raise click.ClickException(f"port {port} is listened at in several rooms: {names}; choose one with --room")
+    try:
+        forward(state_dir(), found[0], port, port if host_port is None else host_port, _say_where)
+    except ContainmentError as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        return
+    click.echo("the room has ended")
+
+
+def _say_where(port: int) -> None:
+    click.echo(f"http://127.0.0.1:{port}/ leads to the room; Ctrl+C ends that")
 
 
 def _found() -> list[dict[str, Any]]:

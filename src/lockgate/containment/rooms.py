@@ -11,9 +11,10 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lockgate.containment.request import ROOM_NAME
+from lockgate.core.errors import ContainmentError
 from lockgate.core.record import Record
 from lockgate.system.unix_sockets import short_path
 
@@ -55,15 +56,43 @@ def ports(state: str, names: Iterable[str]) -> frozenset[int]:
     return frozenset(port for name in names if name in there for port in _listening(_first_process(state, name)))
 
 
+def forward(state: str, name: str, port: int, host_port: int, begun: Callable[[int], object]) -> None:
+    """Pass on from a port of this machine's loopback to one of a room's, until the room ends or this is interrupted.
+
+    Args:
+        state: The state folder.
+        name: The room.
+        port: Where a server listens in the room.
+        host_port: Where to listen outside; 0 for any free port.
+        begun: Is called with the port outside, once that listens.
+
+    Raises:
+        ContainmentError: There is no such room, it cannot be entered, or the port outside is taken.
+    """
+    from lockgate.containment.forwarding import forward
+
+    with socket.socket(socket.AF_UNIX) as door:
+        pid = _holder(door, state, name)
+        if not pid:
+            raise ContainmentError("the room has ended")
+        forward(door, pid, port, host_port, begun)
+
+
 def _first_process(state: str, name: str) -> int:
     """The number of the process that holds a room; 0 where there is none."""
-    with socket.socket(socket.AF_UNIX) as door, short_path(_folder(state), name) as path:
-        door.settimeout(_SECONDS)
-        try:
+    with socket.socket(socket.AF_UNIX) as door:
+        return _holder(door, state, name)
+
+
+def _holder(door: socket.socket, state: str, name: str) -> int:
+    """The same, which keeps its number as long as the connection that is made here stands."""
+    door.settimeout(_SECONDS)
+    try:
+        with short_path(_folder(state), name) as path:
             door.connect(path)
-            peer = door.getsockopt(socket.SOL_SOCKET, _PEER_CREDENTIALS, _PEER.size)
-        except OSError:
-            return 0
+        peer = door.getsockopt(socket.SOL_SOCKET, _PEER_CREDENTIALS, _PEER.size)
+    except OSError:
+        return 0
     pid, user, _ = _PEER.unpack(peer)
     return int(pid) if user == os.geteuid() else 0
 
