@@ -47,6 +47,7 @@ class Machine:
         """Let the gate know which way this machine has."""
         known = {"facts": facts_of(), "way": way, "program": program * (way != "namespaces"), "problem": problem}
         known["launcher"] = way * self.native
+        known["launched_by"] = LAUNCHER if self.native and way else ""
         (self.state / "containment.json").write_text(json.dumps({**known, "at": time.time()}))
         self.settle()
 
