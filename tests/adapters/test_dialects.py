@@ -118,9 +118,7 @@ def test_a_payload_becomes_an_event(client: str, payload: dict[str, Any], kind: 
 def test_a_payload_without_a_session_is_refused(
     client: str, payload: dict[str, Any], kind: type, agent: str, tool: str
 ) -> None:
-    broken = {key: value for key, value in payload.items() if key not in ("session_id", "sessionId", "conversation_id")}
-    if "parent_conversation_id" in payload:
-        return
+    broken = {key: value for key, value in payload.items() if key not in adapter(client).SESSION}
     with pytest.raises(BadInputError):
         adapter(client).decode(broken, {})
 
