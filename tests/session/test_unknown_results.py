@@ -187,7 +187,7 @@ def test_what_is_a_new_result(world: Told, line: str) -> None:
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_call_that_nobody_could_decide_on_has_brought_nothing(world: Told, recorded: bool) -> None:
     refusal = Refusal(str(world.folder / "state"), "hook")
-    refusal.about("claude-code", "PreToolUse", {"tool_use_id": "late", "session_id": "s1"})
+    refusal.about("claude-code", "PreToolUse", {"call": "late", "session": "s1"})
     refusal.keep("time was up")
     if recorded:
         assert sweep(str(world.folder / "state"), world.store) == 1
