@@ -15,7 +15,8 @@ SILENT = frozenset({"silent"})
 DENIED = frozenset({"deny"})
 HELD = frozenset({"contain", "ask"})
 """Run where it can reach nobody, or a person is asked, where this machine has no sandbox."""
-ASKED = frozenset({"ask"})
+ASKED = frozenset({"ask", "deny"})
+"""A person is asked; refused, where nobody is known to sit before the client, as in a benchmark."""
 
 ENVIRONMENT = {
     "CLAUDECODE": "1",
