@@ -97,6 +97,7 @@ fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader
 
 knowledge: setup ## compile the YAML tables to what the hook reads
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" || exit 1; done
+	@$(BIN)/python scripts/known_roles.py
 
 reference: setup ## the pages of docs/reference, from the code
 	@$(BIN)/python scripts/reference.py

@@ -41,6 +41,7 @@ _NOT_CONTENT = frozenset({"names", "number", "nothing", "date", "temporary", "ro
 """What a program prints (``prints``) that says nothing of what it read."""
 _SAME = frozenset({"input", "cat", "part"})
 _SENT = frozenset({"send", "send-file", "static", "url", "host", "lookup", "transfer", "egress", "connect"})
+"""Roles of an option whose value surely leaves: a secret in it ``reaches`` the program, else it ``may reach`` it."""
 
 
 class Tracer(CodeMachine):
@@ -319,7 +320,10 @@ def key_of(effect: Effect) -> tuple[EffectKind, str, str]:
 
 
 def _option(call: ProgramCall, text: str) -> Option | None:
-    """The option that a word belongs to."""
+    """The option that a word belongs to: the word is all of its value, or what follows an ``@`` in it.
+
+    A role that cuts a value in another way (``name=FILE``) has no option here, and the flow names the program alone.
+    """
     bare = without_marks(text)
     for option in call.matched.options:
         for value in (without_marks(arg.text) for arg in option.value):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import yaml
 
 from lockgate.shell.knowledge.data.counting import show
 from lockgate.shell.knowledge.lookup import SAME
+from lockgate.shell.knowledge.options import HARMLESS
 from lockgate.shell.knowledge.packing import packed
 from lockgate.shell.state.findings import WORDS
 
@@ -225,7 +227,7 @@ def commands(where: str, name: str, raw: dict[str, Any], above: frozenset[str]) 
 
 
 def check(where: str, compiled_entry: dict[str, Any]) -> None:
-    """Every effect is one that there is. For roles a test says so, since what plays them lies above the knowledge."""
+    """Every effect is one that there is. What plays the roles lies above the knowledge: see ``unknown_roles``."""
     changes = [change["then"] for change in compiled_entry.get("when", [])]
     for place in (compiled_entry, *changes):
         for key in ("effects", "otherwise", "bare"):
@@ -243,6 +245,18 @@ def roles_in(compiled_entry: dict[str, Any]) -> set[str]:
     for place in (compiled_entry, *(change["then"] for change in compiled_entry.get("when", []))):
         found.update(role.removesuffix("...") for role in place.get("operands", []))
     return found.union(*map(roles_in, below))
+
+
+def unknown_roles(known: Set[str]) -> list[str]:
+    """What is wrong where an entry gives a word a role that is not among the known ones, by file and entry."""
+    known = known | HARMLESS | WORDS.keys() | {"text", "assignments"}
+    found = []
+    for path in sorted(FOLDER.glob("*.yaml")):
+        if path.stem != "tables":
+            entries = family(path.name, load(path)["programs"])
+            rows = ((name, row) for name, row in entries.items() if isinstance(row, dict))
+            found += [f"{path.name}: {name}: no role `{role}`" for name, row in rows for role in roles_in(row) - known]
+    return sorted(found)
 
 
 def main(arguments: list[str]) -> int:

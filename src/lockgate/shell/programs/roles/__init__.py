@@ -127,8 +127,12 @@ ROLES = {role: family for family, roles in _FAMILIES.items() for role in roles.s
 
 @cache
 def function_of(role: str) -> Role:
-    """The function that plays a role."""
-    return ROLES[role]()[role]
+    """The function that plays a role; raises ``LookupError`` where there is none."""
+    family = ROLES.get(role)
+    function = family().get(role) if family is not None else None
+    if function is None:
+        raise LookupError(f"no role `{role}`: see _FAMILIES and FUNCTIONS in programs/roles")
+    return function
 
 
 def apply_role(role: str, call: ProgramCall, words: list[Arg], option: str) -> Running[None]:

@@ -135,7 +135,7 @@ def peer(call: ProgramCall, words: list[Arg], option: str) -> None:
 
 def send(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Data that is sent; ``@file`` names a file."""
-    call.contact.sends = call.contact.sends or f"`{call.what} {option}` sends data"
+    call.contact.sends = call.contact.sends or f"`{f'{call.what} {option}'.rstrip()}` sends data"
     for word in words:
         read_from = "[@<]" if option in _FORMS else "@"
         name = re.match(rf"(?:[\w.-]+=?)?{read_from}([^;]+)", word.text)
