@@ -15,6 +15,7 @@ from enum import IntEnum, StrEnum
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -217,6 +218,10 @@ class Effect(Record):
         if self.variant is Variant.SCRIPT:
             return str(EffectKind.EXECUTE)
         return f"{self.kind}_{self.variant}"
+
+    def told(self, clean: Callable[[str], str]) -> Effect:
+        """The effect with each of its texts put through a function that takes out what must not be shown."""
+        return self._replace(what=clean(self.what), because=clean(self.because), address=clean(self.address))
 
 
 class Flow(Record):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.analysis import analyse
 from lockgate.configuration.load import Configuration
 from lockgate.core.events import Context
-from lockgate.core.model import Analysis, Effect, ToolCall
+from lockgate.core.model import Analysis, Effect, LabelState, ToolCall, Verdict
 from lockgate.core.questions import (
     NO_DIALOG,
     JudgeQuestion,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.core.questions import Need
+    from lockgate.gate.monitor.masking import Mask
     from lockgate.store.protocol import Store, Transaction
     from lockgate.store.rows import SessionRow
 
@@ -65,6 +66,32 @@ class Guard(Record):
 
     Gives what is wrong with the files of patterns, as far as that is known by then.
     """
+
+    def found_in(self, context: Context, call: ToolCall, exact: str = "") -> tuple[GuardrailResult, Mask]:
+        """What the library says to a call, and what takes it out of all that is told of the call.
+
+        Args:
+            context: The event's context.
+            call: The call.
+            exact: What :func:`canonical` makes of the call, where the caller has that.
+        """
+        from lockgate.gate.monitor.masking import Mask
+
+        found = self.check_input(context, call)
+        if "[REDACTED:" in (exact or canonical(call)):  # which JSON spells as it stands
+            from lockgate.gate.monitor.redaction_marks import with_marks
+
+            found = with_marks(found, call)
+        mask = Mask.of(found, call)
+        return mask.result(found), mask
+
+    @staticmethod
+    def objections(result: GuardrailResult) -> list[Objection]:
+        """What the library has against a call, whatever the labels are."""
+        from lockgate.gate.findings import reasons_of
+
+        reasons = () if result.is_empty else reasons_of(result, LabelState.CLEAN)
+        return [Objection(r.effect.rule, r.effect.because, r.verdict) for r in reasons if r.verdict > Verdict.ALLOW]
 
 
 class Consultants(Record):

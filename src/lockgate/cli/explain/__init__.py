@@ -14,6 +14,7 @@ import click
 from lockgate.cli.common.state import unreadable
 from lockgate.cli.explain.explanation import Explanation, explained
 from lockgate.cli.explain.json_output import short, whole
+from lockgate.cli.explain.pattern_findings import Check, opened_check
 from lockgate.core.display_text import visible
 from lockgate.core.errors import BadInputError, LockgateError, StoreError
 from lockgate.core.model import LabelState, ToolCall
@@ -171,7 +172,7 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
         yield None
 
 
-def _answer(line: bytes | None, cwd: str) -> dict[str, Any]:
+def _answer(line: bytes | None, cwd: str, check: Check) -> dict[str, Any]:
     try:
         if line is None:
             raise BadInputError(f"the line is longer than {LONGEST_LINE} bytes")
@@ -181,16 +182,17 @@ def _answer(line: bytes | None, cwd: str) -> dict[str, Any]:
             raise BadInputError(f"the line is not UTF-8 at byte {error.start}") from error
         if not text.strip():
             raise BadInputError("the line is empty")
-        return short(explained(_decoded(text.strip(), cwd)))
+        return short(explained(_decoded(text.strip(), cwd), check))
     except LockgateError as error:
         return {"error": visible(str(error), 600)}
 
 
 def _answer_lines(source: IO[bytes], target: IO[str], cwd: str) -> None:
     try:
-        for line in _lines(source):
-            target.write(json.dumps(_answer(line, cwd)) + "\n")
-            target.flush()
+        with opened_check() as check:
+            for line in _lines(source):
+                target.write(json.dumps(_answer(line, cwd, check)) + "\n")
+                target.flush()
     except BrokenPipeError:
         # Nobody reads any more. What Python would still flush at its end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

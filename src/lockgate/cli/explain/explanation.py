@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from lockgate.analysis import analyse
+from lockgate.cli.explain.pattern_findings import Check, PatternFindings, opened_check
 from lockgate.configuration.load import Configuration, find_workspace, load_for_cli
 from lockgate.core.display_text import visible
 from lockgate.core.events import Context
@@ -49,9 +50,13 @@ class Explanation(NamedTuple):
     tables: Verdicts
     """What the profile's table says, on a host that can contain and judge."""
     found: Found
-    """Each policy with the effects that the call has under it."""
+    """Each policy with the effects that the call has under it. Their texts are as they were."""
     objections: Sequence[Objection] = ()
     """What the built-in rules have against the call, in every state. Plugins are not asked."""
+    patterns: PatternFindings = PatternFindings()
+    """What the pattern library found. ``call`` and ``analysis`` are without it."""
+    made: ToolCall | None = None
+    """The call as it was made: only the analysis reads it."""
 
     @property
     def verdicts(self) -> Verdicts:
@@ -66,58 +71,119 @@ class Explanation(NamedTuple):
     @property
     def command(self) -> str | None:
         """The shell command, ``None`` where the call has none."""
-        command = self.call.tool_input.get("command")
-        return command if self.call.tool == "Bash" and isinstance(command, str) else None
+        return _command(self.call)
 
     def of(self, effect: Effect, more: frozenset[Verdict] = _NONE) -> Verdicts:
         """What one effect alone would get, on a host that can do some more."""
-        return _verdicts([(policy, (effect,)) for policy in self.policies], _able(self.call) | more)
+        return _verdicts([(policy, (effect,)) for policy in self.policies], _able(self.call) | more, self.patterns)
 
     def here(self, lacking: Lacking, more: frozenset[Verdict] = _NONE) -> Verdicts:
         """The verdicts on a host that lacks something, and can do some more."""
-        return self._objected(_verdicts(self.found, (_able(self.call) | more) - lacking.keys()))
+        return self._objected(_verdicts(self.found, (_able(self.call) | more) - lacking.keys(), self.patterns))
 
     def steps(self, state: LabelState, lacking: Lacking) -> tuple[DecisionStep, ...]:
         """The steps of the decision on such a host, in one state, under the policy that is strictest then."""
         able = _able(self.call) - lacking.keys()
-        labels = STATES[state]
+        labels = _labels(state, self.patterns)
         policy, effects = max(self.found, key=lambda one: decide(one[1], labels, one[0].profile, able=able).verdict)
         taken = steps(effects, labels, policy.profile, able=able, lacking={Verdict.CONTAIN: _ONLY_COMMANDS, **lacking})
-        objection = self._strictest()
-        if objection is None or objection.verdict <= max((step.verdict or Verdict.ALLOW) for step in taken):
-            return taken
-        return (
-            *(step._replace(verdict=None) for step in taken),
-            DecisionStep(Tier.RULES, objection.reason, objection.verdict),
-        )
+        for tier, objection in self._against():
+            if objection.verdict > max((step.verdict or Verdict.ALLOW) for step in taken):
+                last = DecisionStep(tier, objection.reason, objection.verdict)
+                taken = (*(step._replace(verdict=None) for step in taken), last)
+        return taken
 
-    def _strictest(self) -> Objection | None:
-        """The objection that decides; ``None`` where there is none, or where the profile only observes."""
+    def _against(self) -> list[tuple[Tier, Objection]]:
+        """What decides, of the pattern library and of the rules; nothing where the profile only observes."""
         if all(policy.profile.shadow for policy in self.policies):
-            return None
-        return max(self.objections, key=lambda one: one.verdict, default=None)
+            return []
+        sides = ((Tier.PATTERNS, self.patterns.objections()), (Tier.RULES, self.objections))
+        return [(tier, max(against, key=lambda one: one.verdict)) for tier, against in sides if against]
 
     def _objected(self, verdicts: Verdicts) -> Verdicts:
-        objection = self._strictest()
-        least = Verdict.ALLOW if objection is None else objection.verdict
+        least = max((objection.verdict for _, objection in self._against()), default=Verdict.ALLOW)
         return {state: max(verdict, least) for state, verdict in verdicts.items()}
 
     def outline(self) -> OutlineStep | None:
         """The command as a tree, ``None`` where there is none, or where it was not read."""
-        from lockgate.shell.report.outline import outline
-
-        if self.command is None:
-            return None
-        _, around = _policies(self.call.cwd)[0]
-        return outline(self.command, self.call.cwd, around)
+        tree = _outline(self.made or self.call)
+        if tree is not None:
+            tree.rewrite(self.patterns.clean)
+        return tree
 
 
-def explained(call: ToolCall) -> Explanation:
-    """Analyse a call and decide on it. Raises ``LockgateError``."""
+def explained(call: ToolCall, check: Check | None = None) -> Explanation:
+    """Analyse a call and decide on it.
+
+    Args:
+        call: The call.
+        check: Asks the pattern library, where it is open already.
+
+    Raises:
+        LockgateError: It cannot be analysed, or the state cannot be read.
+    """
+    if check is None:
+        with opened_check() as opened:
+            return explained(call, opened)
     analyses = [(policy, analyse(call, around)) for policy, around in _policies(call.cwd)]
     found = [(policy, analysis.effects) for policy, analysis in analyses]
     analysis = merged([analysis for _, analysis in analyses])
-    return Explanation(call, analysis, _verdicts(found, _able(call)), found, _objections(call, analysis))
+    patterns = check(call, partial(_outline, call))
+    rules = [each._replace(reason=patterns.clean(each.reason)) for each in _objections(call, analysis)]
+    return Explanation(
+        _clean_call(call, patterns),
+        _clean_analysis(analysis, patterns),
+        _verdicts(found, _able(call), patterns),
+        found,
+        rules,
+        patterns,
+        call,
+    )
+
+
+def _outline(call: ToolCall) -> OutlineStep | None:
+    from lockgate.shell.report.outline import outline
+
+    command = _command(call)
+    return None if command is None else outline(command, call.cwd, _policies(call.cwd)[0][1])
+
+
+def _command(call: ToolCall) -> str | None:
+    command = call.tool_input.get("command")
+    return command if call.tool == "Bash" and isinstance(command, str) else None
+
+
+def _clean_call(call: ToolCall, patterns: PatternFindings) -> ToolCall:
+    return call._replace(tool_input=_clean_json(dict(call.tool_input), patterns.clean))
+
+
+def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(str(key)): _clean_json(inner, clean) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_clean_json(inner, clean) for inner in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        shown = clean(str(value))
+        return value if shown == str(value) else shown
+    return value
+
+
+def _clean_analysis(analysis: Analysis, patterns: PatternFindings) -> Analysis:
+    return analysis._replace(
+        effects=tuple(effect.told(patterns.clean) for effect in analysis.effects),
+        hints=tuple(map(patterns.clean, analysis.hints)),
+        programs=tuple(name if name is None else patterns.clean(name) for name in analysis.programs),
+        flows=tuple(
+            flow._replace(
+                source=patterns.clean(flow.source),
+                through=tuple(map(patterns.clean, flow.through)),
+                sink=patterns.clean(flow.sink),
+            )
+            for flow in analysis.flows
+        ),
+    )
 
 
 def forget() -> None:
@@ -158,12 +224,18 @@ def _configuration(folder: str) -> Configuration:
     return configuration
 
 
-def _verdicts(found: Found, able: frozenset[Verdict]) -> dict[LabelState, Verdict]:
+def _verdicts(found: Found, able: frozenset[Verdict], patterns: PatternFindings) -> dict[LabelState, Verdict]:
     """For each state the strictest verdict of all policies."""
-    return {
-        state: max(decide(effects, labels, policy.profile, able=able).verdict for policy, effects in found)
-        for state, labels in STATES.items()
-    }
+
+    def strictest(labels: frozenset[Label]) -> Verdict:
+        return max(decide(effects, labels, policy.profile, able=able).verdict for policy, effects in found)
+
+    return {state: strictest(_labels(state, patterns)) for state in STATES}
+
+
+def _labels(state: LabelState, patterns: PatternFindings) -> frozenset[Label]:
+    """The labels that a call is decided with: whoever writes a secret into it knows that secret."""
+    return STATES[state] | {Label.SECRET} if patterns.holds_secret else STATES[state]
 
 
 def lacking_here(explanation: Explanation) -> dict[Verdict, str]:

@@ -22,7 +22,10 @@ def short(explanation: Explanation) -> dict[str, Any]:
         "programs": list(analysis.programs),
         "category": analysis.category.value,
         "verdicts": _words(explanation.verdicts),
-        "reasons": [f"{effect.rule}: {visible(effect.because)}" for effect in analysis.effects],
+        "reasons": [
+            *(f"{effect.rule}: {visible(effect.because)}" for effect in analysis.effects),
+            *(f"{each.rule}: {visible(each.reason)}" for each in explanation.patterns.objections()),
+        ],
     }
 
 
@@ -50,7 +53,11 @@ def whole(explanation: Explanation) -> dict[str, Any]:
         },
         "objections": [
             {"rule": each.rule, "verdict": each.verdict.word, "reason": visible(each.reason)}
-            for each in explanation.objections
+            for each in (*explanation.patterns.objections(), *explanation.objections)
+        ],
+        "patterns": [
+            {"rule": match.rule, "type": match.type, "path": visible(match.path), "decision": match.decision.value}
+            for match in explanation.patterns.result.pattern_matches
         ],
         "effects": [
             {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
 from lockgate.core.display_text import visible
 from lockgate.core.model import Effect, EffectKind, LabelState, Variant, Verdict
+from lockgate.patterns.model import GuardrailDecision
 from lockgate.policy.steps import DecisionStep as TierStep
 from lockgate.policy.steps import decided_by
 
@@ -66,9 +67,7 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
     tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts, explanation.here({}, _ASKED)))
     named = set(explanation.tables.values())
-    for objection in explanation.objections:
-        said = Text.assemble((objection.verdict.word, _COLOURS[objection.verdict]), " in every state: ")
-        tree.add(said.append(f"{visible(objection.reason, 300)} [{visible(objection.rule, 100)}]"))
+    _add_objections(tree, explanation)
     lacking = lacking_here(explanation)
     lacks = {verdict: why for verdict, why in lacking.items() if verdict in named}
     for verdict, why in lacks.items():
@@ -77,6 +76,21 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
         tree.add(_coloured("here it is", explanation.here(lacking), explanation.here(lacking, _ASKED)))
     _add_tiers(tree, {one: explanation.steps(one, lacking) for one in LabelState}, state)
     return tree
+
+
+def _add_objections(tree: Tree, explanation: Explanation) -> None:
+    """What the pattern library and the rules say, whatever was read before."""
+    from rich.text import Text
+
+    patterns = explanation.patterns
+    for objection in (*patterns.objections(), *explanation.objections):
+        said = Text.assemble((objection.verdict.word, _COLOURS[objection.verdict]), " in every state: ")
+        tree.add(said.append(f"{visible(objection.reason, 300)} [{visible(objection.rule, 100)}]"))
+    for match in patterns.result.pattern_matches:
+        if match.decision is GuardrailDecision.WARN:
+            tree.add(Text(f"is let pass: {match.type} in {visible(match.path, 100)} [{visible(match.rule, 100)}]"))
+    if patterns.holds_secret:
+        tree.add(Text("the call holds a secret: it makes the session secret, and is decided so"))
 
 
 # -- who decides

@@ -112,7 +112,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     analyses = parts.analyse(context, call, configuration, earlier=True)
     analysed = parts.timer()
     exact = canonical(call)
-    found, mask = _found_in(parts, context, call, exact)
+    found, mask = parts.guard.found_in(context, call, exact)
     screened = parts.timer()
     steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
     objections: Sequence[Objection] = ()
@@ -272,17 +272,6 @@ def _for_the_judge(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:
         question.configuration.options.judge,
         question.mask.may_hide_code,
     )
-
-
-def _found_in(parts: Parts, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
-    """What the pattern library says to a call, and what takes it out of all that is told of the call."""
-    found = parts.guard.check_input(context, call)
-    if "[REDACTED:" in exact:  # which JSON spells as it stands
-        from lockgate.gate.monitor.redaction_marks import with_marks
-
-        found = with_marks(found, call)
-    mask = Mask.of(found, call)
-    return mask.result(found), mask
 
 
 def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:

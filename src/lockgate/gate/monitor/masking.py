@@ -84,9 +84,7 @@ class Mask(Record):
 
     def effect(self, effect: Effect) -> Effect:
         """An effect that names no value."""
-        return effect._replace(
-            what=self.text(effect.what), because=self.text(effect.because), address=self.text(effect.address)
-        )
+        return effect.told(self.text)
 
     def _json(self, value: Any) -> Any:
         if isinstance(value, str):

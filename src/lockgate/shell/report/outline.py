@@ -5,7 +5,7 @@ It is the same run as the one that decides, with somebody looking on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lockgate.core.model import Effect
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -119,7 +119,7 @@ class ProgramRun:
 class CommandStep:
     """One command of the tree."""
 
-    __slots__ = ("children", "effects", "node", "runs")
+    __slots__ = ("_text", "children", "effects", "node", "runs")
 
     def __init__(self, node: Command | None) -> None:
         self.node = node
@@ -127,11 +127,23 @@ class CommandStep:
         self.runs: dict[tuple[str, ...], ProgramRun] = {}
         """What was run, by its words: a loop's body is gone through more than once."""
         self.effects: dict[Effect, None] = {}
+        self._text: str | None = None
 
     @property
     def text(self) -> str:
         """How it is written, in short."""
+        if self._text is not None:
+            return self._text
         return spelled(self.node) if self.node is not None else ""
+
+    def rewrite(self, clean: Callable[[str], str]) -> None:
+        """Put each text of all parts through a function that takes out what must not be shown."""
+        for step in self.below():
+            step._text = clean(step.text)
+            step.effects = {effect.told(clean): None for effect in step.effects}
+            for run in step.runs.values():
+                run.words = tuple(map(clean, run.words))
+                run.uses = [use._replace(text=clean(use.text)) for use in run.uses]
 
     @property
     def kind(self) -> str:

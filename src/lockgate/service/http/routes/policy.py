@@ -85,7 +85,7 @@ def _explained(desk: DashboardContext, call: ToolCall) -> CallExplanation:
         EffectShown(row=each["row"], what=each["what"], rule=each["rule"], because=each["because"], gives=each["gives"])
         for each in told["effects"]
     ]
-    shown = marked(desk.where, call.tool, call.tool_input, call.cwd, effects, whole=True)
+    shown = marked(desk.where, call.tool, told["tool_input"], call.cwd, effects, whole=True)
     return CallExplanation(call=shown, **{name: told[name] for name in CallExplanation.model_fields if name != "call"})
 
 

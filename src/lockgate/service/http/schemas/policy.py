@@ -167,6 +167,15 @@ class TierShown(Model):
     verdict: VerdictWord | None
 
 
+class PatternFound(Model):
+    """What the pattern library found in the call, without the text of it."""
+
+    rule: Shown
+    type: Shown
+    path: Shown
+    decision: str
+
+
 class FlowShown(Model):
     """A secret that reaches what sends."""
 
@@ -200,6 +209,7 @@ class CallExplanation(Model):
     verdicts: Verdicts
     here: LocalVerdicts
     objections: list[ObjectionShown]
+    patterns: list[PatternFound]
     effects: list[EffectExplained]
     flows: list[FlowShown]
     hints: list[Shown]
