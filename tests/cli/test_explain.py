@@ -462,7 +462,7 @@ def npm_key() -> str:
     return f"npm_{body}{digits}"
 
 
-KEY, CARD, PERSON = npm_key(), "4111 1111 1111 1111", "somebody@mail-of-mine.org"
+KEY = npm_key()
 FOUND = "secrets_detection/npm_access_token"
 # The call's input, the rule, the verdict in a clean session, what must not be printed.
 FINDINGS = [
@@ -501,7 +501,7 @@ def answers_at(home: Path, call: dict[str, Any], cwd: Path) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize("text", [CARD, PERSON])
+@pytest.mark.parametrize("text", ["somebody@mail-of-mine.org", "536-90-4399", "DE89370400440532013000"])
 def test_what_the_pattern_library_lets_pass_is_not_printed(project, text):
     command = f"echo '{text}' > note.txt"
     shown, told = explain(command, cwd=project), json.loads(explain("--json", command, cwd=project).stdout)

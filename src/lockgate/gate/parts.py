@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.core.questions import Need
-    from lockgate.gate.monitor.masking import Mask
     from lockgate.store.protocol import Store, Transaction
     from lockgate.store.rows import SessionRow
 
@@ -66,24 +65,6 @@ class Guard(Record):
 
     Gives what is wrong with the files of patterns, as far as that is known by then.
     """
-
-    def found_in(self, context: Context, call: ToolCall, exact: str = "") -> tuple[GuardrailResult, Mask]:
-        """What the library says to a call, and what takes it out of all that is told of the call.
-
-        Args:
-            context: The event's context.
-            call: The call.
-            exact: What :func:`canonical` makes of the call, where the caller has that.
-        """
-        from lockgate.gate.monitor.masking import Mask
-
-        found = self.check_input(context, call)
-        if "[REDACTED:" in (exact or canonical(call)):  # which JSON spells as it stands
-            from lockgate.gate.monitor.redaction_marks import with_marks
-
-            found = with_marks(found, call)
-        mask = Mask.of(found, call)
-        return mask.result(found), mask
 
     @staticmethod
     def objections(result: GuardrailResult) -> list[Objection]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -90,11 +91,11 @@ def _found(
     guard: Guard, context: Context, call: ToolCall, outline: Callable[[], CommandStep | None]
 ) -> PatternFindings:
     try:
-        result, mask = guard.found_in(context, call)
+        result, mask = Mask.found_in(guard, context, call, json.dumps(dict(call.tool_input), default=str))
         if not result.pattern_matches:
             return PatternFindings(result)
         words = call._replace(tool_input={"command": list(dict.fromkeys(_words(outline())))})
-        _, of_words = guard.found_in(context, words)
+        _, of_words = Mask.found_in(guard, context, words, "")
     except PatternError as error:  # the gate refuses the call, too
         return PatternFindings(
             GuardrailResult(GuardrailDecision.BLOCK, f"the pattern library cannot be asked: {error}")

@@ -112,7 +112,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     analyses = parts.analyse(context, call, configuration, earlier=True)
     analysed = parts.timer()
     exact = canonical(call)
-    found, mask = parts.guard.found_in(context, call, exact)
+    found, mask = Mask.found_in(parts.guard, context, call, exact)
     screened = parts.timer()
     steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
     objections: Sequence[Objection] = ()
