@@ -22,13 +22,19 @@ from lockgate.core.events import (
     ToolRefused,
     ToolRequested,
 )
+from lockgate.core.model import LabelState, Verdict
+from lockgate.core.questions import Objection
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.parts import Consultants, Guard, Parts
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.core.events import Context
+    from lockgate.core.model import ToolCall
     from lockgate.core.questions import Deliberation
+    from lockgate.gate.monitor.masking import Mask
+    from lockgate.patterns.model import GuardrailResult
 
     CameBack = ToolFailed | ToolRefused
     Lifetime = SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged
@@ -93,6 +99,24 @@ class Monitor:
 
             return (yield from results.finished(self._parts, event))
         return self._noted(event)
+
+    @staticmethod
+    def found_in(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
+        """What the pattern library says to a call, given as it is and as JSON, and what hides that in a text.
+
+        It is what a request to run the call is decided on; nothing is decided or recorded here.
+        """
+        import lockgate.gate.monitor.calls as calls
+
+        return calls.found_in(guard, context, call, exact)
+
+    @staticmethod
+    def objections(result: GuardrailResult) -> list[Objection]:
+        """What the pattern library has against a call, whatever the labels are."""
+        from lockgate.gate.findings import reasons_of
+
+        reasons = () if result.is_empty else reasons_of(result, LabelState.CLEAN)
+        return [Objection(r.effect.rule, r.effect.because, r.verdict) for r in reasons if r.verdict > Verdict.ALLOW]
 
     def _noted(self, event: Noted) -> Answer:
         # A hook answers one event: it imports what that one takes.

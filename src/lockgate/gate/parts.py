@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.analysis import analyse
 from lockgate.configuration.load import Configuration
 from lockgate.core.events import Context
-from lockgate.core.model import Analysis, Effect, LabelState, ToolCall, Verdict
+from lockgate.core.model import Analysis, Effect, ToolCall
 from lockgate.core.questions import (
     NO_DIALOG,
     JudgeQuestion,
@@ -65,14 +65,6 @@ class Guard(Record):
 
     Gives what is wrong with the files of patterns, as far as that is known by then.
     """
-
-    @staticmethod
-    def objections(result: GuardrailResult) -> list[Objection]:
-        """What the library has against a call, whatever the labels are."""
-        from lockgate.gate.findings import reasons_of
-
-        reasons = () if result.is_empty else reasons_of(result, LabelState.CLEAN)
-        return [Objection(r.effect.rule, r.effect.because, r.verdict) for r in reasons if r.verdict > Verdict.ALLOW]
 
 
 class Consultants(Record):

@@ -15,7 +15,7 @@ from lockgate.core.errors import PatternError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.questions import Objection
-from lockgate.gate import Guard
+from lockgate.gate import Guard, Monitor
 from lockgate.gate.findings import sources
 from lockgate.gate.monitor.masking import Mask
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult
@@ -43,7 +43,7 @@ class PatternFindings(NamedTuple):
 
     def objections(self) -> list[Objection]:
         """What the library has against the call, in every state."""
-        return [one._replace(reason=self.clean(one.reason)) for one in Guard.objections(self.result)]
+        return [one._replace(reason=self.clean(one.reason)) for one in Monitor.objections(self.result)]
 
     def clean(self, text: str) -> str:
         """A text as the gate's records have it: without what was found, and without other credentials."""
@@ -91,11 +91,11 @@ def _found(
     guard: Guard, context: Context, call: ToolCall, outline: Callable[[], CommandStep | None]
 ) -> PatternFindings:
     try:
-        result, mask = Mask.found_in(guard, context, call, json.dumps(dict(call.tool_input), default=str))
+        result, mask = Monitor.found_in(guard, context, call, json.dumps(dict(call.tool_input), default=str))
         if not result.pattern_matches:
             return PatternFindings(result)
         words = call._replace(tool_input={"command": list(dict.fromkeys(_words(outline())))})
-        _, of_words = Mask.found_in(guard, context, words, "")
+        _, of_words = Monitor.found_in(guard, context, words, "")
     except PatternError as error:  # the gate refuses the call, too
         return PatternFindings(
             GuardrailResult(GuardrailDecision.BLOCK, f"the pattern library cannot be asked: {error}")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from lockgate.core.questions import Deliberation, Need
     from lockgate.gate.monitor.attendance import LocatedPerson
+    from lockgate.gate.parts import Guard
     from lockgate.store.protocol import Transaction
 
 _KNOWN = "known_secrets/"
@@ -112,7 +113,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     analyses = parts.analyse(context, call, configuration, earlier=True)
     analysed = parts.timer()
     exact = canonical(call)
-    found, mask = Mask.found_in(parts.guard, context, call, exact)
+    found, mask = found_in(parts.guard, context, call, exact)
     screened = parts.timer()
     steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
     objections: Sequence[Objection] = ()
@@ -272,6 +273,17 @@ def _for_the_judge(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:
         question.configuration.options.judge,
         question.mask.may_hide_code,
     )
+
+
+def found_in(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
+    """What the pattern library says to a call, and what takes it out of all that is told of the call."""
+    found = guard.check_input(context, call)
+    if "[REDACTED:" in exact:  # which JSON spells as it stands
+        from lockgate.gate.monitor.redaction_marks import with_marks
+
+        found = with_marks(found, call)
+    mask = Mask.of(found, call)
+    return mask.result(found), mask
 
 
 def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:

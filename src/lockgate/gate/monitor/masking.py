@@ -12,32 +12,11 @@ from lockgate.patterns.model import GuardrailResult
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.core.events import Context
-    from lockgate.gate.parts import Guard
-
 
 class Mask(Record):
     """Values, the longest first, and what stands in the place of each."""
 
     values: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def found_in(cls, guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
-        """What the pattern library says to a call, and what takes it out of all that is told of the call.
-
-        Args:
-            guard: The library.
-            context: The event's context.
-            call: The call.
-            exact: The call as JSON.
-        """
-        found = guard.check_input(context, call)
-        if "[REDACTED:" in exact:  # which JSON spells as it stands
-            from lockgate.gate.monitor.redaction_marks import with_marks
-
-            found = with_marks(found, call)
-        mask = cls.of(found, call)
-        return mask.result(found), mask
 
     @classmethod
     def of(cls, result: GuardrailResult, call: ToolCall) -> Mask:
