@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lockgate.patterns.model import Candidate
-from lockgate.patterns.validators import VALIDATORS
+from lockgate.patterns.validators import CHECKSUMS, VALIDATORS, keys
 
 ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -259,6 +259,12 @@ def test_the_checksum_of_a_nats_seed_proves_it():
 )
 def test_a_seed_of_one_time_passwords_has_bytes_enough(text, answer):
     assert ask("base32_seed", text) is answer
+
+
+def test_each_key_that_a_crc32_proves_is_found_where_letters_touch_it():
+    asks = {name for name in VALIDATORS if "crc32" in "".join(getattr(keys, name, ask).__code__.co_names)}
+    assert asks
+    assert asks == set(CHECKSUMS)
 
 
 def test_the_page_has_all_validators():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
-from lockgate.patterns.engine.matcher import PROOFS, ConfirmedMatch
+from lockgate.patterns.engine.matcher import ConfirmedMatch, needs_no_boundary
 from lockgate.patterns.model import Candidate, Rule
 
 _AROUND = 80
@@ -36,7 +36,7 @@ class ValidatorAnswers:
 
     def answer(self, rule: Rule, found: ConfirmedMatch, data: bytes) -> bool | None:
         """What all validators say together: ``True`` proven, ``None`` plausible, ``False`` refused."""
-        if not found.alone and not any(name in PROOFS for name, _ in rule.validate):
+        if not found.alone and not needs_no_boundary(rule):
             return False
         same = (found.rule, data[max(found.start - _NEAR, 0) : found.end + _NEAR])
         if self.refused.get(same, 0) >= _OFTEN:

@@ -37,9 +37,14 @@ _AGAIN = 32
 
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _TOKEN = _WORD | frozenset(b"-./+")
-PROOFS = frozenset({"github_checksum", "npm_checksum"})
-"""Validators whose yes needs no boundary: a checksum holds by chance once in a billion times."""
 _ESCAPES = frozenset((b"\\n", b"\\t", b"\\r"))
+
+
+def needs_no_boundary(rule: Rule) -> bool:
+    """Whether a checksum proves what the rule finds, so that letters may touch it."""
+    from lockgate.patterns.validators import CHECKSUMS
+
+    return any(name in CHECKSUMS for name, _ in rule.validate)
 
 
 class ConfirmedMatch(Record):
@@ -239,7 +244,7 @@ class Matcher:
     ) -> int:
         """Accept matches that begin before ``last``; the end of the last accepted, or 0."""
         (find, value, key), rule = self.pattern(index), self.rule(index)
-        anywhere = any(name in PROOFS for name, _ in rule.validate)
+        anywhere = needs_no_boundary(rule)
         done = refused = 0
         while start < last:
             spans = find(data, start, stop)

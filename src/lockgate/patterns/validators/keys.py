@@ -64,19 +64,32 @@ def claims_of(token: str) -> dict[str, Any]:
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def _ends_in_crc32(value: str, prefixes: tuple[str, ...]) -> bool | None:
-    """Whether the last six characters are the CRC-32, in base 62, of those between prefix and them."""
+_BODY, _CHECKSUM = 36, 6
+"""Characters behind the prefix of GitHub's and npm's tokens, and how many of them are the checksum."""
+
+
+def _in_base62(number: int, digits: int) -> str:
+    """The number's last digits in base 62, with zeros in front."""
+    written = ""
+    for _ in range(digits):
+        number, digit = divmod(number, 62)
+        written = _BASE62[digit] + written
+    return written
+
+
+def _ends_in_crc32(body: str) -> bool:
+    """Whether the last six characters are the CRC-32, in base 62, of those before them."""
     from zlib import crc32
 
+    return body.endswith(_in_base62(crc32(body[:-_CHECKSUM].encode("utf-8", "surrogatepass")), _CHECKSUM))
+
+
+def _proven_by_crc32(value: str, prefixes: tuple[str, ...]) -> bool | None:
+    """``True`` for a prefix, 30 characters and their checksum; ``None`` for all else, and never ``False``."""
     prefix = next((prefix for prefix in prefixes if value.startswith(prefix)), None)
-    if prefix is None or len(value) != len(prefix) + 36:
+    if prefix is None or len(value) != len(prefix) + _BODY:
         return None
-    rest = crc32(value[len(prefix) : -6].encode("utf-8", "surrogatepass"))
-    checksum = ""
-    for _ in range(6):
-        rest, digit = divmod(rest, 62)
-        checksum = _BASE62[digit] + checksum
-    return True if value.endswith(checksum) else None
+    return True if _ends_in_crc32(value[len(prefix) :]) else None
 
 
 def github_checksum(value: str) -> bool | None:
@@ -85,7 +98,7 @@ def github_checksum(value: str) -> bool | None:
     A wrong checksum rejects nothing: newer kinds of tokens have none, and a token with a typing error tells most of
     itself. Source: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
     """
-    return _ends_in_crc32(value, ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"))
+    return _proven_by_crc32(value, ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"))
 
 
 def npm_checksum(value: str) -> bool | None:
@@ -93,7 +106,7 @@ def npm_checksum(value: str) -> bool | None:
 
     Source: https://github.blog/2021-09-23-announcing-npms-new-access-token-format/
     """
-    return _ends_in_crc32(value, ("npm_",))
+    return _proven_by_crc32(value, ("npm_",))
 
 
 _AWS_ACCOUNTS = 10**12
