@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import lockgate
 from lockgate import Call, Decision, Gate, person, program, stranger
 from lockgate.clients import sdk
+from lockgate.clients.sdk.session import Session
 from lockgate.core.errors import ConfigError, LockgateError
 from lockgate.core.model import Label
 
@@ -230,3 +233,29 @@ async def test_a_prompt_of_parts_is_labelled_by_whose_words_they_are(opened: Ope
     mine.prompted([person("please push"), program("Be brief.")])
     assert theirs.labels() == {Label.UNTRUSTED}
     assert mine.labels() == frozenset()
+
+
+@pytest.mark.parametrize("wrong", [{"config": {"profile": "no such"}}, {"workspace": 7}])
+def test_what_cannot_be_opened_leaves_no_folder(
+    wrong: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises((ConfigError, TypeError)):
+        Gate.open(ephemeral=True, **wrong)
+    assert not list(tmp_path.iterdir())
+
+
+def test_threads_that_come_at_once_share_the_gates_own_session(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sessions would each have only their own labels."""
+    gate = opened()
+    both = Barrier(2, timeout=20)
+    make = Gate.session
+
+    def waits_for_the_other(*given: Any) -> Session:
+        both.wait()
+        return make(*given)
+
+    monkeypatch.setattr(Gate, "session", waits_for_the_other)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(gate._of, ["", ""])
+    assert first is second

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from containment.machine import Machine
+from lockgate import contain
 
 
 def test_pytest(machine: Machine) -> None:
@@ -185,6 +186,19 @@ def test_the_folder_that_it_ended_in(machine: Machine) -> None:
     assert machine.run("cd sub", options=("--folder-to=1",)).stdout == str(machine.project / "sub")
     for text in ("cd sub; exit 3", "cd /proc", "cd /nowhere", "cd /tmp; mkdir d; cd d"):
         assert machine.run(text, options=("--folder-to=1",)).stdout in (str(machine.project), "/proc")
+
+
+def test_a_folder_that_is_gone_does_not_hide_how_a_command_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> str:
+        raise FileNotFoundError
+
+    reader, writer = os.pipe()
+    monkeypatch.setattr(os, "getcwd", gone)
+    contain._tell_folder(writer, "/no/such/folder")
+    os.close(writer)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+    contain._tell_folder(writer, "/")
 
 
 @pytest.mark.parametrize("more", range(10))

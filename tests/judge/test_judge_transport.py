@@ -30,6 +30,7 @@ PASSING = [
     pytest.param([raw(b"{}", 429)], id="429"),
     pytest.param([raw(b"{}", 429, retry_after="0")], id="429 with a number of seconds"),
     pytest.param([raw(b"{}", 429, retry_after=formatdate(0, usegmt=True))], id="429 with a date"),
+    pytest.param([raw(b"{}", 429, retry_after="Wed, 21 Oct 99999999999999 07:28:00 GMT")], id="429 with no year"),
     pytest.param([raw(b"{}", 429, retry_after="soon")], id="429 with a word"),
     pytest.param([raw(b"{}", 500)], id="500"),
     pytest.param([raw(b"<html>", 502, content_type="text/html"), raw(b"", 529)], id="502, then 529"),

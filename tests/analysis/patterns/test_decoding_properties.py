@@ -16,6 +16,7 @@ from spotting import all_views, find_spots
 from lockgate.patterns.decoding import DEPTH, Budget, decode
 from lockgate.patterns.decoding import encoded_runs as decoding_runs
 from lockgate.patterns.decoding.decoded_views import LEAST
+from lockgate.patterns.decoding.worth import BRIEF, worth_a_look
 
 
 def never() -> bool:
@@ -149,3 +150,12 @@ def test_runs_that_are_decoded_together_give_what_each_gives_alone(runs: list[by
             ends = [found.end() for found in re.finditer(rb"[\w+/-]+", data)]
             found = decode(data, name, ends, Budget(len(data), never))
             assert [each.data for each in found] == [inner for run in dict.fromkeys(some) for inner in alone(run)]
+
+
+@pytest.mark.parametrize("left", [0, 62, 63, 64])
+def test_a_budget_that_is_nearly_used_up_limits_what_is_decompressed(left: int) -> None:
+    budget = Budget(0, never)
+    budget.left = left
+    found = list(worth_a_look(gzip.compress(b"a" * 100_000), 0, 10, "base64", budget, DEPTH, BRIEF))
+    assert sum(len(view.data) for view in found) <= left
+    assert budget.exceeded == "expansion"

@@ -49,12 +49,14 @@ def followed(state: str) -> Generator[str, None, None]:
     rest = b""
     try:
         while True:
+            # Looked at before the rest is read: what is written between the two would be lost with the old file.
+            replaced = file is not None and not is_at(path, file)
             for line in file or ():
                 rest += line
                 if rest.endswith(b"\n"):
                     yield _text(rest)
                     rest = b""
-            if file is not None and not is_at(path, file):
+            if file is not None and replaced:
                 file.close()
                 file = None
             file = file or _open(path)

@@ -15,8 +15,7 @@ from lockgate.clients.common import transcripts as claude_files
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
-
+    from lockgate.clients.install.claude_settings_view import SettingsLayer
     from lockgate.core.events import Context
     from lockgate.system.folders import Folders
     from lockgate.system.process_arguments import CommandLine
@@ -24,11 +23,13 @@ if TYPE_CHECKING:
 _ENTRYPOINT = "cli"
 """What the client says of itself in a terminal (``CLAUDE_CODE_ENTRYPOINT``)."""
 _MODES = frozenset({"default", "acceptEdits", "dontAsk", "bypassPermissions", "auto"})
-"""Permission modes in which the dialog was seen. Which calls keep their question in the last two: ``claude_asking``."""
+"""Permission modes in which the dialog was seen. Which calls keep their question in the last two: ``asks_person``."""
 _OLDEST, _NEXT = (2, 1, 197), (3,)
 """The oldest version that was observed, and the first of those of which nobody knows anything."""
 _SHOWN = frozenset({"Bash", "WebFetch", "WebSearch", "Agent", "ScheduleWakeup"})
 """Tools in whose dialog the reason of a hook was seen, beside those of MCP servers. Those for files show none."""
+_DIGITS = 9
+"""Of each part of a version: Python makes no number of some thousand, but an error."""
 _TAIL = 256 * 1024
 _SETTINGS_MAX = 4 * 1024 * 1024
 _ELSEWHERE = frozenset(
@@ -76,7 +77,7 @@ def client_version(transcript: str) -> tuple[int, ...]:
         said = record.get("version") if isinstance(record, dict) else None
         if isinstance(said, str) and said.isascii():
             parts = said.split(".")
-            return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
+            return tuple(map(int, parts)) if all(part.isdigit() and len(part) <= _DIGITS for part in parts) else ()
     return ()
 
 
@@ -102,7 +103,7 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
     return ""
 
 
-def _served(claude: str) -> Iterator[Any]:
+def _served(claude: str) -> Iterator[SettingsLayer]:
     """The settings that a server has given the client, which keeps them beside the person's."""
     from lockgate.clients.install.claude_settings_view import SettingsLayer
 
@@ -117,7 +118,7 @@ def _served(claude: str) -> Iterator[Any]:
     yield from (SettingsLayer("served", file, each) for each in (loaded, inner) if isinstance(each, dict))
 
 
-def _given_settings(started: CommandLine, cwd: str) -> Iterator[Any]:
+def _given_settings(started: CommandLine, cwd: str) -> Iterator[SettingsLayer]:
     """The settings on the command line: a file, or JSON as it stands."""
     from lockgate.clients.install.claude_settings_view import SettingsLayer
 

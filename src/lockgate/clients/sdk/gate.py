@@ -65,7 +65,8 @@ class Gate:
         self._ask = ask
         self._remove = remove
         self._process = client_process(str(os.getpid()))
-        self._default: Session | None = None
+        # Made here and not at its first use: two threads would make two, and each would have only its own labels.
+        self._default = self.session()
 
     @classmethod
     def open(
@@ -97,9 +98,11 @@ class Gate:
             PluginError: One of ``plugins`` is none.
             StoreError: The state cannot be opened or trusted.
         """
+        # Whatever the caller got wrong is found before anything is made that would be left behind.
+        program = _valid(config)
+        root = os.path.abspath(os.getcwd() if workspace is None else os.fspath(workspace))
         remove = tempfile.mkdtemp(prefix="lockgate-") if ephemeral else ""
         where = _folders(remove or state)
-        program = _valid(config)
 
         def has_rule(context: Context, call: Call) -> bool:
             return context.client == CLAUDE_CODE.CLIENT and CLAUDE_CODE.is_fixed(context, call, where.home)
@@ -124,7 +127,6 @@ class Gate:
         except BaseException:
             shutil.rmtree(remove, ignore_errors=True)
             raise
-        root = os.path.abspath(os.getcwd() if workspace is None else os.fspath(workspace))
         return cls(driver, where, workspace=root, client=client, ask=ask, remove=remove)
 
     async def __aenter__(self) -> Self:
@@ -201,11 +203,7 @@ class Gate:
         return await self._of("").after_tool_use(tool_name, tool_input, tool_output)
 
     def _of(self, name: str) -> Session:
-        if name:
-            return self.session(name)
-        if self._default is None:
-            self._default = self.session()
-        return self._default
+        return self.session(name) if name else self._default
 
 
 def _folders(state: str | os.PathLike[str] | None) -> Folders:

@@ -74,7 +74,7 @@ def _name(key: bytes, settings: JudgeSettings, question: JudgeQuestion) -> str:
     return _PREFIX + blake2b(data, key=key, digest_size=16, person=b"judge").hexdigest()
 
 
-class Keeping:
+class OpinionCache:
     """The kept opinions of a store that is opened for each look. Where it cannot be, nothing is known or kept."""
 
     def __init__(self, open_store: Callable[[], Store], settings: JudgeSettings, clock: Callable[[], float]) -> None:

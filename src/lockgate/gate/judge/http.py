@@ -188,7 +188,7 @@ def _retry_after(text: str) -> float | None:
         return float(text[:9])
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # a year or an hour may have any number of digits
         return None
     if at.tzinfo is None:
         return None

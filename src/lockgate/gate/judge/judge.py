@@ -10,7 +10,7 @@ from lockgate.core.errors import JudgeError, LockgateError
 from lockgate.core.questions import JudgeQuestion, Opinion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.judge.api_key import EXTRA, ApiKey, find_key
-from lockgate.gate.judge.cache import Keeping
+from lockgate.gate.judge.cache import OpinionCache
 from lockgate.gate.judge.settings import JudgeSettings, settings_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Judge:
         self._state = state
         self._environ = environ
         self._prolong = prolong
-        self._kept = Keeping(open_store, settings, time.time)
+        self._kept = OpinionCache(open_store, settings, time.time)
 
     def ask(self, question: JudgeQuestion) -> Opinion:
         """What the judge says of a call. Never raises: a failure is an opinion that says so.

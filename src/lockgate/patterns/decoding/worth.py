@@ -85,6 +85,9 @@ def _decompressed(data: bytes, budget: Budget) -> bytes:
 
     made: list[bytes] = []
     room = budget.left - 64
+    if room < 0:  # for zlib 0 is no limit, and a negative one an error
+        budget.exceed()
+        return b""
     for _ in range(_MEMBERS):
         stream = zlib.decompressobj(wbits=47)
         for at in range(0, len(data), _FEED):

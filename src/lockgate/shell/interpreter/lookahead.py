@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Assignment, Command, For, Pipeline, Redirect, Simple, While, Word
 from lockgate.shell.state.abstract_text import PLAIN, blur, known
@@ -12,6 +13,7 @@ from lockgate.shell.state.scope import Arg
 if TYPE_CHECKING:
     from typing import Any
 
+_WILDCARD = lazy_re(r"[*?]|\[[^\]]*\]?")
 _LEAVING = frozenset({"break", "continue", "return"})
 _BUILTINS = "read declare typeset local export readonly printf mapfile readarray getopts unset let"
 _ASSIGNING = frozenset(_BUILTINS.split())
@@ -22,12 +24,10 @@ _NOT_READING = frozenset(_LOCAL.split())
 
 
 def file_name(value: Arg) -> str:
-    """A file name pattern stands for names of files that are there."""
+    """The names of files that a word stands for: each wildcard of a pattern is text that is not known."""
     if not value.glob:
         return value.text
-    text = value.text.replace("*", PLAIN).replace("?", PLAIN)
-    head, bracket, tail = text.partition("[")
-    return head + PLAIN + tail.partition("]")[2] if bracket else text
+    return _WILDCARD.sub(PLAIN, value.text)
 
 
 def in_parts(shape: str) -> str:

@@ -8,6 +8,10 @@ from hypothesis import strategies as st
 
 from lockgate.core.model import EffectKind, Variant
 from lockgate.shell import analyse_shell
+from lockgate.shell.interpreter.lookahead import file_name
+from lockgate.shell.scripts.make.syntax import lines
+from lockgate.shell.state.abstract_text import PLAIN
+from lockgate.shell.state.scope import Arg
 from support.projects import host_view
 from support.stress import times
 
@@ -83,3 +87,14 @@ def test_texts_that_are_made_to_tire_the_reader_are_code_of_the_project():
             analysis = analyse_shell(way, "/work/project", host_view({name: text}))
             assert {effect.kind for effect in analysis.effects} == {EffectKind.EXECUTE}
             assert not any("not all of it was followed" in effect.because for effect in analysis.effects)
+
+
+@pytest.mark.parametrize(
+    ("row", "text"), [("a = b # c", "a = b "), (r"a = b \# c", r"a = b \# c"), (r"a = b \\# c", "a = b " + r"\\")]
+)
+def test_a_comment_of_make_begins_where_no_backslash_escapes_it(row, text):
+    assert [line.text for line in lines(row)] == [text]
+
+
+def test_each_wildcard_of_a_name_is_not_known():
+    assert file_name(Arg("a[1]b[2]c*", glob=True)) == f"a{PLAIN}b{PLAIN}c{PLAIN}"

@@ -33,7 +33,7 @@ def lines(text: str) -> list[MakeLine]:
         start, begin, row = at, offset, rows[at]
         recipe = row.startswith("\t")
         taken = [row[1:] if recipe else row]
-        while _continued(rows[at]) and at + 1 < len(rows):
+        while _ends_escaping(rows[at]) and at + 1 < len(rows):
             offset += len(rows[at]) + 1
             at += 1
             taken.append(rows[at].removeprefix("\t") if recipe else rows[at])
@@ -45,9 +45,9 @@ def lines(text: str) -> list[MakeLine]:
     return found
 
 
-def _continued(row: str) -> bool:
-    """Whether a backslash at its end, which no other one escapes, joins a row with the next one."""
-    return (len(row) - len(row.rstrip("\\"))) % 2 == 1
+def _ends_escaping(text: str) -> bool:
+    """Whether it ends with a backslash that no other one escapes, and so escapes what follows, be it a line's end."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 def _joined(rows: list[str]) -> str:
@@ -59,10 +59,10 @@ def _joined(rows: list[str]) -> str:
 
 
 def _without_comment(text: str) -> str:
-    """A line up to its comment: a ``#`` outside of references that no backslash escapes."""
+    """A line up to its comment: a ``#`` outside of references that no backslash escapes, itself not escaped."""
     at = 0
     while (at := _outside(text, at, "#")) >= 0:
-        if at == 0 or text[at - 1] != "\\":
+        if not _ends_escaping(text[:at]):
             return text[:at]
         at += 1
     return text
