@@ -137,7 +137,7 @@ def test_steps_that_run_commands_are_taken_out_of_force(machine: Machine, before
     assert "kept-by-lockgate" in ended.stderr
 
 
-SWAP = "mv .git/rebase-merge .git/old; mv .git/prepared .git/rebase-merge"
+SWAP = "git status --short; mv .git/rebase-merge .git/old; mv .git/prepared .git/rebase-merge"
 
 
 @pytest.mark.parametrize("before", ["noop", "exec true"])
