@@ -87,10 +87,13 @@ def mounts() -> str:
     return Path("/proc/self/mountinfo").read_text()
 
 
+OTHERS = tuple(f"lockgate-{name}" for name in ("tests", "sdk-", "explain-", "demo-", "bench-"))
+
+
 def temporary() -> set[str]:
     """Names in the real ``/tmp``, but for those of other tests that run at the same time."""
     names = os.listdir("/tmp")
-    return {name for name in names if "lockgate" in name and not name.startswith("lockgate-tests")}
+    return {name for name in names if "lockgate" in name and not name.startswith(OTHERS)}
 
 
 TEXT = "(setsid sleep 83 >/dev/null 2>&1 &); sleep 84 >/dev/null 2>&1 & mkdir -p .vscode 2>/dev/null; sleep $T"

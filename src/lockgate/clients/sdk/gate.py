@@ -101,7 +101,7 @@ class Gate:
         # Whatever the caller got wrong is found before anything is made that would be left behind.
         program = _valid(config)
         root = os.path.abspath(os.getcwd() if workspace is None else os.fspath(workspace))
-        remove = tempfile.mkdtemp(prefix="lockgate-") if ephemeral else ""
+        remove = tempfile.mkdtemp(prefix="lockgate-sdk-") if ephemeral else ""
         where = _folders(remove or state)
 
         def has_rule(context: Context, call: Call) -> bool:
