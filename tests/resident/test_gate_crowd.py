@@ -106,7 +106,7 @@ def test_the_gate_records_what_hooks_could_not(machine: Machine) -> None:
     from lockgate.store.audit.refusals import Refusal
 
     refusal = Refusal(machine.state, "hook")
-    refusal.about("claude-code", "PreToolUse", {"session_id": "s", "tool_name": "Bash", "tool_use_id": "toolu_9"})
+    refusal.about("claude-code", "PreToolUse", {"session": "s", "tool": "Bash", "call": "toolu_9"})
     refusal.keep("it took too long")
     machine.start()
     machine.hook(tool("PreToolUse", "Bash", {"command": "git status"}, tool_use_id="toolu_1"), *PATIENT)
