@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -70,22 +69,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _is_seal(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+def _rows(database: sqlite3.Connection, table: str) -> list[Any]:
+    """The rows without their seals: those are made of times, too, and two runs begin at different ones."""
+    found = database.execute(f"SELECT * FROM {table}")
+    kept = [at for at, (column, *_) in enumerate(found.description) if column != "seal"]
+    return [[_plain(row[at]) for at in kept] for row in found]
 
 
 def _tables(machine: Machine) -> dict[str, Any]:
     database = sqlite3.connect(Path(machine.state) / "lockgate.db")
     try:
         names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        found = {name: [_plain(row) for row in database.execute(f"SELECT * FROM {name}")] for name in names}
+        found = {name: _rows(database, name) for name in names}
     finally:
         database.close()
     for name in _CHAINED:
         found.pop(name, None)
     found.pop("settings", None)
-    # A seal is made of a beginning, too, and the two runs began at different times.
-    found["label_seals"] = [[part for part in row if not _is_seal(part)] for row in found["label_seals"]]
     # Refusals without a decision are recorded later, each by whoever comes next.
     records = [_plain(body) for body in machine.audit() if body["event"] != "undecided"]
     return {**found, "records": records}
