@@ -52,12 +52,12 @@ def end(asked: RunCommandLine) -> NoReturn:
     except BaseException as error:  # noqa: BLE001 - as above
         _refuse(error)
     if folder_to >= 0:
-        _tell_folder(folder_to, folder)
+        tell_folder(folder_to, folder)
     sys.stderr.flush()
     os._exit(status)
 
 
-def _tell_folder(descriptor: int, folder: str) -> None:
+def tell_folder(descriptor: int, folder: str) -> None:
     """Tell the caller's shell where the command ended; nothing where that is gone: the status is told all the same."""
     try:
         os.write(descriptor, os.fsencode(folder if os.path.isdir(folder) else os.getcwd()))

@@ -194,11 +194,11 @@ def test_a_folder_that_is_gone_does_not_hide_how_a_command_ended(monkeypatch: py
 
     reader, writer = os.pipe()
     monkeypatch.setattr(os, "getcwd", gone)
-    contain._tell_folder(writer, "/no/such/folder")
+    contain.tell_folder(writer, "/no/such/folder")
     os.close(writer)
     assert os.read(reader, 1) == b""
     os.close(reader)
-    contain._tell_folder(writer, "/")
+    contain.tell_folder(writer, "/")
 
 
 @pytest.mark.parametrize("more", range(10))

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 from lockgate.core.errors import AuditError
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.system.ownership import make_folders
 from lockgate.system.programs import run
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class GitAnchor:
 
     def _fetch(self) -> str:
         """The branch's commit as the remote has it; empty where it has no such branch."""
-        os.makedirs(os.path.dirname(self._folder), mode=0o700, exist_ok=True)
+        make_folders(os.path.dirname(self._folder))
         if not os.path.isdir(os.path.join(self._folder, "objects")):
             self._must("init", "--quiet", "--bare", "--template=", self._folder)
         listed = self._must("ls-remote", "--", self._remote, self._ref)

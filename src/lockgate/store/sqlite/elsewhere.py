@@ -22,6 +22,7 @@ from lockgate.store.sqlite.put_back import distrust
 from lockgate.store.sqlite.rollback import OutsideHead
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.files import read_regular, replace, to_disk
+from lockgate.system.ownership import make_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -237,6 +238,6 @@ def _status(state: str) -> dict[str, dict[str, Any]]:
 
 def _keep_status(state: str, label: str, status: Mapping[str, Any]) -> None:
     path = os.path.join(state, FOLDER, _STATUS)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folders(os.path.dirname(path))
     data = json.dumps({**_status(state), label: status}, sort_keys=True).encode()
     replace(path, data, draft=f"{path}.{os.getpid()}")
