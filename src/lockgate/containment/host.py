@@ -135,15 +135,10 @@ def _is_the_systems(path: str) -> bool:
 def facts_of() -> list[str]:
     """What a finding rests on. Cheap: a hook asks for it."""
     facts = [__version__, sys.platform, os.uname().release, str(os.getuid())]
-    for path in bubblewraps():
+    for path in (*bubblewraps(), *filter(os.path.exists, launchers())):
         found = os.stat(path)
         facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
-    facts += [_first_line(path) for path in _SWITCHES]
-    for path in (LAUNCHER, SYSTEM_LAUNCHER):
-        if os.path.exists(path):
-            found = os.stat(path)
-            facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
-    return facts
+    return [*facts, *map(_first_line, _SWITCHES)]
 
 
 def _first_line(path: str) -> str:
