@@ -76,27 +76,25 @@ def _refuse(error: BaseException) -> NoReturn:
 
 
 def _run(asked: RunCommandLine) -> tuple[int, str]:
-    from lockgate.containment import backends as ways
-    from lockgate.containment import host
-    from lockgate.containment import supervisor as supervise
+    from lockgate.containment import backends, host, supervisor
     from lockgate.containment.host import forget
     from lockgate.containment.layout import lay_out
     from lockgate.core.errors import ContainmentError
 
-    ways.check_descriptors()
+    backends.check_descriptors()
     able = host(asked.options["state"])
     if able.problem:
         raise ContainmentError(able.problem)
     layout = lay_out(_asked_run(asked))
-    status, folder = supervise.run(layout, able, tell_folder="folder-to" in asked.options)
-    if status == supervise.NOT_RUN:
+    status, folder = supervisor.run(layout, able, tell_folder="folder-to" in asked.options)
+    if status == supervisor.NOT_RUN:
         forget(asked.options["state"])
     return status, folder
 
 
 def _asked_run(asked: RunCommandLine) -> ContainedRun:
     """What is to run here, with what the configuration of the workspace says now."""
-    from lockgate.configuration import load as configuration
+    from lockgate.configuration import load
     from lockgate.containment.request import paths_of, run_of
     from lockgate.gate.host.host_view import host_view_of
     from lockgate.store.opening import open_store
@@ -106,9 +104,7 @@ def _asked_run(asked: RunCommandLine) -> ContainedRun:
     workspace = os.path.realpath(asked.options["workspace"])
     store = open_store(where.state)
     try:
-        found = configuration.load(
-            store, home=where.home, config_dir=where.config, workspace=workspace, state=where.state
-        )
+        found = load.load(store, home=where.home, config_dir=where.config, workspace=workspace, state=where.state)
     finally:
         store.close()
     around = host_view_of(where, workspace, "", paths_of(found.policies))

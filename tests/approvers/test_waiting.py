@@ -127,7 +127,7 @@ def test_a_bell_that_was_lost_is_made_up_for(
     state: str, store: SqliteStore, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("lockgate.gate.approvals.answering.bells.ring", lambda *_: 0)
+    monkeypatch.setattr("lockgate.gate.approvals.answering.wakeups.ring", lambda *_: 0)
     question = _asked(store)
     thread = _later(state, question, approve=True)
     began = time.monotonic()

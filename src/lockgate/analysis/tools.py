@@ -148,9 +148,9 @@ def _list_problem(role: str, value: Any) -> str:
 
 def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     if role in _LISTS and value is not None:
-        from lockgate.analysis import tool_parameters as tool_lists
+        from lockgate.analysis import tool_parameters
 
-        return tuple(tool_lists.effects(role, value, call, around))
+        return tuple(tool_parameters.effects(role, value, call, around))
     if role == "search":
         return _search(value or ".", call, around)
     if value is None:

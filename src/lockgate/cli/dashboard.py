@@ -59,11 +59,11 @@ def dashboard(
         raise click.UsageError("give --port or --listen")
     _require(tokens_only)
     try:
-        from lockgate.service.http import serve as serving
+        from lockgate.service.http import serve
     except ImportError as error:
         raise click.ClickException(f"{_MISSING} ({error.name} is missing)") from None
-    settings = serving.DashboardSettings(
-        listen or f"{serving.LOOPBACK}:{port}", names, tls_cert or "", tls_key or "", tokens_only, browser
+    settings = serve.DashboardSettings(
+        listen or f"{serve.LOOPBACK}:{port}", names, tls_cert or "", tls_key or "", tokens_only, browser
     )
     from lockgate.cli.serve import log_to_stderr
 

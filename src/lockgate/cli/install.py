@@ -12,8 +12,7 @@ import click
 from lockgate.cli.common.person import require_person
 from lockgate.clients.adapter import CLIENTS
 from lockgate.clients.common.hook_command import HookLaunch, remote_words
-from lockgate.clients.install import claude as claude_install
-from lockgate.clients.install import others as installing
+from lockgate.clients.install import claude, others
 from lockgate.clients.install.claude import SCOPES, SettingsChange
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError, LockgateError
@@ -101,7 +100,7 @@ def install(
                 _prove_plugin(client, where, project)
             return
         file = _file(client, scope, where, project)
-        launch = claude_install.this_launch(where, file, native=not no_native)
+        launch = claude.this_launch(where, file, native=not no_native)
         change = _planned(client, launch._replace(remote=_remote(remote, key_file, ca_file)), statusline=statusline)
         _carry_out(change, where, "installed", dry_run=dry_run, as_json=as_json)
         if trust and not dry_run:
@@ -114,7 +113,7 @@ def install(
     if not (as_json or dry_run):
         if scope == "project":
             click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
-        then = "" if client == "claude-code" or trust else installing.WAYS[client].then
+        then = "" if client == "claude-code" or trust else others.WAYS[client].then
     if not dry_run and not remote:
         _prove(client, where, project)
     if not (as_json or dry_run):
@@ -135,9 +134,9 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
         file = _file(client, scope, where, project)
         trusted: list[str] = []
         if client == "claude-code":
-            change = claude_install.plan_uninstall(file, where)
+            change = claude.plan_uninstall(file, where)
         else:
-            change = installing.plan_uninstall(client, file, where)
+            change = others.plan_uninstall(client, file, where)
         if client == "codex":
             from lockgate.clients.install import codex_trust
 
@@ -166,14 +165,14 @@ def _remote(place: str, key_file: str, ca_file: str) -> tuple[str, ...]:
 def _file(client: str, scope: str, where: Folders, project: str) -> str:
     """The file that the client's hooks stand in."""
     if client == "claude-code":
-        return claude_install.settings_file(scope, where, project, os.environ)
-    return installing.hooks_file(client, scope, where, project, os.environ)
+        return claude.settings_file(scope, where, project, os.environ)
+    return others.hooks_file(client, scope, where, project, os.environ)
 
 
 def _planned(client: str, launch: HookLaunch, *, statusline: bool) -> SettingsChange:
     if client == "claude-code":
-        return claude_install.plan_install(launch.settings, launch, statusline=statusline)
-    return installing.plan_install(client, launch.settings, launch)
+        return claude.plan_install(launch.settings, launch, statusline=statusline)
+    return others.plan_install(client, launch.settings, launch)
 
 
 def _trust(where: Folders, file: str, project: str) -> None:
@@ -252,11 +251,11 @@ def _waiting(says: str) -> AbstractContextManager[object]:
 
 
 def _install_for_plugin(client: str, where: Folders, *, native: bool, dry_run: bool, as_json: bool) -> None:
-    launch = claude_install.this_launch(where, native=native)
-    file = claude_install.launch_record(where)
+    launch = claude.this_launch(where, native=native)
+    file = claude.launch_record(where)
     if not dry_run:
         require_person("change how the agent's hooks run")
-        claude_install.write_launch_record(launch)
+        claude.write_launch_record(launch)
         _prepare_patterns(where, "")
         _renew_gate(where)
     if as_json:
@@ -279,7 +278,7 @@ def _prove_plugin(client: str, where: Folders, project: str) -> None:
 def _carry_out(change: SettingsChange, where: Folders, done: str, *, dry_run: bool, as_json: bool) -> None:
     if not dry_run and change.changes:
         require_person("change the agent's hooks")
-        claude_install.apply(change, where)
+        claude.apply(change, where)
     if as_json:
         click.echo(
             json.dumps(

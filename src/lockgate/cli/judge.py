@@ -69,11 +69,11 @@ def check(as_json: bool) -> None:
 
     Exit status: 0 it told them apart, 1 it did not or could not be asked, 2 usage, 3 configuration not readable.
     """
-    from lockgate.configuration import load as configuration
+    from lockgate.configuration import load
     from lockgate.gate.judge.settings import settings_of
 
     try:
-        settings = settings_of(configuration.load_for_cli(os.getcwd()).options.judge)
+        settings = settings_of(load.load_for_cli(os.getcwd()).options.judge)
     except LockgateError as error:
         click.echo(f"lockgate: {visible(str(error), 600)}", err=True)
         raise click.exceptions.Exit(3) from None

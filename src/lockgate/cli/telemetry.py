@@ -13,8 +13,7 @@ import click
 from lockgate.cli.common.state import WRONG, unreadable
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
-from lockgate.service.observability import gauges
-from lockgate.service.observability import tail as tailing
+from lockgate.service.observability import gauges, tail
 from lockgate.service.observability.settings import TelemetrySettings, settings_of
 from lockgate.store.opening import open_existing
 from lockgate.system.folders import state_dir
@@ -42,12 +41,12 @@ def metrics(output: str | None, as_json: bool) -> None:
     state = state_dir()
     try:
         store = open_existing(state)
-        kept = tailing.load(state)
+        kept = tail.load(state)
         if store is not None:
-            kept = tailing.counted(store, state, kept)
+            kept = tail.counted(store, state, kept)
             with alone(state) as mine:
                 if mine:
-                    tailing.save(state, kept)
+                    tail.save(state, kept)
     except StoreError as error:
         raise unreadable(error) from error
     except OSError as error:
@@ -58,7 +57,7 @@ def metrics(output: str | None, as_json: bool) -> None:
     _put(_page(kept, gauges.look(store, state), gauges.verified(store) if store is not None else None), output)
 
 
-def _page(kept: tailing.TailState, now: gauges.Gauges, chain: gauges.Chain | None) -> bytes:
+def _page(kept: tail.TailState, now: gauges.Gauges, chain: gauges.Chain | None) -> bytes:
     from lockgate.service.observability.prometheus import exposition
 
     try:

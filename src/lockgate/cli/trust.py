@@ -17,7 +17,7 @@ from lockgate.configuration.pattern_library.layers import places as pattern_plac
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
 from lockgate.core.record import Record
-from lockgate.patterns.library import merging as pattern_merging
+from lockgate.patterns.library import merging
 from lockgate.patterns.library.loading import load, real_checks
 from lockgate.policy.lockbox.merging import LockboxLayer, merge
 from lockgate.policy.report import loosenings
@@ -178,5 +178,5 @@ def patterns_layers(found: Sequence[tuple[LayerPlace, bytes]]) -> PatternLayers:
         loaded = load(data, place.path, checks)
         problems += loaded.problems
         if loaded.document is not None:
-            layers.append(pattern_merging.PatternLayer(place.name, place.path, loaded.document, may_loosen=False))
-    return PatternLayers(tuple(problems), tuple(pattern_merging.merge(layers).notes))
+            layers.append(merging.PatternLayer(place.name, place.path, loaded.document, may_loosen=False))
+    return PatternLayers(tuple(problems), tuple(merging.merge(layers).notes))

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable
 
 from lockgate.containment.host_facts import Host
-from lockgate.containment.linux import bubblewrap
-from lockgate.containment.linux import landlock as confining
+from lockgate.containment.linux import bubblewrap, landlock
 from lockgate.containment.linux.seccomp import program
 from lockgate.containment.plan import Plan
 from lockgate.core.errors import ContainmentError
@@ -103,9 +102,9 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProce
         ContainmentError: This host cannot contain.
     """
     if host.way == "sandbox-exec":
-        from lockgate.containment.macos import sandbox_exec as mac
+        from lockgate.containment.macos import sandbox_exec
 
-        return mac.start(plan, host.program, lambda: _prepare((), folder_to))
+        return sandbox_exec.start(plan, host.program, lambda: _prepare((), folder_to))
     calls = program()
     if calls is None:
         raise ContainmentError(f"the system calls of {os.uname().machine} are not known")
@@ -114,7 +113,7 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProce
         filter_descriptor = _memory("filter", calls)
         words = bubblewrap.arguments(plan, filter_descriptor, status)
         told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
-        confine = (sys.executable, "-I", "-S", confining.__file__, *plan.writable, "--")
+        confine = (sys.executable, "-I", "-S", landlock.__file__, *plan.writable, "--")
         argv = [host.program, "--args", str(told), "--", *confine, *plan.command]
         return _started(status, (filter_descriptor, told), folder_to, lambda: _execute(argv, plan))
     if host.way == "namespaces":

@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from lockgate.containment import hidden_files as hidden
+from lockgate.containment import hidden_files
 from lockgate.containment.environment import TEMPORARY, contained, npm_folders
 from lockgate.containment.host import misfit
 from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder, temporary_folder
@@ -74,7 +74,7 @@ class FileLookup:
 
     def near(self, home: str, workspace: str) -> Iterable[str]:
         """Files with secrets in the other projects of the person."""
-        return hidden.near(home, self.guard, workspace)
+        return hidden_files.near(home, self.guard, workspace)
 
 
 def roots_of(run: ContainedRun) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def _outside(run: ContainedRun, look: FileLookup, volatile: tuple[str, ...], bac
     cache = (real_path(os.path.join(run.home, ".cache")),)
     nothing = nothing_in(run.state)
     near = look.near(run.home, real_path(run.workspace))
-    paths = [*hidden.secrets(run.home, run.around), *near, *hidden.sockets()]
+    paths = [*hidden_files.secrets(run.home, run.around), *near, *hidden_files.sockets()]
     for path in [run.state, *paths]:
         real = real_path(path)
         unseen = _below(real, volatile) and not _shows(real, back)
@@ -218,7 +218,7 @@ def _outside(run: ContainedRun, look: FileLookup, volatile: tuple[str, ...], bac
         if mount is not None:
             covered += [real] if mount.kind == EMPTY else []
             yield mount
-    for path in hidden.harmless(covered[1:], run.around):
+    for path in hidden_files.harmless(covered[1:], run.around):
         yield Mount(READ_ONLY, path, path)
 
 

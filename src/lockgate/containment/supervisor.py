@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 
-from lockgate.containment import backends as ways
+from lockgate.containment import backends
 from lockgate.containment.host_facts import Host
 from lockgate.containment.layout import Layout
 from lockgate.containment.leftovers import drop_unused
@@ -101,7 +101,7 @@ def _be_supervisor(layout: Layout, host: Host, channel: socket.socket, *, tell_f
 def _supervise(layout: Layout, host: Host, channel: socket.socket, *, tell_folder: bool) -> tuple[int, bytes]:
     sweep = Sweep(layout)
     reader, writer = os.pipe() if tell_folder else (-1, -1)
-    running = ways.start(layout.plan, host, writer)
+    running = backends.start(layout.plan, host, writer)
     os.close(1)
     os.close(0)
     if tell_folder:
@@ -117,7 +117,7 @@ def _supervise(layout: Layout, host: Host, channel: socket.socket, *, tell_folde
     return status, _read(reader) if tell_folder else b""
 
 
-def _watch(running: ways.Running | SandboxProcesses, channel: socket.socket, sweep: Sweep) -> None:
+def _watch(running: backends.Running | SandboxProcesses, channel: socket.socket, sweep: Sweep) -> None:
     """Until the command has ended: pass signals on, and look at what it does."""
     poll = select.poll()
     poll.register(running.descriptor, select.POLLIN)

@@ -124,17 +124,17 @@ class Monitor:
             case ToolFailed() | ToolRefused():
                 return self._came_back(event)
             case CallsAnswered():
-                from lockgate.gate.monitor import dialog as asking
+                from lockgate.gate.monitor import dialog
 
-                return asking.answered_all(self._parts, event.context)
+                return dialog.answered_all(self._parts, event.context)
             case PromptSubmitted():
-                from lockgate.gate.monitor import context_text as exposure
+                from lockgate.gate.monitor import context_text
 
-                return exposure.prompted(self._parts, event)
+                return context_text.prompted(self._parts, event)
             case InstructionsLoaded():
-                from lockgate.gate.monitor import context_text as exposure
+                from lockgate.gate.monitor import context_text
 
-                return exposure.instructions_loaded(self._parts, event)
+                return context_text.instructions_loaded(self._parts, event)
             case _:
                 return self._lives(event)
 

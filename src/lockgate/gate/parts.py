@@ -170,12 +170,12 @@ class Parts(Record):
     def enter(self, tx: Transaction, context: Context, now: float) -> SessionRow:
         """Make the subject known; a delegate is bound to its brief by the call that spawned it."""
         if context.subject.agent and tx.agent(context.subject) is None:
-            from lockgate.gate.delegates import briefs as delegates
+            from lockgate.gate.delegates import briefs
 
-            brief = delegates.waiting_for(tx, context.subject, context.agent_type, context.spawned_by)
+            brief = briefs.waiting_for(tx, context.subject, context.agent_type, context.spawned_by)
             if brief is not None:
                 session.begin_agent(tx, context, now, delegate=brief.brief)
-                bound = delegates.begun(tx, context.subject, brief)
+                bound = briefs.begun(tx, context.subject, brief)
                 tx.append_audit(now, record.approved(context, bound))
         return self.make_known(tx, context, now)
 

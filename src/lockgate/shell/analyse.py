@@ -180,22 +180,22 @@ def _followed(
 
     With ``sends`` a secret may be sent.
     """
-    from lockgate.shell.secret_flow import second_run as dataflow
+    from lockgate.shell.secret_flow import second_run
     from lockgate.shell.secret_flow.code_sources import run_effects
 
-    tracer = dataflow.follow(script, beginning(cwd, around), around, dialect)
+    tracer = second_run.follow(script, beginning(cwd, around), around, dialect)
     if tracer is None:
         return (
-            (*effects, *(dataflow.not_followed(effects) if sends else ()), *dataflow.runs_not_followed(effects)),
+            (*effects, *(second_run.not_followed(effects) if sends else ()), *second_run.runs_not_followed(effects)),
             (),
             (),
         )
     runs = run_effects(tracer.runs)
     if not sends:
         return (*effects, *runs), (), tracer.in_files()
-    sent = dataflow.sent(effects, tracer)
-    said = (dataflow.explained(effect, tracer) for effect in effects)
-    return (*said, *sent, *runs), tuple(dataflow.best(tracer.flows)), tracer.in_files()
+    sent = second_run.sent(effects, tracer)
+    said = (second_run.explained(effect, tracer) for effect in effects)
+    return (*said, *sent, *runs), tuple(second_run.best(tracer.flows)), tracer.in_files()
 
 
 def beginning(cwd: str, around: HostView) -> Scope:

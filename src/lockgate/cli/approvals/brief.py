@@ -9,7 +9,7 @@ from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import unreadable
 from lockgate.core.display_text import BAR, condensed, visible, visible_block
 from lockgate.core.errors import StoreError
-from lockgate.gate.delegates import briefs as delegates
+from lockgate.gate.delegates import briefs
 from lockgate.gate.delegates.steps import read
 
 
@@ -28,15 +28,15 @@ def brief(brief: str) -> None:
             row = read(store, brief.strip().lower(), by=person())
         except StoreError as error:
             raise unreadable(error) from error
-    if isinstance(row, delegates.BriefRefusal):
+    if isinstance(row, briefs.BriefRefusal):
         raise click.ClickException(row.because)
-    waits = row.state == delegates.READ and not row.agent
+    waits = row.state == briefs.READ and not row.agent
     state = "read by you, and waiting for your answer in the client" if waits else row.state
-    click.echo(f"Brief {row.brief[: delegates.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {state}")
+    click.echo(f"Brief {row.brief[: briefs.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {state}")
     # Escapes make it longer: none of it may be left out.
-    for line in visible_block(condensed(row.text), delegates.LONGEST * 8).split("\n"):
+    for line in visible_block(condensed(row.text), briefs.LONGEST * 8).split("\n"):
         click.echo(f"{BAR}{line}")
-    if delegates.steps(row.text):
+    if briefs.steps(row.text):
         click.echo("Each line after `$` may run once, whatever the steps before it print.")
-    if row.state == delegates.READ:
+    if row.state == briefs.READ:
         click.echo("That is all of it. Answer in the client.")

@@ -10,8 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 
-from lockgate.clients.install import claude_checks as claude_doctor
-from lockgate.clients.install import other_checks as other_doctor
+from lockgate.clients.install import claude_checks, other_checks
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
@@ -42,28 +41,28 @@ def claude_version() -> str:
 def _has_claude(seen: CheckContext) -> bool:
     """Whether Claude Code is to be looked at: it is here, it is guarded, or no other client is."""
     registered = bool(hook_commands(seen, "PreToolUse") or enabled_plugins(seen))
-    return registered or shutil.which("claude") is not None or not other_doctor.guarded(seen)
+    return registered or shutil.which("claude") is not None or not other_checks.guarded(seen)
 
 
 def client_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """What is found of each client that is here."""
     if _has_claude(seen):
-        yield from claude_doctor.checks(seen)
-    yield from other_doctor.checks(seen)
+        yield from claude_checks.checks(seen)
+    yield from other_checks.checks(seen)
 
 
 def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
     """The proof: a call that must be refused goes through the registered hook of each client."""
     if _has_claude(seen):
         yield _self_test(seen)
-    for client in dict(other_doctor.guarded(seen)):
+    for client in dict(other_checks.guarded(seen)):
         yield from _other_self_test(client, seen)
 
 
 def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
     """Why sessions of a client whose hooks were just registered would not be guarded; nothing where they are."""
     if client == "claude-code":
-        found = [*claude_doctor.checks(seen), _self_test(seen)]
+        found = [*claude_checks.checks(seen), _self_test(seen)]
     else:
         found = list(_other_self_test(client, seen))
     return [check for check in found if check.state == "fail"]
@@ -71,7 +70,7 @@ def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
 
 def _other_self_test(client: str, seen: CheckContext) -> Iterator[DoctorCheck]:
     with _announced(seen) as session:
-        tried = other_doctor.trial(client, seen, session)
+        tried = other_checks.trial(client, seen, session)
         if tried is not None:
             command, payload = tried
             yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
@@ -132,16 +131,16 @@ def _registered(seen: CheckContext) -> str | DoctorCheck:
     """The registered command; or, where there is none that may be run, why."""
     own = hook_commands(seen, "PreToolUse")
     for layer, command in own:
-        if claude_doctor.may_be_tried(seen, layer, command):
+        if claude_checks.may_be_tried(seen, layer, command):
             return command
     if own:
         return _not_run(own[0][0].file)
-    copies = claude_doctor.plugin_copies(seen) if enabled_plugins(seen) else ()
+    copies = claude_checks.plugin_copies(seen) if enabled_plugins(seen) else ()
     if not copies:
         says = "there is no registered hook to try"
         return DoctorCheck(_SELF_TEST, "fail", says, "run: lockgate install claude-code")
     script = copies[-1] / "hooks" / "run.sh"
-    if not claude_doctor.is_usual(seen):
+    if not claude_checks.is_usual(seen):
         return _not_run(str(script))
     data = os.path.join(seen.claude, "plugins", "data", "lockgate")
     return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2"

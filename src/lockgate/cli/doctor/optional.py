@@ -10,13 +10,12 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from lockgate.clients.common.hook_command import CALL_TIMEOUT
-from lockgate.configuration import load as configuration
+from lockgate.configuration import load
 from lockgate.configuration.bundles.fleet import Fleet, look
 from lockgate.configuration.bundles.keys import NOT_INSTALLED
 from lockgate.configuration.layers.files import joined
 from lockgate.core.errors import LockgateError, StoreError
-from lockgate.gate.approvals import notifiers as notifying
-from lockgate.gate.approvals import waiting
+from lockgate.gate.approvals import notifiers, waiting
 from lockgate.service.observability.process import alone
 from lockgate.service.observability.settings import TelemetrySettings, settings_of
 from lockgate.store.opening import open_existing
@@ -36,7 +35,7 @@ def people(project: str, state: str) -> Iterator[Found]:
         state: The state folder.
     """
     try:
-        options = configuration.load_for_cli(project).options.approvals or {}
+        options = load.load_for_cli(project).options.approvals or {}
     except LockgateError:
         return  # the configuration has a check of its own
     problems = list(_problems(options))
@@ -51,7 +50,7 @@ def people(project: str, state: str) -> Iterator[Found]:
 def _problems(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if command := options.get("notify_command"):
         program = os.path.expanduser(str(command[0]))
-        if shutil.which(program, path=notifying.PATH) is None:
+        if shutil.which(program, path=notifiers.PATH) is None:
             yield f"notify_command names {program}, which is not there", "give the program's whole path"
     if webhook := options.get("webhook"):
         yield from _webhook(webhook)
@@ -60,14 +59,14 @@ def _problems(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _webhook(webhook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if not notifying.is_safe(str(webhook.get("url", ""))):
+    if not notifiers.is_safe(str(webhook.get("url", ""))):
         yield "the webhook's address is not https:// (http:// is for this machine only)", "change approvals.webhook.url"
     try:
         library("httpx")
     except ImportError:
         yield "the webhook takes the library httpx", "in a clone of Lockgate, run: pip install '.[judge]'"
     try:
-        signed = bool(notifying.secret_of(webhook))
+        signed = bool(notifiers.secret_of(webhook))
     except LockgateError as error:
         yield f"no webhook is sent: {error}", "put the secret there"
         return
@@ -83,7 +82,7 @@ def telemetry(project: str, state: str) -> Iterator[Found]:
         state: The state folder.
     """
     try:
-        said = configuration.load_for_cli(project).options.observability
+        said = load.load_for_cli(project).options.observability
     except LockgateError:
         return  # the configuration has a check of its own
     settings = settings_of(said, os.environ)

@@ -9,8 +9,8 @@ import sys
 import time
 from collections.abc import Iterator
 
-from lockgate.clients.hook import native as native_client
-from lockgate.clients.install import claude as claude_install
+from lockgate.clients.hook import native
+from lockgate.clients.install import claude
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
@@ -38,7 +38,7 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield _mode("state folder", seen.folders.state, 0o077)
     yield _mode("key", os.path.join(seen.folders.state, "key"), 0o077)
     yield _mode("configuration folder", seen.folders.config, 0o022)
-    hook = claude_install.this_launch(seen.folders).hook
+    hook = claude.this_launch(seen.folders).hook
     yield _mode("program", os.path.dirname(hook), 0o022)
     yield _build(hook)
     yield _libraries()
@@ -146,7 +146,7 @@ def _file_system(state: str) -> Iterator[DoctorCheck]:
 
 def _hook_client(hook: str) -> DoctorCheck:
     """Which client an installation would take; either protects alike."""
-    problem = native_client.problem(hook)
+    problem = native.problem(hook)
     return DoctorCheck(
         "hook client",
         "ok",
@@ -165,10 +165,10 @@ def _mend(error: LockgateError, where: Folders, otherwise: str) -> str:
 
 
 def _configuration(seen: CheckContext) -> DoctorCheck:
-    from lockgate.configuration import load as configuration
+    from lockgate.configuration import load
 
     try:
-        problems = configuration.load_for_cli(seen.project).problems
+        problems = load.load_for_cli(seen.project).problems
     except LockgateError as error:
         return DoctorCheck(
             "configuration", "fail", str(error), _mend(error, seen.folders, "run: lockgate config check")
@@ -246,12 +246,12 @@ def _containment(where: Folders) -> DoctorCheck:
 
 def _judge(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Whether the judge can be asked, where this project's profile names one. To ask it would cost money."""
-    from lockgate.configuration import load as configuration
+    from lockgate.configuration import load
     from lockgate.gate.judge.api_key import why_not
     from lockgate.gate.judge.settings import settings_of
 
     try:
-        found = configuration.load_for_cli(seen.project)
+        found = load.load_for_cli(seen.project)
     except LockgateError:
         return  # said above
     if not found.judges:

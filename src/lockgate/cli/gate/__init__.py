@@ -104,14 +104,14 @@ def restart(idle: float | None) -> None:
     Exit status: 0 it runs, 1 it cannot be ended or does not come up, 2 usage.
     """
     require_person("restart the gate")
-    from lockgate.cli.service import managers as service_managers
+    from lockgate.cli.service import managers
     from lockgate.clients.hook.start_resident import launch
 
     where = folders()
-    manager = service_managers.running(where)
+    manager = managers.running(where)
     _stop(where)
     if manager is not None:
-        service_managers.start_again(manager)
+        managers.start_again(manager)
     else:
         with _telling("it cannot be started"):
             launch(where, sys.executable, idle)
@@ -188,14 +188,14 @@ def _unreadable(error: OSError) -> int:
 
 # ---------------------------------------------------------------- saying
 def _told(where: Folders, found: ResidentState) -> Mapping[str, Any]:
-    from lockgate.clients.hook import start_resident as starting
+    from lockgate.clients.hook import start_resident
 
     return {
         "runs": found.runs,
         "answers": found.answers,
         "problem": found.problem,
         "state": where.state,
-        "switched_off": os.environ.get(starting.OFF) == "off",
+        "switched_off": os.environ.get(start_resident.OFF) == "off",
         "installed_version": __version__,
         **found.facts,
     }

@@ -16,8 +16,7 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import WRONG, clock, iso, made, opened, paint, record_act
 from lockgate.cli.policy.files import problem_json, public_key, read_file, refused, report
 from lockgate.cli.policy.make import build, inspect, keygen, sign, verify
-from lockgate.configuration.bundles import accepted, manifest
-from lockgate.configuration.bundles import enrolment as joining
+from lockgate.configuration.bundles import accepted, enrolment, manifest
 from lockgate.configuration.bundles.fleet import Fleet, look
 from lockgate.configuration.bundles.pins import MOST_KEYS, Pins, pins_of
 from lockgate.configuration.bundles.validation import problems
@@ -60,7 +59,7 @@ def install(file: str) -> None:
     path = os.path.abspath(file)
     data = read_file(path)
     with _recording() as tell:
-        current = joining.install(state_dir(), data, time.time(), path, tell)
+        current = enrolment.install(state_dir(), data, time.time(), path, tell)
     click.echo(f"{current.fleet}/{current.serial} is in force, signed by {current.key}")
 
 
@@ -126,7 +125,7 @@ def pin(lines: tuple[str, ...], fleet: str, source: str | None, yes: bool) -> No
         click.confirm(f"Let whoever has one of these keys bind this machine as {fleet}?", default=False, abort=True)
     watched = os.path.abspath(source) if source else before.source if before else ""
     with _recording() as tell:
-        joining.pin(state_dir(), fleet, tuple(known.values()), watched, tell)
+        enrolment.pin(state_dir(), fleet, tuple(known.values()), watched, tell)
     click.echo(f"pinned; keys of {fleet}: {len(known)}")
 
 
@@ -143,7 +142,7 @@ def unpin(ids: tuple[str, ...], leave: bool) -> None:
         raise click.UsageError("give fingerprints, or --all")
     if leave:
         with _recording() as tell:
-            joining.leave(state_dir(), tell)
+            enrolment.leave(state_dir(), tell)
         click.echo("this machine belongs to no fleet by its own settings")
         return
     before = _own_pins()
@@ -155,7 +154,7 @@ def unpin(ids: tuple[str, ...], leave: bool) -> None:
     if not left:
         raise click.ClickException("that would be the last key; to leave the fleet: lockgate policy unpin --all")
     with _recording() as tell:
-        joining.pin(state_dir(), before.fleet, left, before.source, tell)
+        enrolment.pin(state_dir(), before.fleet, left, before.source, tell)
     click.echo(f"taken back; keys left: {len(left)}")
 
 

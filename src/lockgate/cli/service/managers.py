@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import click
 
-from lockgate.cli.service import units as service_files
-from lockgate.clients.hook import start_resident as starting
+from lockgate.cli.service import units
+from lockgate.clients.hook import start_resident
 from lockgate.core.display_text import visible
 from lockgate.service.resident.process import AGAIN
 from lockgate.system.files import read_regular
@@ -64,16 +64,16 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
     Raises:
         ValueError: A path cannot be written as the manager reads it.
     """
-    command = [sys.executable, *starting.arguments(where, 0), "--replace", "yes"]
-    environment = starting.environment(where)
+    command = [sys.executable, *start_resident.arguments(where, 0), "--replace", "yes"]
+    environment = start_resident.environment(where)
     if platform == "darwin":
-        path = os.path.join(where.home, "Library", "LaunchAgents", f"{service_files.LABEL}.plist")
+        path = os.path.join(where.home, "Library", "LaunchAgents", f"{units.LABEL}.plist")
         domain = f"gui/{os.getuid() if uid is None else uid}"
-        job = f"{domain}/{service_files.LABEL}"
+        job = f"{domain}/{units.LABEL}"
         return ServiceManager(
             "launchd",
             path,
-            service_files.property_list(command, environment),
+            units.property_list(command, environment),
             (("launchctl", "bootout", job),),
             (("launchctl", "bootstrap", domain, path),),
             (("launchctl", "bootout", job),),
@@ -87,16 +87,16 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
             lets_go=15.0,
         )
     user = ("systemctl", "--user")
-    restart = (*user, "restart", service_files.UNIT)
+    restart = (*user, "restart", units.UNIT)
     return ServiceManager(
         "systemd",
-        os.path.join(where.home, ".config", "systemd", "user", service_files.UNIT),
-        service_files.unit(command, environment, AGAIN, hardened=not _needs_privileges()).encode(),
+        os.path.join(where.home, ".config", "systemd", "user", units.UNIT),
+        units.unit(command, environment, AGAIN, hardened=not _needs_privileges()).encode(),
         (),
-        ((*user, "daemon-reload"), (*user, "enable", service_files.UNIT), restart),
-        ((*user, "disable", "--now", service_files.UNIT),),
+        ((*user, "daemon-reload"), (*user, "enable", units.UNIT), restart),
+        ((*user, "disable", "--now", units.UNIT),),
         ((*user, "daemon-reload"),),
-        (*user, "is-active", "--quiet", service_files.UNIT),
+        (*user, "is-active", "--quiet", units.UNIT),
         "",
         restart,
         ends_what_runs=False,

@@ -48,11 +48,11 @@ def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple
 def _new_output(answer: Answer, event: Event | None) -> dict[str, Any]:
     if not isinstance(event, ToolFinished) or not (answer.texts or answer.withheld):
         return {}
-    from lockgate.clients.common import result_texts as claude_output
+    from lockgate.clients.common import result_texts
 
     if answer.withheld:
-        return {"updatedToolOutput": claude_output.withheld(event.call.tool, event.result, answer.withheld)}
-    return {"updatedToolOutput": claude_output.with_texts(event.call.tool, event.result, answer.texts)}
+        return {"updatedToolOutput": result_texts.withheld(event.call.tool, event.result, answer.withheld)}
+    return {"updatedToolOutput": result_texts.with_texts(event.call.tool, event.result, answer.texts)}
 
 
 def _tool_answer(answer: Answer) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def encode_failure(
 
 
 def _withheld(payload: Mapping[str, Any], notice: str) -> Any:
-    from lockgate.clients.common import result_texts as claude_output
+    from lockgate.clients.common import result_texts
 
     tool = payload.get("tool_name")
-    return claude_output.withheld(tool, payload.get("tool_response"), notice) if isinstance(tool, str) else None
+    return result_texts.withheld(tool, payload.get("tool_response"), notice) if isinstance(tool, str) else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common import transcripts
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def shows_reason(tool: str) -> bool:
 
 def client_version(transcript: str) -> tuple[int, ...]:
     """The version that wrote the end of a transcript, none where it does not say."""
-    for line in reversed(list(claude_files.ends_of(transcript, _TAIL, only_end=True))):
-        record = claude_files.parse_json(line) if b'"version"' in line else None
+    for line in reversed(list(transcripts.ends_of(transcript, _TAIL, only_end=True))):
+        record = transcripts.parse_json(line) if b'"version"' in line else None
         said = record.get("version") if isinstance(record, dict) else None
         if isinstance(said, str) and said.isascii():
             parts = said.split(".")
@@ -85,13 +85,13 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
     """What of the client's settings could answer or change a call."""
     from lockgate.clients.claude.extensions import foreign_extensions
     from lockgate.clients.claude.foreign_hooks import foreign_hooks
-    from lockgate.clients.install import claude_settings_view as claude_look
+    from lockgate.clients.install import claude_settings_view
 
     given = list(_given_settings(started, context.cwd))
     # A project can set variables for hooks: the folder that one names may not be the client's.
     usual = {name: value for name, value in environ.items() if name != "CLAUDE_CONFIG_DIR"}
     for named in (environ, usual) if len(usual) < len(environ) else (usual,):
-        seen = claude_look.look(folders, context.workspace, named, "")
+        seen = claude_settings_view.look(folders, context.workspace, named, "")
         seen = seen._replace(layers=(*seen.layers, *_served(seen.claude), *given))
         for layer in seen.layers:
             if layer.problem:
@@ -110,7 +110,7 @@ def _served(claude: str) -> Iterator[SettingsLayer]:
     file = os.path.join(claude, "remote-settings.json")
     if not os.path.lexists(file):
         return
-    loaded = claude_files.parse_json(claude_files.read_file(file, _SETTINGS_MAX))
+    loaded = transcripts.parse_json(transcripts.read_file(file, _SETTINGS_MAX))
     if not isinstance(loaded, dict):
         yield SettingsLayer("served", file, {}, "it is no object")
         return
@@ -129,8 +129,8 @@ def _given_settings(started: CommandLine, cwd: str) -> Iterator[SettingsLayer]:
             continue
         data: bytes | None = text.encode("utf-8", "surrogateescape")
         if not text.lstrip().startswith("{"):
-            data = claude_files.read_file(os.path.join(cwd, text), _SETTINGS_MAX)
-        loaded = claude_files.parse_json(data)
+            data = transcripts.read_file(os.path.join(cwd, text), _SETTINGS_MAX)
+        loaded = transcripts.parse_json(data)
         yield (
             SettingsLayer("option", name, loaded)
             if isinstance(loaded, dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.clients.adapter import ClientAdapter
-from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common import transcripts
 from lockgate.clients.common.payload import (
     decoder_of,
     identifier,
@@ -59,10 +59,10 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
     # By its whole name: docs/architecture.md, "The hot path".
-    import lockgate.clients.claude.asks_person as asking
+    from lockgate.clients.claude import asks_person
 
     call = _call(payload, context)
-    return ToolRequested(context, call, asking.asks_a_person(call.tool, call.tool_input, context.mode))
+    return ToolRequested(context, call, asks_person.asks_a_person(call.tool, call.tool_input, context.mode))
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
@@ -71,10 +71,10 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
         raise BadInputError("the payload has no tool_response")
     result = payload["tool_response"]
     import lockgate.clients.claude.results as results
-    import lockgate.clients.common.result_texts as output
+    from lockgate.clients.common import result_texts
 
     agent, background = results.spawned_agent(call.tool, result)
-    kept, shown = output.kept_file(call.tool, result)
+    kept, shown = result_texts.kept_file(call.tool, result)
     return ToolFinished(
         context,
         call,
@@ -82,8 +82,8 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
         text=results.result_text(call.tool, result),
         agent=agent,
         background=background,
-        texts=output.texts_of(call.tool, result),
-        names=output.names_of(result),
+        texts=result_texts.texts_of(call.tool, result),
+        names=result_texts.names_of(result),
         kept=kept,
         shown=shown,
     )
@@ -105,14 +105,14 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     prompt = text(payload, "prompt", empty=True)
 
     human, outside = author(prompt, optional(payload, "source"))
-    return PromptSubmitted(context, prompt, human, claude_files.rejected_calls(context.transcript), outside)
+    return PromptSubmitted(context, prompt, human, transcripts.rejected_calls(context.transcript), outside)
 
 
 def _started(payload: Mapping[str, Any], context: Context) -> Event:
     how = text(payload, "source")
     parents: tuple[str, ...] = ()
     if how in {"fork", "resume"}:
-        parents = claude_files.parent_sessions(context.transcript, context.subject.session)
+        parents = transcripts.parent_sessions(context.transcript, context.subject.session)
     return SessionStarted(context, how, parents)
 
 
@@ -125,9 +125,9 @@ def _config_changed(payload: Mapping[str, Any], context: Context, launch: HookLa
 
     file = optional(payload, "file_path")
     entries = valid_entries(launch, EVENTS) if launch and launch.settings else {}
-    harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
+    harm = transcripts.harm_of_change(file, launch.settings if launch else "", entries)
     if not harm and file and launch and launch.plugin:
-        harm = claude_files.harm_to_plugin(file, launch.plugin, context.workspace)
+        harm = transcripts.harm_to_plugin(file, launch.plugin, context.workspace)
 
     source = text(payload, "source")
     return ConfigChanged(context, source, file, harm, acting(source, file, entries))
@@ -266,9 +266,9 @@ class Claude(ClientAdapter):
         subject = Subject(identifier(payload, "session_id"), agent)
         workspace = environ.get("CLAUDE_PROJECT_DIR") or cwd
         agent_type = optional(payload, "agent_type")
-        process = claude_files.client_process(environ.get("CLAUDE_PID", ""))
+        process = transcripts.client_process(environ.get("CLAUDE_PID", ""))
         mode = optional(payload, "permission_mode")
-        spawned_by = claude_files.spawning_call(transcript, agent) if agent else ""
+        spawned_by = transcripts.spawning_call(transcript, agent) if agent else ""
         return Context(CLIENT, subject, cwd, workspace, agent_type, process, transcript, mode, spawned_by)
 
     def load_answers(self) -> None:
@@ -295,37 +295,37 @@ class Claude(ClientAdapter):
     def missed(self, event: Event) -> Sequence[Event]:
         """What instructions for agents of any kind include: the client loads them without an event."""
         if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
-            import lockgate.clients.claude.agents_md as agents
+            from lockgate.clients.claude import agents_md
 
-            return agents.taken_in(event)
+            return agents_md.taken_in(event)
         return ()
 
     def parents_of(self, context: Context) -> tuple[str, ...]:
         """The sessions that a fork's transcript names; none before it is written, at the first tool call."""
-        return claude_files.parent_sessions(context.transcript, context.subject.session)
+        return transcripts.parent_sessions(context.transcript, context.subject.session)
 
     def together(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
         """Who tells which calls the model made in the same message, where a transcript has the place to be believed."""
-        from lockgate.clients.claude import turns as claude_turns
+        from lockgate.clients.claude import turns
 
-        return claude_turns.teller(context, home)
+        return turns.teller(context, home)
 
     def unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
         """Why a question may be answered by somebody else than the person in the terminal; empty where it cannot."""
-        from lockgate.clients.claude import attendance as claude_attendance
+        from lockgate.clients.claude import attendance
         from lockgate.system import caller
 
-        if not claude_attendance.shows_reason(call.tool):
+        if not attendance.shows_reason(call.tool):
             return "in the client's window about such a call the person would not read why they are asked"
-        return claude_attendance.unattended(context, folders, caller.environ())
+        return attendance.unattended(context, folders, caller.environ())
 
     def has_history(self, context: Context) -> bool:
         """Whether a session's transcript shows that it has read something already."""
-        return claude_files.has_history(context.transcript)
+        return transcripts.has_history(context.transcript)
 
     def results_since(self, context: Context, since: float) -> Sequence[str]:
         """The calls whose results a session's transcript holds that are newer than a time."""
-        return claude_files.results_since(context.transcript, since)
+        return transcripts.results_since(context.transcript, since)
 
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lockgate.clients.claude.foreign_hooks import foreign_hooks
-from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common import transcripts
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def _plugins(seen: CheckContext, started: CommandLine) -> Iterator[tuple[str, Pa
         for name, enabled in plugins.items() if isinstance(plugins, dict) else ():
             # One layer is enough: which of them the client prefers does not matter then.
             switched[name] = bool(enabled) or switched.get(name, False)
-    installed = claude_files.parse_json(
-        claude_files.read_file(os.path.join(seen.claude, "plugins", "installed_plugins.json"), _JSON_MAX)
+    installed = transcripts.parse_json(
+        transcripts.read_file(os.path.join(seen.claude, "plugins", "installed_plugins.json"), _JSON_MAX)
     )
     for name in (name for name, enabled in switched.items() if enabled):
         paths = [Path(path) for path in _install_paths(installed, name)]
@@ -99,7 +99,7 @@ def _of_plugin(folder: Path, seen: CheckContext) -> str:
 
 
 def _json(file: Path) -> Any:
-    return claude_files.parse_json(claude_files.read_file(str(file), _JSON_MAX))
+    return transcripts.parse_json(transcripts.read_file(str(file), _JSON_MAX))
 
 
 def _in_markdown(roots: list[Path]) -> str:

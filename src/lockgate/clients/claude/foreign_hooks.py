@@ -50,15 +50,15 @@ def _only_watches(entry: Any) -> bool:
 
 
 def _own(folders: Folders, file: str, *, own_plugin: bool) -> Sequence[Any]:
-    from lockgate.clients.common import hook_command as claude_command
-    from lockgate.clients.install import claude as claude_install
+    from lockgate.clients.common import hook_command
+    from lockgate.clients.install import claude
     from lockgate.core.errors import InstallError
 
     if own_plugin:
-        timeout = claude_command.hook_timeout("PreToolUse")
+        timeout = hook_command.hook_timeout("PreToolUse")
         return [{"type": "command", "command": _PLUGIN_COMMAND, "timeout": timeout, "onFailure": "block"}]
     try:
-        launch = claude_install.this_launch(folders, file)
+        launch = claude.this_launch(folders, file)
     except InstallError:
         return []
-    return claude_command.valid_entries(launch, ["PreToolUse"])["PreToolUse"]
+    return hook_command.valid_entries(launch, ["PreToolUse"])["PreToolUse"]

@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.clients.adapter import ClientAdapter
-from lockgate.clients.codex import transcript as codex_files
-from lockgate.clients.common import tool_names as vocabulary
+from lockgate.clients.codex import transcript
+from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import identifier, mapping, of_agent, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
@@ -60,7 +60,7 @@ def _call(payload: Mapping[str, Any], context: Context, *, ran: bool = False) ->
         context.cwd,
         identifier(payload, "tool_use_id", maybe=True),
     )
-    call = vocabulary.translated(CLIENT, call)
+    call = tool_names.translated(CLIENT, call)
     command = call.tool_input.get("command")
     if call.tool != "Bash" or not isinstance(command, str):
         return call
@@ -102,7 +102,7 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
 
 def _started(payload: Mapping[str, Any], context: Context) -> Event:
     how = text(payload, "source")
-    parents = codex_files.parent_sessions(context.transcript, context.subject.session)
+    parents = transcript.parent_sessions(context.transcript, context.subject.session)
     return SessionStarted(context, "fork" if parents else how, parents)
 
 
@@ -164,23 +164,23 @@ class Codex(ClientAdapter):
 
     def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
         """Spell an answer: what to write to stdout, and the exit code."""
-        from lockgate.clients.codex import answers as codex_answers
+        from lockgate.clients.codex import answers
 
-        return codex_answers.encode(event_name, answer, event)
+        return answers.encode(event_name, answer, event)
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
     ) -> tuple[str, str, int]:
         """Spell "the gate could not decide": stdout, stderr and the exit code."""
-        from lockgate.clients.codex import answers as codex_answers
+        from lockgate.clients.codex import answers
 
-        return codex_answers.encode_failure(event_name, message)
+        return answers.encode_failure(event_name, message)
 
     def missed(self, event: Event) -> Sequence[Event]:
         """Web searches, which the model's provider makes: no hook is run for them, but the transcript tells."""
         if not isinstance(event, ToolRequested | ToolFinished | PromptSubmitted):
             return ()
-        return codex_files.searches(event.context)
+        return transcript.searches(event.context)
 
     def objections(self, question: RulesQuestion) -> Sequence[Objection]:
         """Programs that stay open: Codex types into them without asking a hook."""
@@ -188,7 +188,7 @@ class Codex(ClientAdapter):
             return ()
         from lockgate.clients.codex.open_shells import listening
 
-        program = listening(question.call, question.analysis, vocabulary.table(CLIENT))
+        program = listening(question.call, question.analysis, tool_names.table(CLIENT))
         if not program:
             return ()
         from lockgate.core.questions import Objection
@@ -201,11 +201,11 @@ class Codex(ClientAdapter):
 
     def parents_of(self, context: Context) -> tuple[str, ...]:
         """The sessions that a forked one came from."""
-        return codex_files.parent_sessions(context.transcript, context.subject.session)
+        return transcript.parent_sessions(context.transcript, context.subject.session)
 
     def has_history(self, context: Context) -> bool:
         """Whether a session's transcript shows that it has read something already."""
-        return codex_files.has_history(context.transcript)
+        return transcript.has_history(context.transcript)
 
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: in a sandbox of Codex, a second one could not be built."""

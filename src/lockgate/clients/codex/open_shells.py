@@ -13,7 +13,7 @@ from lockgate.core.model import Analysis, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import AndOr, Pipeline, Script, Simple
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.knowledge.options import match
 from lockgate.shell.state.scope import Arg
 
@@ -60,7 +60,7 @@ def _typed_into(node: Any) -> Iterator[tuple[str, list[str]]]:
 
 def _operands(program: str, words: list[str]) -> int:
     """How many operands a program is given, by what is known of its options."""
-    entry = knowledge.lookup(program)
+    entry = lookup.lookup(program)
     if entry is None:
         return sum(not word.startswith("-") for word in words)
     return len(match(entry, [Arg(word) for word in words]).operands)

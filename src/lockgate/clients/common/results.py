@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lockgate.clients.common import result_texts as claude_output
+from lockgate.clients.common import result_texts
 from lockgate.core.events import Context, ToolFinished
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING
@@ -33,7 +33,7 @@ def finished(
         whole: Whether the client tells of pictures too. Where it does not, a tool that nobody knows and that has said
             nothing may have shown one.
     """
-    texts = claude_output.texts_of("", result)
+    texts = result_texts.texts_of("", result)
     return ToolFinished(
         context,
         call,
@@ -42,14 +42,14 @@ def finished(
         agent=agent,
         background=background,
         texts=texts,
-        names=claude_output.names_of(result),
+        names=result_texts.names_of(result),
         untold=not whole and call.tool != "Bash",
     )
 
 
 def with_texts(result: Any, texts: Mapping[str, str]) -> Any:
     """The result in which some texts are others, by the paths of :func:`finished`."""
-    return claude_output.with_texts("", result, texts)
+    return result_texts.with_texts("", result, texts)
 
 
 def said(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
@@ -61,7 +61,7 @@ def said(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
         texts: What :func:`lockgate.clients.common.result_texts.texts_of` gives for it.
     """
     lines = [text for _, text in texts]
-    lines += (f"[{name}]" for name in claude_output.unread_of("", result))
+    lines += (f"[{name}]" for name in result_texts.unread_of("", result))
     return "\n".join(lines) or bare(tool, result)
 
 

@@ -11,8 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
-from lockgate.clients.common import tool_names as vocabulary
-from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
     mapping,
@@ -65,7 +64,7 @@ def _transcript(session: str, environ: Mapping[str, str]) -> str:
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call = ToolCall(text(payload, "toolName"), mapping(payload, "toolArgs"), context.cwd)
-    return vocabulary.translated(CLIENT, call)
+    return tool_names.translated(CLIENT, call)
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
@@ -76,7 +75,7 @@ def _requested(payload: Mapping[str, Any], context: Context) -> Event:
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    background = vocabulary.goes_on(CLIENT, text(payload, "toolName"), mapping(payload, "toolArgs"))
+    background = tool_names.goes_on(CLIENT, text(payload, "toolName"), mapping(payload, "toolArgs"))
     result = mapping(payload, "toolResult").get("textResultForLlm")
     return results.finished(context, _call(payload, context), result, background=background, whole=False)
 
@@ -155,7 +154,7 @@ class Copilot(ClientAdapter):
         parent = identifier(payload, "parentAgentId", maybe=True) if agent else ""
         return Context(
             client=CLIENT,
-            process=claude_files.client_process(""),
+            process=transcripts.client_process(""),
             subject=Subject(parent or session, agent),
             cwd=cwd,
             workspace=cwd,
@@ -170,8 +169,8 @@ class Copilot(ClientAdapter):
         """
         if context.subject.agent:
             return True
-        for line in claude_files.ends_of(context.transcript):
-            record = claude_files.parse_json(line) if b"tool.execution_complete" in line else None
+        for line in transcripts.ends_of(context.transcript):
+            record = transcripts.parse_json(line) if b"tool.execution_complete" in line else None
             if isinstance(record, dict) and record.get("type") == "tool.execution_complete":
                 return True
         return False

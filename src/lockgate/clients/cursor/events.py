@@ -11,8 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
-from lockgate.clients.common import tool_names as vocabulary
-from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
     mapping,
@@ -68,7 +67,7 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
         return call._replace(tool=f"mcp__{name}" if "__" not in name else f"{CLIENT}:{call.tool}")
     if call.tool.startswith("mcp__"):
         return call._replace(tool=f"{CLIENT}:{call.tool}")
-    return vocabulary.translated(CLIENT, call)
+    return tool_names.translated(CLIENT, call)
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
@@ -119,7 +118,7 @@ class CursorClient(ClientAdapter):
         agent = identifier(payload, "subagent_id", maybe=True)
         return Context(
             client=CLIENT,
-            process=claude_files.client_process(""),
+            process=transcripts.client_process(""),
             subject=Subject(parent or identifier(payload, "conversation_id"), agent),
             cwd=cwd,
             workspace=root or cwd,
@@ -135,7 +134,7 @@ class CursorClient(ClientAdapter):
         folders = [os.path.join(root, ".cursor") for root in (home, context.workspace)]
         files = [os.path.join(folder, name) for folder in folders for name in _RULES]
         for file in filter(os.path.lexists, files):
-            settings = claude_files.parse_json(claude_files.read_file(file, _MOST))
+            settings = transcripts.parse_json(transcripts.read_file(file, _MOST))
             permissions = settings.get("permissions", {}) if isinstance(settings, dict) else None
             denied = permissions.get("deny", []) if isinstance(permissions, dict) else None
             if not isinstance(denied, list):

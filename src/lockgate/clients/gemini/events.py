@@ -11,8 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
-from lockgate.clients.common import tool_names as vocabulary
-from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, session_ended, text
 from lockgate.clients.common.transcripts import read_file
 from lockgate.core.events import (
@@ -53,7 +52,7 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
         return call._replace(tool=f"mcp__{identifier(server, 'server_name')}__{identifier(server, 'tool_name')}")
     if call.tool.startswith("mcp__"):  # by its own name alone, nobody could say whose tool it is
         return call._replace(tool=f"{CLIENT}:{call.tool}")
-    return vocabulary.translated(CLIENT, call)
+    return tool_names.translated(CLIENT, call)
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
@@ -64,7 +63,7 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     response = mapping(payload, "tool_response")
     from lockgate.clients.common import results
 
-    background = vocabulary.goes_on(CLIENT, text(payload, "tool_name"), mapping(payload, "tool_input"))
+    background = tool_names.goes_on(CLIENT, text(payload, "tool_name"), mapping(payload, "tool_input"))
     event = results.finished(context, _call(payload, context), response.get("llmContent"), background=background)
     lines = (line.removeprefix("Output: ") for line in event.text.split("\n") if not _FRAME.fullmatch(line))
     return event._replace(text="\n".join(lines))
@@ -140,8 +139,8 @@ class Gemini(ClientAdapter):
 
     def has_history(self, context: Context) -> bool:
         """Whether a session's transcript shows that it has called a tool already."""
-        for line in claude_files.ends_of(context.transcript):
-            record = claude_files.parse_json(line) if b"toolCalls" in line else None
+        for line in transcripts.ends_of(context.transcript):
+            record = transcripts.parse_json(line) if b"toolCalls" in line else None
             if isinstance(record, dict) and record.get("toolCalls"):
                 return True
         return False

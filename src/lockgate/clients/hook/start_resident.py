@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from lockgate.clients.hook import turns as crowd
+from lockgate.clients.hook import turns
 from lockgate.clients.wire.resident_files import connect, locked, make_run_folder, run_folder
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
@@ -55,7 +55,7 @@ def joined(
     """
     if not os.path.isdir(where.home):
         return False  # it was moved: a state that is made anew there would know no labels
-    until = (time.monotonic() if began is None else began) + (crowd.SECONDS if patient else crowd.SHORT_SECONDS)
+    until = (time.monotonic() if began is None else began) + (turns.SECONDS if patient else turns.SHORT_SECONDS)
     comes = True
     mark = os.path.join(run_folder(where.state), "started")
     if not missed and _age(mark) >= _PAUSE and locked(where.state):
@@ -71,7 +71,7 @@ def joined(
             comes = _age(mark) < LOCK_SECONDS
     if missed and comes and _arrives(where.state):
         return True
-    return crowd.waited(where.state, until, lambda: missed and _listens(where.state))
+    return turns.waited(where.state, until, lambda: missed and _listens(where.state))
 
 
 def _listens(state: str) -> bool:

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lockgate.clients.common import hook_command as claude_command
+from lockgate.clients.common import hook_command
 from lockgate.clients.common.hook_command import HookLaunch
 from lockgate.clients.common.transcripts import EVENTS
 from lockgate.clients.hook.native import usable
-from lockgate.clients.install import settings_text as claude_settings
+from lockgate.clients.install import settings_text
 from lockgate.clients.install.settings_text import FormerFile
 from lockgate.core.errors import InstallError
 from lockgate.core.version import PACKAGE_FOLDER
@@ -99,8 +99,8 @@ def plan_install(file: str, launch: HookLaunch, *, statusline: bool) -> Settings
     Raises:
         InstallError: The settings are not a JSON object, or cannot be read.
     """
-    entries = {event: claude_command.hook_entry(launch, event) for event in EVENTS}
-    line = claude_command.statusline_entry(launch) if statusline else None
+    entries = {event: hook_command.hook_entry(launch, event) for event in EVENTS}
+    line = hook_command.statusline_entry(launch) if statusline else None
     return plan_entries(file, entries, launch.folders.state, statusline=line)
 
 
@@ -129,8 +129,8 @@ def plan_entries(
     before = read_text(file)
     known = read_records(state).get(os.path.realpath(file))
     try:
-        bare = claude_settings.take_out(before, known) if before is not None else empty
-        after, record = claude_settings.put_in(bare, entries, statusline or _kept_statusline(before), grouped=grouped)
+        bare = settings_text.take_out(before, known) if before is not None else empty
+        after, record = settings_text.put_in(bare, entries, statusline or _kept_statusline(before), grouped=grouped)
     except InstallError as error:
         raise InstallError(f"{file}: {error}; it was not changed") from None
     if before is None:
@@ -144,7 +144,7 @@ def plan_entries(
 def _kept_statusline(before: str | None) -> Mapping[str, Any] | None:
     """The status line of an earlier installation, which another one keeps."""
     value = json.loads(before.removeprefix("\ufeff")).get("statusLine") if before else None
-    return value if claude_settings.is_own_statusline(value) else None
+    return value if settings_text.is_own_statusline(value) else None
 
 
 def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> SettingsChange:
@@ -158,7 +158,7 @@ def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> SettingsCh
     if before is None:
         return SettingsChange(file, None, None, None)
     try:
-        after: str | None = claude_settings.take_out(before, known)
+        after: str | None = settings_text.take_out(before, known)
     except InstallError as error:
         raise InstallError(f"{file}: {error}; it was not changed") from None
     if known is not None and known.file and after is not None and after.strip() == empty:

@@ -16,7 +16,7 @@ from lockgate.clients.common.hook_command import (
     valid_entries,
 )
 from lockgate.clients.common.transcripts import EVENTS
-from lockgate.clients.install import claude as claude_install
+from lockgate.clients.install import claude
 from lockgate.clients.install.claude_entries import weakened_events
 from lockgate.clients.install.claude_hazards import hazards
 from lockgate.clients.install.claude_settings_view import (
@@ -79,7 +79,7 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
         remote = _remote(seen, layer)
         again = " ".join((f"{_INSTALL} --scope {layer.scope}", *map(visible, remote)))
         try:
-            launch = claude_install.this_launch(seen.folders, layer.file)._replace(remote=remote)
+            launch = claude.this_launch(seen.folders, layer.file)._replace(remote=remote)
         except InstallError as error:
             yield DoctorCheck(name, "fail", str(error))
             continue
@@ -130,7 +130,7 @@ def may_be_tried(seen: CheckContext, layer: SettingsLayer, command: str) -> bool
     if usual or layer.scope == "managed":
         return True
     try:
-        launch = claude_install.this_launch(seen.folders, layer.file)
+        launch = claude.this_launch(seen.folders, layer.file)
     except InstallError:
         return False
     return command in [entry["command"] for entry in valid_entries(launch, ["PreToolUse"])["PreToolUse"]]
@@ -198,7 +198,7 @@ def _plugin_hooks_whole(loaded: Any) -> bool:
 
 
 def _launch_record_problem(folders: Folders) -> str:
-    file = claude_install.launch_record(folders)
+    file = claude.launch_record(folders)
     try:
         python, hook, *rest = Path(file).read_text("utf-8").splitlines()
     except (OSError, ValueError):

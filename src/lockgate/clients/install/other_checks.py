@@ -12,8 +12,7 @@ from typing import Any
 
 from lockgate.clients.adapter import adapter
 from lockgate.clients.common.hook_command import either_client, hook_command, missing_entries
-from lockgate.clients.install import codex_trust
-from lockgate.clients.install import others as installing
+from lockgate.clients.install import codex_trust, others
 from lockgate.clients.install.claude import this_launch
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.errors import InstallError
@@ -31,9 +30,9 @@ PROGRAMS = {
 def guarded(seen: CheckContext) -> list[tuple[str, str]]:
     """The clients whose files hold hooks of the gate, each with its file."""
     found = []
-    for client in installing.WAYS:
-        for scope in installing.scopes(client):
-            file = installing.hooks_file(client, scope, seen.folders, seen.project, seen.environ)
+    for client in others.WAYS:
+        for scope in others.scopes(client):
+            file = others.hooks_file(client, scope, seen.folders, seen.project, seen.environ)
             if "lockgate/hook.py" in _text(file):
                 found.append((client, file))
     return list(dict.fromkeys(found))
@@ -81,7 +80,7 @@ def _current(client: str, file: str, seen: CheckContext) -> DoctorCheck:
         launch = this_launch(seen.folders, file)
     except InstallError as error:
         return DoctorCheck(client, "fail", str(error))
-    way = installing.WAYS[client]
+    way = others.WAYS[client]
     if way.whole is not None:
         same = _text(file) in [way.whole(client, each) for each in either_client(launch)]
         missing = [] if same else ["the whole file"]
@@ -92,7 +91,7 @@ def _current(client: str, file: str, seen: CheckContext) -> DoctorCheck:
             return DoctorCheck(
                 client, "fail", f"{file} is not JSON, so that its hooks are not in force", f"mend {file}"
             )
-        entries = installing.valid_entries_of(client, launch)
+        entries = others.valid_entries_of(client, launch)
         missing = missing_entries(settings, entries) if way.grouped else _missing_flat(settings, entries)
     if missing:
         return DoctorCheck(

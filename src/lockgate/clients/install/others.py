@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lockgate.clients.adapter import adapter
 from lockgate.clients.common.hook_command import HookLaunch, either_client, hook_command, hook_timeout, hook_words
-from lockgate.clients.install import claude as claude_install
+from lockgate.clients.install import claude
 from lockgate.clients.install.claude import SettingsChange
 from lockgate.clients.install.settings_text import FormerFile
 from lockgate.core.errors import InstallError
@@ -145,11 +145,9 @@ def plan_install(client: str, file: str, launch: HookLaunch) -> SettingsChange:
     """
     way, state = WAYS[client], launch.folders.state
     if way.whole is None:
-        return claude_install.plan_entries(
-            file, entries_of(client, launch), state, grouped=way.grouped, empty=way.empty
-        )
-    before = claude_install.read_text(file)
-    known = claude_install.read_records(state).get(os.path.realpath(file))
+        return claude.plan_entries(file, entries_of(client, launch), state, grouped=way.grouped, empty=way.empty)
+    before = claude.read_text(file)
+    known = claude.read_records(state).get(os.path.realpath(file))
     record = known or FormerFile(file=True, folder=not os.path.isdir(os.path.dirname(file)))
     return SettingsChange(file, before, way.whole(client, launch), record)
 
@@ -162,6 +160,6 @@ def plan_uninstall(client: str, file: str, folders: Folders) -> SettingsChange:
     """
     way = WAYS[client]
     if way.whole is None:
-        return claude_install.plan_uninstall(file, folders, way.empty)
-    known = claude_install.read_records(folders.state).get(os.path.realpath(file))
-    return SettingsChange(file, claude_install.read_text(file), None, None, new_folder=known.folder if known else False)
+        return claude.plan_uninstall(file, folders, way.empty)
+    known = claude.read_records(folders.state).get(os.path.realpath(file))
+    return SettingsChange(file, claude.read_text(file), None, None, new_folder=known.folder if known else False)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from lockgate.clients.common.hook_command import is_own_command
 from lockgate.core.errors import InstallError
-from lockgate.system.documents import json_edit as json_text
+from lockgate.system.documents import json_edit
 from lockgate.system.documents.json_edit import JsonNode, Style
 
 _Path = tuple[str, ...]
@@ -40,7 +40,7 @@ def _is_own_entry(value: Any) -> bool:
 
 
 def _container(text: str, path: _Path, kind: type) -> JsonNode | None:
-    node = _at(json_text.parse(text), path)
+    node = _at(json_edit.parse(text), path)
     if node is not None and not isinstance(node.value, kind):
         what = "an object" if kind is dict else "an array"
         line = text.count("\n", 0, node.start) + 1
@@ -77,7 +77,7 @@ def _take_out_event(text: str, path: _Path, record: FormerFile | None) -> str:
         assert groups is not None
         if _is_own_entry(groups.items[number].value):  # Cursor's entries stand in no group
             touched = True
-            text = json_text.remove(text, groups, number, _empty(record, path))
+            text = json_edit.remove(text, groups, number, _empty(record, path))
             groups = _container(text, path, list)
             continue
         entries = groups.items[number].members.get("hooks")
@@ -86,10 +86,10 @@ def _take_out_event(text: str, path: _Path, record: FormerFile | None) -> str:
             continue
         touched = True
         if len(own) == len(entries.items):
-            text = json_text.remove(text, groups, number, _empty(record, path))
+            text = json_edit.remove(text, groups, number, _empty(record, path))
         else:
             for index in reversed(own):
-                text = json_text.remove(text, _entries(text, path, number), index)
+                text = json_edit.remove(text, _entries(text, path, number), index)
         groups = _container(text, path, list)
     return _drop_if_created(text, path, record) if touched else text
 
@@ -101,11 +101,11 @@ def _entries(text: str, path: _Path, number: int) -> JsonNode:
 
 
 def _drop_if_created(text: str, path: _Path, record: FormerFile | None) -> str:
-    root = json_text.parse(text)
+    root = json_edit.parse(text)
     node, owner = _at(root, path), _at(root, path[:-1])
     if node is None or owner is None or node.value or (record and "/".join(path) not in record.created):
         return text
-    return json_text.remove(text, owner, list(owner.members).index(path[-1]), _empty(record, path[:-1]))
+    return json_edit.remove(text, owner, list(owner.members).index(path[-1]), _empty(record, path[:-1]))
 
 
 def _empty(record: FormerFile | None, path: _Path) -> str:
@@ -113,11 +113,11 @@ def _empty(record: FormerFile | None, path: _Path) -> str:
 
 
 def _take_out_statusline(text: str, record: FormerFile | None) -> str:
-    root = json_text.parse(text)
+    root = json_edit.parse(text)
     node = root.members.get("statusLine")
     if node is None or not is_own_statusline(node.value):
         return text
-    return json_text.remove(text, root, list(root.members).index("statusLine"), _empty(record, ()))
+    return json_edit.remove(text, root, list(root.members).index("statusLine"), _empty(record, ()))
 
 
 def is_own_statusline(value: Any) -> bool:
@@ -160,10 +160,10 @@ def put_in(
         groups = _container(text, path, list)
         assert groups is not None
         if not groups.items and "/".join(path) not in created:
-            empty["/".join(path)] = json_text.inner(text, groups)
-        text = json_text.add_item(text, groups, {"hooks": [dict(entry)]} if grouped else dict(entry), style, 2)
-    if statusline is not None and "statusLine" not in json_text.parse(text).members:
-        text = json_text.add_member(text, json_text.parse(text), "statusLine", dict(statusline), style, 0)
+            empty["/".join(path)] = json_edit.inner(text, groups)
+        text = json_edit.add_item(text, groups, {"hooks": [dict(entry)]} if grouped else dict(entry), style, 2)
+    if statusline is not None and "statusLine" not in json_edit.parse(text).members:
+        text = json_edit.add_member(text, json_edit.parse(text), "statusLine", dict(statusline), style, 0)
         created.append("statusLine")
     return text, FormerFile(tuple(created), empty)
 
@@ -176,6 +176,6 @@ def _ensure(text: str, path: _Path, value: Any, style: Style, created: list[str]
     assert owner is not None
     above = "/".join(path[:-1])
     if not owner.members and above not in created:
-        empty[above] = json_text.inner(text, owner)
+        empty[above] = json_edit.inner(text, owner)
     created.append("/".join(path))
-    return json_text.add_member(text, owner, path[-1], value, style, len(path) - 1)
+    return json_edit.add_member(text, owner, path[-1], value, style, len(path) - 1)

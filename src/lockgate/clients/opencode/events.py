@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
-from lockgate.clients.common import tool_names as vocabulary
+from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
     mapping,
@@ -37,7 +37,7 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
     if call.tool.startswith("mcp__"):  # a name of the client's own, that says nothing of a server
         return call._replace(tool=f"{CLIENT}:{call.tool}")
-    return vocabulary.translated(CLIENT, call)
+    return tool_names.translated(CLIENT, call)
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:

@@ -33,8 +33,7 @@ from lockgate.core.questions import (
     RulesQuestion,
 )
 from lockgate.gate import Consultants, Parts
-from lockgate.gate.approvals import notification_text as telling
-from lockgate.gate.approvals import waiting
+from lockgate.gate.approvals import notification_text, waiting
 from lockgate.gate.host.assembly import open_parts
 from lockgate.store.opening import open_existing
 from lockgate.system.folders import Folders, folders
@@ -213,7 +212,7 @@ def _folders(state: str | os.PathLike[str] | None) -> Folders:
 
 def _waiter(where: Folders) -> AsyncPerson:
     async def waited(question: PersonQuestion) -> None:
-        await asyncio.to_thread(telling.start, where, question)
+        await asyncio.to_thread(notification_text.start, where, question)
         await waiting.waited(where.state, question, lambda: open_existing(where.state))
 
     return waited

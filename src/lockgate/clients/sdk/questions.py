@@ -15,7 +15,7 @@ from lockgate.core.errors import ApprovalError
 from lockgate.core.model import Label
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate import Parts
-from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import questions
 
 _log = logging.getLogger("lockgate")
 _NOT_ASKED = (False, "the person could not be asked")
@@ -83,7 +83,7 @@ def _question(parts: Parts, question: PersonQuestion) -> tuple[Question, float]:
     asked = Question(
         row.approval,
         str(about.get("tool", "")),
-        about.get(approvals.WHOLE, {}),  # the record has it cut, and contents of files by their hash
+        about.get(questions.WHOLE, {}),  # the record has it cut, and contents of files by their hash
         tuple(reason["because"] for reason in about.get("reasons", ())),
         frozenset(map(Label, about.get("labels", ()))),
         tuple(_sources(about.get("provenance", ()))),
@@ -101,11 +101,11 @@ def _reply(parts: Parts, question: PersonQuestion, reply: Any) -> None:
     """Note what was said. Nothing but a plain yes approves; what comes too late counts for nothing."""
     if reply is _NOT_ASKED:
         with parts.store.transaction() as tx:
-            approvals.lapse(tx, question.approval, reason=_NOT_ASKED[1], now=parts.clock())
+            questions.lapse(tx, question.approval, reason=_NOT_ASKED[1], now=parts.clock())
         return
     approve, reason = reply if isinstance(reply, tuple) and len(reply) == 2 else (reply, "")
     with suppress(ApprovalError), parts.store.transaction() as tx:
-        approvals.decide(
+        questions.decide(
             tx,
             question.approval,
             approve=approve is True,

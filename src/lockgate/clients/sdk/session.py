@@ -25,8 +25,7 @@ from lockgate.core.events import (
     ToolRequested,
 )
 from lockgate.core.model import Effect, EffectKind, Label, ToolCall
-from lockgate.gate import Parts
-from lockgate.gate import session as labelling
+from lockgate.gate import Parts, session
 
 
 class Session:
@@ -179,7 +178,7 @@ class Session:
             with parts.store.transaction() as tx:
                 now = parts.clock()
                 parts.enter(tx, self._context, now)
-                labelling.expose(tx, self._context.subject, "program", effects, now)
+                session.expose(tx, self._context.subject, "program", effects, now)
 
         self._driver.submit(note).result()
 
@@ -214,7 +213,7 @@ class Session:
 
         def look(parts: Parts) -> frozenset[Label]:
             with parts.store.reading() as tx:
-                return labelling.labels_of(tx, subject)
+                return session.labels_of(tx, subject)
 
         return self._driver.submit(look).result()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lockgate.configuration.bundles import accepted as kept
-from lockgate.configuration.bundles import storage as keeping
+from lockgate.configuration.bundles import storage
 from lockgate.configuration.bundles.accepted import Accepted, Current
 from lockgate.configuration.bundles.keys import PublicKey
 from lockgate.configuration.bundles.pins import encode, own_path, pins_of
@@ -52,7 +52,7 @@ def install(state: str, data: bytes, now: float, source: str, tell: Tell) -> Cur
         accepted = taken(data, pins, accepted, now, source, news, envelopes)
         assert accepted.current is not None
         tell(news)
-        keeping.write(state, accepted, envelopes or {accepted.current.digest: data})
+        storage.write(state, accepted, envelopes or {accepted.current.digest: data})
         return accepted.current
 
 
@@ -65,7 +65,7 @@ def pin(state: str, fleet: str, keys: Sequence[PublicKey], source: str, tell: Te
     """
     with _alone(state):
         tell([News(PINNED, {"fleet": fleet, "keys": [key.id for key in keys], "source": source})])
-        keeping.put(own_path(state), encode(fleet, tuple(keys), source))
+        storage.put(own_path(state), encode(fleet, tuple(keys), source))
 
 
 def leave(state: str, tell: Tell) -> None:
@@ -82,7 +82,7 @@ def leave(state: str, tell: Tell) -> None:
             accepted = Accepted()
         fleet = accepted.current.fleet if accepted.current else ""
         tell([News(UNPINNED, {"fleet": fleet})])
-        keeping.write(state, accepted._replace(current=None, looked={}), {})
+        storage.write(state, accepted._replace(current=None, looked={}), {})
         if os.path.lexists(own_path(state)):
             os.unlink(own_path(state))
 
@@ -90,7 +90,7 @@ def leave(state: str, tell: Tell) -> None:
 @contextmanager
 def _alone(state: str) -> Iterator[None]:
     try:
-        with keeping.locked(state, _WAIT) as alone:
+        with storage.locked(state, _WAIT) as alone:
             if not alone:
                 raise BundleError("another process is accepting a policy: try again")
             yield

@@ -125,17 +125,17 @@ def _keep(
     step: UpdateResult,
 ) -> tuple[UpdateResult, Mapping[str, bytes]]:
     """Keep what has changed. Where that cannot be, it holds for this look alone."""
-    from lockgate.configuration.bundles import storage as keeping
+    from lockgate.configuration.bundles import storage
 
     try:
-        with keeping.locked(state, _WAIT) as alone:
+        with storage.locked(state, _WAIT) as alone:
             if not alone:
                 return step, step.envelopes
             accepted = kept.read(state)  # another process may have been faster
             step = take(state, pins, accepted, sources, now)
             if step.accepted != accepted:
                 tell(step.news)
-                keeping.write(state, step.accepted, step.envelopes)
+                storage.write(state, step.accepted, step.envelopes)
     except (OSError, BundleError):
         return step, step.envelopes
     return step, {}

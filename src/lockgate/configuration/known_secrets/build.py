@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lockgate.system.documents import compile_tables as compiling
+from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
 _FOR_PEOPLE = ("examples", "source")
@@ -14,14 +14,14 @@ _FOR_PEOPLE = ("examples", "source")
 
 def load(table: Path) -> Any:
     """Read the table and check it. Raises ``jsonschema.ValidationError``."""
-    return compiling.load(table, table.with_suffix(".schema.json"))
+    return compile_tables.load(table, table.with_suffix(".schema.json"))
 
 
 def compiled(table: Path) -> str:
     """The JSON text that the product reads: the table without what is for people."""
     data = load(table)
     files = [_without(row) for row in data["files"]]
-    return compiling.compact({"files": files, "names": _without(data["names"])})
+    return compile_tables.compact({"files": files, "names": _without(data["names"])})
 
 
 def _without(row: dict[str, Any]) -> dict[str, Any]:
@@ -29,4 +29,4 @@ def _without(row: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))

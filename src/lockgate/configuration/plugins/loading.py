@@ -115,7 +115,7 @@ def hooks_of(loaded: Any) -> dict[str, PluginFunction]:
 
     import pluggy
 
-    from lockgate.configuration.plugins import hookspecs as specs
+    from lockgate.configuration.plugins import hookspecs
 
     if inspect.isclass(loaded):
         raise PluginError("it is a class; give a module or an object")
@@ -129,8 +129,8 @@ def hooks_of(loaded: Any) -> dict[str, PluginFunction]:
         def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
             return super().parse_hookimpl_opts(plugin, name) or (_PLAIN if name in _EVENTS else None)
 
-    manager = HookManager(specs.PROJECT)
-    manager.add_hookspecs(specs)
+    manager = HookManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
     try:
         manager.register(loaded)
         manager.check_pending()

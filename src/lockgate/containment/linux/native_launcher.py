@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from lockgate.containment import hidden_files as hidden
+from lockgate.containment import hidden_files
 from lockgate.containment.host_facts import Host
 from lockgate.containment.layout import FileLookup
 from lockgate.containment.plan import Plan
@@ -60,7 +60,7 @@ def spelt_walk(roots: Sequence[str], home: str, guard: PathGuard, filters: bytes
     for root in roots:
         all_of_it = guard.from_root(root, anchored=True) is None
         words += [root, str(_DEEP), str(MOST_ENTRIES), "all" if all_of_it else "some", ""]
-    words += [real_path(home), str(hidden.NEAR_LEVELS), str(hidden.NEAR_ENTRIES), "some", roots[0]]
+    words += [real_path(home), str(hidden_files.NEAR_LEVELS), str(hidden_files.NEAR_ENTRIES), "some", roots[0]]
     return spelt(words) + filters
 
 
@@ -144,7 +144,7 @@ class RecordedLookup(FileLookup):
     def near(self, home: str, workspace: str) -> Iterable[str]:
         """Files with secrets in the other projects of the person."""
         found = entries(real_path(home), self._near, self.guard, anchored=False)
-        return hidden.hidden_files(found, workspace)
+        return hidden_files.hidden_files(found, workspace)
 
 
 # ---------------------------------------------------------------- what is new

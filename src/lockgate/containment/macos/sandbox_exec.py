@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from lockgate.containment.macos import profile as seatbelt
+from lockgate.containment.macos import profile
 from lockgate.containment.plan import Plan
 from lockgate.core.errors import ContainmentError
 
@@ -110,12 +110,12 @@ def command_line(plan: Plan, program: str) -> tuple[list[str], dict[str, str]]:
         ContainmentError: The plan cannot be written as a profile.
     """
     try:
-        text = seatbelt.profile(plan)
+        text = profile.profile(plan)
     except ValueError as error:
         raise ContainmentError(str(error)) from error
     if len(text.encode("utf-8", "replace")) > _LONGEST_PROFILE:
         raise ContainmentError("there is too much in this project that has to be protected")
-    return [program, "-p", text, *plan.command], seatbelt.environment(plan)
+    return [program, "-p", text, *plan.command], profile.environment(plan)
 
 
 def processes() -> dict[Process, int]:

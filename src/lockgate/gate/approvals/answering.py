@@ -5,9 +5,7 @@ from __future__ import annotations
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.approvals import denials
-from lockgate.gate.approvals import questions as approvals
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import denials, questions, wakeups
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.store.audit.record import happened
 
@@ -47,7 +45,7 @@ def answer(
         StoreError: The store cannot be written.
     """
     with store.transaction() as tx:
-        row = approvals.decide(
+        row = questions.decide(
             tx,
             approval,
             approve=approve,
@@ -58,8 +56,8 @@ def answer(
             for_all=approve and fetches,
         )
     # Only what is committed can be read by whoever is woken.
-    bells.ring(state, approval)
-    bells.ring(state, WATCHERS)
+    wakeups.ring(state, approval)
+    wakeups.ring(state, WATCHERS)
     return row
 
 

@@ -44,19 +44,18 @@ def main(state: str) -> None:
 
 
 def _tell(state: str, approval: str, way: str, how: Any) -> None:
-    from lockgate.gate.approvals import notification_text as telling
-    from lockgate.gate.approvals import notifiers as notifying
+    from lockgate.gate.approvals import notification_text, notifiers
     from lockgate.store.opening import open_existing
 
     store = open_existing(state, busy_seconds=_BUSY)
     row = _open_question(store, approval) if store is not None else None
     if store is None or row is None:
         return
-    message = telling.message(row)
+    message = notification_text.message(row)
     if way == "webhook":
-        _noted(store, row, way, lambda: notifying.post(how, message, lambda: bool(_open_question(store, approval))))
+        _noted(store, row, way, lambda: notifiers.post(how, message, lambda: bool(_open_question(store, approval))))
     else:
-        _noted(store, row, way, lambda: notifying.run_command(how, message))
+        _noted(store, row, way, lambda: notifiers.run_command(how, message))
 
 
 def _open_question(store: Store, approval: str) -> ApprovalRow | None:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.store.rows import AuditQuery
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def attended(state: str, options: Mapping[str, Any] | None, watched: Callable[[]
         return bool(said == "wait")
     if options.get("notify_command") or options.get("webhook"):
         return True
-    return bells.hangs(state, WATCHERS) or watched()
+    return wakeups.hangs(state, WATCHERS) or watched()
 
 
 TOLD_SECONDS = 600.0
@@ -71,7 +71,7 @@ def listened(state: str, options: Mapping[str, Any] | None, told: bool, watched:
         return bool(said == "wait")
     if told and (options.get("notify_command") or options.get("webhook")):
         return True
-    return bells.hangs(state, WATCHERS) or watched()
+    return wakeups.hangs(state, WATCHERS) or watched()
 
 
 def was_told(tx: Transaction, now: float) -> bool:
@@ -100,10 +100,10 @@ def wait(
         is_gone: Tells whether whoever asked is gone.
     """
     with (
-        bells.WakeupSocket(state, question.approval) as bell,
+        wakeups.WakeupSocket(state, question.approval) as bell,
         _AnswerWait(question, most, is_gone).looking(open_store, bell) as vigil,
     ):
-        bells.ring(state, WATCHERS)
+        wakeups.ring(state, WATCHERS)
         while (seconds := vigil.seconds()) > 0:
             bell.heard(seconds)
 
@@ -113,8 +113,11 @@ async def waited(state: str, question: PersonQuestion, open_store: OpenStore) ->
     import asyncio
 
     loop = asyncio.get_running_loop()
-    with bells.WakeupSocket(state, question.approval) as bell, _AnswerWait(question).looking(open_store, bell) as vigil:
-        bells.ring(state, WATCHERS)
+    with (
+        wakeups.WakeupSocket(state, question.approval) as bell,
+        _AnswerWait(question).looking(open_store, bell) as vigil,
+    ):
+        wakeups.ring(state, WATCHERS)
         while (seconds := vigil.seconds()) > 0:
             if bell.socket is None:
                 await asyncio.sleep(seconds)
@@ -138,7 +141,7 @@ class _AnswerWait:
         self._store: Store | None = None
 
     @contextmanager
-    def looking(self, open_store: OpenStore, bell: bells.WakeupSocket) -> Iterator[_AnswerWait]:
+    def looking(self, open_store: OpenStore, bell: wakeups.WakeupSocket) -> Iterator[_AnswerWait]:
         with ExitStack() as stack:
             with suppress(StoreError):  # the transaction that decides will tell
                 self._store = store = open_store()
@@ -150,7 +153,7 @@ class _AnswerWait:
                     stack.enter_context(store.listen(self._hearing(bell)))
             yield self
 
-    def _hearing(self, bell: bells.WakeupSocket) -> Callable[[str], None]:
+    def _hearing(self, bell: wakeups.WakeupSocket) -> Callable[[str], None]:
         """What wakes the bell when the store tells of this question, or may have missed it."""
         wake = bell.wakeable()
         return lambda approval: wake() if approval in ("", self._question.approval) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.events import Context
 from lockgate.core.model import EffectKind, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.delegates import briefs as delegates
+from lockgate.gate.delegates import briefs
 from lockgate.gate.session.calls import LOOKS, are_kept
 from lockgate.policy.decide import possible
 from lockgate.store.audit.record import happened
@@ -28,7 +28,7 @@ _ROWS = frozenset({"egress", "fetch"})
 """Rows of a table that may stand against it. Not those of secrets."""
 
 
-def read(store: Store, wanted: str, *, by: str) -> BriefRow | delegates.BriefRefusal:
+def read(store: Store, wanted: str, *, by: str) -> BriefRow | briefs.BriefRefusal:
     """Note that a person was shown the whole of a brief, and record that.
 
     Args:
@@ -40,8 +40,8 @@ def read(store: Store, wanted: str, *, by: str) -> BriefRow | delegates.BriefRef
         StoreError: The store cannot be written.
     """
     with store.transaction() as tx:
-        row = delegates.read(tx, wanted)
-        if not isinstance(row, delegates.BriefRefusal) and row.state == delegates.READ:
+        row = briefs.read(tx, wanted)
+        if not isinstance(row, briefs.BriefRefusal) and row.state == briefs.READ:
             person = Context("cli", Subject(row.session, row.parent))
             tx.append_audit(store.clock(), happened(person, "brief-read", {"brief": row.brief, "by": by}))
     return row
@@ -58,14 +58,14 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     The same words mean another repository in another folder. So it must be the one in which the brief was put before
     the person.
     """
-    brief = delegates.running_under(tx, subject)
+    brief = briefs.running_under(tx, subject)
     if brief is None or call.tool != "Bash" or not _FIELDS.issuperset(call.tool_input):
         return ""
     asked = tx.call(subject.session, brief.call_id)
     if asked is None or not call.cwd or asked.facts.get(FOLDER) != folder_of(call):
         return ""
     command = str(call.tool_input.get("command", "")).strip()
-    allowed = delegates.steps(brief.text).count(command)
+    allowed = briefs.steps(brief.text).count(command)
     if not allowed:
         return ""
     taken = [row for row in _calls_of(tx, subject, call) if row.facts.get(STEP) == command]

@@ -178,11 +178,11 @@ def _unless_paused(found: Configuration, state: str) -> Configuration:
     """A configuration, or what it is while a person has paused the gate."""
     if not os.path.exists(os.path.join(state, PAUSE)):  # as nearly always: nothing is loaded for that
         return found
-    from lockgate.configuration import pause as pausing
+    from lockgate.configuration import pause
     from lockgate.system.uptime import instant
 
-    pauses = pausing.paused_until(state, instant()) and pausing.may_pause(found)
-    return pausing.paused(found) if pauses else found
+    pauses = pause.paused_until(state, instant()) and pause.may_pause(found)
+    return pause.paused(found) if pauses else found
 
 
 def looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context, AnalysisRules], HostView]:
@@ -332,12 +332,11 @@ class _Asked:
 
     def wait(self, question: PersonQuestion) -> None:
         """Have a person told, and wait for their answer."""
-        from lockgate.gate.approvals import notification_text as telling
-        from lockgate.gate.approvals import waiting
+        from lockgate.gate.approvals import notification_text, waiting
 
         state = self._where.state
         most = self._prolong(max(question.expires_at - self._store.clock(), 0.0))
-        telling.start(self._where, question)
+        notification_text.start(self._where, question)
         _load_what_follows_an_answer()
         waiting.wait(state, question, lambda: open_existing(state), most=most, is_gone=caller.is_gone)
         if caller.is_gone():

@@ -17,8 +17,7 @@ from typing import Any
 
 from lockgate.core.errors import JudgeError
 from lockgate.core.version import __version__
-from lockgate.gate.judge import anthropic as anthropic_messages
-from lockgate.gate.judge import openai as openai_chat
+from lockgate.gate.judge import anthropic, openai
 from lockgate.gate.judge.api_key import ApiKey
 from lockgate.gate.judge.concurrency import Slots
 from lockgate.gate.judge.prompts import Prompt
@@ -46,7 +45,7 @@ _SAID = {
     429: "the endpoint limits how much is asked",
     529: "the endpoint is overloaded",
 }
-_WIRES: Mapping[str, ModuleType] = {"anthropic": anthropic_messages, "openai": openai_chat}
+_WIRES: Mapping[str, ModuleType] = {"anthropic": anthropic, "openai": openai}
 
 
 class _PassingError(JudgeError):

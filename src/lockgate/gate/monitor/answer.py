@@ -24,21 +24,19 @@ def answer(question: DecisionInput, ruling: Ruling) -> Answer:
     found = question.found
     if not found.pattern_matches or not enforced(question.configuration) or said.verdict in (Verdict.ASK, Verdict.DENY):
         return said
-    from lockgate.gate.messages import patterns as messages_patterns
+    from lockgate.gate.messages import patterns
 
-    to_agent, to_person = messages_patterns.remarks(found)
+    to_agent, to_person = patterns.remarks(found)
     return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
 
 
 def _asked_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
-    import lockgate.gate.messages.calls as messages
-    from lockgate.gate.delegates import briefs as delegates
+    from lockgate.gate.delegates import briefs
+    from lockgate.gate.messages import calls
 
-    if delegates.fits(ruling.brief):
-        return messages.asked_brief(
-            delegates.shown(brief), question.taints, has_steps=bool(delegates.steps(ruling.brief))
-        )
-    return messages.asked_long_brief(brief, ruling.brief_id[: delegates.SHOWN_ID], question.taints)
+    if briefs.fits(ruling.brief):
+        return calls.asked_brief(briefs.shown(brief), question.taints, has_steps=bool(briefs.steps(ruling.brief)))
+    return calls.asked_long_brief(brief, ruling.brief_id[: briefs.SHOWN_ID], question.taints)
 
 
 def _said(question: DecisionInput, ruling: Ruling) -> Answer:
@@ -46,48 +44,48 @@ def _said(question: DecisionInput, ruling: Ruling) -> Answer:
     if decision.verdict is Verdict.ALLOW:
         return Answer(decision=decision, context=_said_of_delegates(question.call, decision.column))
     # By its whole name: docs/architecture.md, "The hot path".
-    import lockgate.gate.messages.calls as messages
+    from lockgate.gate.messages import calls
 
     if decision.verdict is Verdict.CONTAIN:
         shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
-        context = messages.contained() if shell else messages.state_left_out()
+        context = calls.contained() if shell else calls.state_left_out()
         return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
     call, taints = question.mask.call(question.call), question.taints
     if decision.verdict is Verdict.ASK and ruling.place is not None:
         text = question_text(question, ruling)
         return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
     if (from_guard(decision) and not (ruling.lost_in or ruling.unheard or ruling.brief)) or is_canary(question.found):
-        from lockgate.gate.messages import patterns as messages_patterns
+        from lockgate.gate.messages import patterns
 
         if decision.verdict is Verdict.ASK:
             # The client shows it to the person alone.
-            text = messages_patterns.asked(call, decision.reasons, question.found, messages.exact_call(call))
+            text = patterns.asked(call, decision.reasons, question.found, calls.exact_call(call))
             return Answer(Verdict.ASK, to_person=text, decision=decision)
-        to_agent, to_person = messages_patterns.blocked(call, decision.reasons, question.found)
+        to_agent, to_person = patterns.blocked(call, decision.reasons, question.found)
     elif decision.verdict is Verdict.ASK:
         brief = question.mask.text(ruling.brief)
-        text = _asked_brief(brief, ruling, question) if brief else messages.asked(call, decision, taints)
+        text = _asked_brief(brief, ruling, question) if brief else calls.asked(call, decision, taints)
         return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
     elif ruling.unheard:
-        to_agent, to_person = messages.unheard(call, decision, taints)
+        to_agent, to_person = calls.unheard(call, decision, taints)
     elif ruling.lost_in:
-        to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
+        to_agent, to_person = calls.unaskable(call, decision, taints, ruling.lost_in)
     elif decision.tier is Tier.RULES:
         from lockgate.gate.messages import objections
 
         to_agent, to_person = objections.by_rules(call, decision.reasons)
-    elif question.configuration.locked and not messages.always_denied(decision):
+    elif question.configuration.locked and not calls.always_denied(decision):
         from lockgate.gate.messages import objections
 
         to_agent, to_person = objections.by_fleet(call)
     else:
         hints = question.mask.analysis(ruling.analysis).hints
-        to_agent = messages.denied_to_agent(call, decision, taints, hints, question.context.client)
-        to_person = messages.denied_to_person(call, decision, taints, question.context.client)
+        to_agent = calls.denied_to_agent(call, decision, taints, hints, question.context.client)
+        to_person = calls.denied_to_person(call, decision, taints, question.context.client)
     if ruling.place is not None and ruling.place.because and decision.verdict is Verdict.DENY:
-        from lockgate.gate.messages import dialog as messages_dialog
+        from lockgate.gate.messages import dialog
 
-        why = messages_dialog.unasked(ruling.place.because)
+        why = dialog.unasked(ruling.place.because)
         to_agent, to_person = f"{to_agent}\n{why}", f"{to_person}\n{why}"
     return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
 
@@ -100,18 +98,18 @@ def _said_of_delegates(call: ToolCall, column: LabelState) -> str:
 
     if call.spawns not in FORMER_TYPES:
         return ""
-    import lockgate.gate.messages.calls as messages
+    from lockgate.gate.messages import calls
 
-    return messages.former_delegate(call.spawns)
+    return calls.former_delegate(call.spawns)
 
 
 def question_text(question: DecisionInput, ruling: Ruling) -> str:
     """What the person reads in the client's own dialog; empty where it does not fit there."""
-    from lockgate.gate.messages import dialog as messages_dialog
+    from lockgate.gate.messages import dialog
 
     call, decision = question.mask.call(question.call), question.mask.decision(ruling.decision)
     told = call, decision, question.taints, ruling.approval, ruling.reached
-    return messages_dialog.asked(*told, ruling.window, exact=call.tool_input == question.call.tool_input)
+    return dialog.asked(*told, ruling.window, exact=call.tool_input == question.call.tool_input)
 
 
 def result_answer(call: ToolCall, screening: Screening) -> Answer:
@@ -119,24 +117,24 @@ def result_answer(call: ToolCall, screening: Screening) -> Answer:
     remarked = screening.remarked
     if not any((screening.texts, screening.redacted, screening.withheld, screening.exposed, screening.stays, remarked)):
         return Answer()
-    from lockgate.gate.messages import patterns as messages_patterns
+    from lockgate.gate.messages import patterns
 
     to_agent, to_person, withheld = [], [], ""
     if screening.withheld:
-        withheld = messages_patterns.withheld(screening.withheld)
-        to_person.append(messages_patterns.withheld_to_person(call, screening.withheld))
+        withheld = patterns.withheld(screening.withheld)
+        to_person.append(patterns.withheld_to_person(call, screening.withheld))
     elif screening.redacted:
-        to_agent.append(messages_patterns.redacted(screening.redacted))
+        to_agent.append(patterns.redacted(screening.redacted))
     if remarked and not screening.withheld:
-        said = messages_patterns.remarks_on_result(call, remarked)
+        said = patterns.remarks_on_result(call, remarked)
         to_agent.append(said)
         to_person.append(said)
     if screening.exposed:
-        said = messages_patterns.exposed(screening.exposed)
+        said = patterns.exposed(screening.exposed)
         to_agent.append(said)
         to_person.append(said)
     if screening.stays:
-        agent_reads, person_reads = messages_patterns.stays(screening.stays, "this result", call)
+        agent_reads, person_reads = patterns.stays(screening.stays, "this result", call)
         to_agent.append(agent_reads)
         to_person.append(person_reads)
     texts = {} if withheld else screening.texts
@@ -148,10 +146,10 @@ def failure_answer(call: ToolCall, screening: Screening) -> Answer:
     found = secrets_in(screening.result)
     if not found and not screening.withheld:
         return Answer()
-    from lockgate.gate.messages import patterns as messages_patterns
+    from lockgate.gate.messages import patterns
 
     if screening.withheld:
-        text = messages_patterns.unseen(screening.withheld)
+        text = patterns.unseen(screening.withheld)
         return Answer(context=text, to_person=text)
-    to_agent, to_person = messages_patterns.stays(found, "the error of this call", call)
+    to_agent, to_person = patterns.stays(found, "the error of this call", call)
     return Answer(context=to_agent, to_person=to_person)

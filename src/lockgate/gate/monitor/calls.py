@@ -145,16 +145,16 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             if among and parts.consultants.turn(context):
                 return TurnQuestion(context, call.call_id, among)
         if question.noes:
-            from lockgate.gate.monitor import person as approving
+            from lockgate.gate.monitor import person
 
-            refused = approving.refuse(question, ruling, heard.approval)
+            refused = person.refuse(question, ruling, heard.approval)
             ruling, elsewhere = refused or ruling, elsewhere and refused is None
         if ruling.decision.verdict is Verdict.JUDGE:
             return _for_the_judge(question, ruling)
         if elsewhere:
-            from lockgate.gate.monitor import person as approving
+            from lockgate.gate.monitor import person
 
-            outcome = approving.hear(question, ruling, heard.approval, twice=case.event.headless and bool(call.call_id))
+            outcome = person.hear(question, ruling, heard.approval, twice=case.event.headless and bool(call.call_id))
             if isinstance(outcome, PersonQuestion):
                 return outcome
             ruling = outcome
@@ -185,9 +185,9 @@ def _kept(question: DecisionInput, ruling: Ruling) -> Ruling:
     """The ruling with the id of its question, where the client's own dialog is about to put one."""
     if ruling.decision.verdict is not Verdict.ASK or ruling.place is None:
         return ruling
-    from lockgate.gate.monitor import dialog as asking
+    from lockgate.gate.monitor import dialog
 
-    return asking.put(question, ruling)
+    return dialog.put(question, ruling)
 
 
 def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) -> tuple[Ruling, bool]:
@@ -204,9 +204,9 @@ def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) ->
     if ruling.decision.verdict is not Verdict.ASK:
         return ruling, False
     if ruling.place is not None:
-        from lockgate.gate.monitor import dialog as asking
+        from lockgate.gate.monitor import dialog
 
-        return asking.prepared(parts, question, ruling)
+        return dialog.prepared(parts, question, ruling)
     if event.waits or (event.headless and parts.consultants.attended(case.configuration)):
         return ruling, True
     if event.askable:
@@ -431,9 +431,9 @@ def _note_brief(tx: Transaction, ruling: Ruling) -> None:
     """Keep that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
     brief = tx.brief(ruling.brief_id) if ruling.person == "used" and ruling.brief_id else None
     if brief is not None:
-        from lockgate.gate.delegates import briefs as delegates
+        from lockgate.gate.delegates import briefs
 
-        delegates.mark_read(tx, brief)
+        briefs.mark_read(tx, brief)
 
 
 def _only_looks(call: ToolCall, analysis: Analysis) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
     """A person, or somebody as a person, says something."""
     from lockgate.analysis.prompts import prompt
-    from lockgate.gate.delegates import briefs as delegates
+    from lockgate.gate.delegates import briefs
     from lockgate.resources import addresses
 
     context = event.context
@@ -44,7 +44,7 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
             row = tx.call(context.subject.session, call_id)
             if row is not None:
                 session.refused(tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest="")
-        delegates.refused(tx, context.subject.session, event.rejected)
+        briefs.refused(tx, context.subject.session, event.rejected)
         for text in said:
             found = addresses.extract(text, 1000)
             session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
@@ -78,10 +78,10 @@ def _answered(tx: Transaction, event: PromptSubmitted, now: float, *, human: boo
     """Take the questions that nothing came of as answered with no; what the person has said to noes elsewhere."""
     if not (tx.approvals(session=event.context.subject.session)):
         return ""
-    from lockgate.gate.monitor import dialog as asking
+    from lockgate.gate.monitor import dialog
 
-    asking.unanswered(tx, event.context, now)
-    return asking.prompted(tx, event.context, now) if human else ""
+    dialog.unanswered(tx, event.context, now)
+    return dialog.prompted(tx, event.context, now) if human else ""
 
 
 def _secrets_in(parts: Parts, event: PromptSubmitted, text: str) -> tuple[str, ...]:

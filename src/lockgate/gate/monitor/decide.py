@@ -349,17 +349,17 @@ def _escape(question: DecisionInput, ruling: Ruling) -> Ruling:
     )
     if ruling.decision.verdict is Verdict.DENY or not held:
         return ruling
-    from lockgate.gate.delegates import briefs as delegates
+    from lockgate.gate.delegates import briefs
 
     context = question.context
-    if delegates.wants_delegate(call) and column in (LabelState.UNTRUSTED, LabelState.BOTH):
-        text = delegates.brief_of(call)
-        if isinstance(text, delegates.BriefRefusal):
+    if briefs.wants_delegate(call) and column in (LabelState.UNTRUSTED, LabelState.BOTH):
+        text = briefs.brief_of(call)
+        if isinstance(text, briefs.BriefRefusal):
             return _overruled(ruling, Verdict.DENY, "escape:brief", text.because)
-        row = delegates.ask(question.tx, context.subject, call, question.digest, text, question.now)
+        row = briefs.ask(question.tx, context.subject, call, question.digest, text, question.now)
         because = "a delegate with clean labels would act on this brief"
         return _overruled(ruling, Verdict.ASK, "escape:brief", because)._replace(brief=text, brief_id=row.brief)
-    if call.tool == MESSAGE_TOOL and delegates.addressed(question.tx, context.subject.session, recipient(call)):
+    if call.tool == MESSAGE_TOOL and briefs.addressed(question.tx, context.subject.session, recipient(call)):
         because = "a delegate acts on the brief that a person approved and on nothing else; start a new one"
         return _overruled(ruling, Verdict.DENY, "escape:message", because)
     return ruling

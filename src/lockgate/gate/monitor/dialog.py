@@ -12,11 +12,10 @@ from lockgate.core.events import Answer, Context
 from lockgate.core.model import Command, Label, Subject, Taint, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
-from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import questions
 from lockgate.gate.approvals.proof import record_yes
 from lockgate.gate.approvals.questions import IN_DIALOG, REACHED
-from lockgate.gate.monitor import attendance as attending
-from lockgate.gate.monitor import person as approving
+from lockgate.gate.monitor import attendance, person
 from lockgate.gate.monitor.answer import question_text
 from lockgate.gate.monitor.attendance import CHANGED, LocatedPerson, PersonLocation, marked
 from lockgate.gate.monitor.decide import DecisionInput, Ruling
@@ -46,7 +45,7 @@ def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[Rul
         ruling: It asks, and says where the person is.
     """
     tx, context = question.tx, question.context
-    tired = attending.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects)
+    tired = attendance.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects)
     if tired:
         because = f"{tired}; nobody is asked about such a call before the person's next prompt"
         return _unasked(ruling, because), False
@@ -72,9 +71,9 @@ def put(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Keep a question that the client is about to put; the ruling with its id."""
     tx, call = question.tx, question.call
     facts = {IN_DIALOG: True, _FOLDER: call.cwd, REACHED: list(ruling.reached)}
-    about = {**approving.about(question, ruling), **facts}
-    basis = approving.basis_of(question, ruling)
-    row = approvals.ask(tx, question.context, call, question.digest, basis, about, question.now, _DAYS)
+    about = {**person.about(question, ruling), **facts}
+    basis = person.basis_of(question, ruling)
+    row = questions.ask(tx, question.context, call, question.digest, basis, about, question.now, _DAYS)
     if row.asked_at == question.now:  # not the one that another hook of the same call has kept
         tx.append_audit(question.now, record.person_asked(question.context, row))
     return ruling._replace(approval=row.approval)
@@ -113,21 +112,21 @@ def came_back(tx: Transaction, context: Context, call: ToolCall, now: float) -> 
     if call_digest(call._replace(cwd=asked if isinstance(asked, str) else call.cwd)) == row.digest:
         _answered(tx, context, row._replace(state="used", decided_at=now, decided_by=_CLIENT))
         return Answer()
-    from lockgate.gate.messages import dialog as messages_dialog
+    from lockgate.gate.messages import dialog
 
     told = "its input was changed after it was asked about"
     changed = row._replace(state="changed", decided_at=now, decided_by=_CLIENT, reason=told)
     _answered(tx, context, marked(changed, {CHANGED: True}))
     source = f"{call.tool}, whose input somebody has changed"
     tx.add_taints(context.subject, [Taint(Label.UNTRUSTED, source, call.tool, call.call_id, now)])
-    text = messages_dialog.changed(call, row.approval)
+    text = dialog.changed(call, row.approval)
     return Answer(context=text, to_person=text)
 
 
 def _open_question(tx: Transaction, subject: Subject, call: ToolCall) -> ApprovalRow | None:
     rows = [row for state in ("pending", "denied") for row in tx.approvals(session=subject.session, state=state)]
     # A no that was only inferred gives way to what has come back.
-    mine = [row for row in rows if row.call_id == call.call_id and attending.in_dialog(row)]
+    mine = [row for row in rows if row.call_id == call.call_id and attendance.in_dialog(row)]
     return next((row for row in mine if row.state == "pending" or row.decided_by == _CLIENT), None)
 
 
@@ -137,7 +136,7 @@ def unanswered(tx: Transaction, context: Context, now: float) -> None:
 
     subject = context.subject
     for row in tx.approvals(session=subject.session, state="pending"):
-        if row.agent == subject.agent and attending.in_dialog(row):
+        if row.agent == subject.agent and attendance.in_dialog(row):
             _answered(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
             kept_files.refused(tx, subject.session, row.call_id)
             session.refused(tx, subject, ToolCall(str(row.about.get("tool", "")), {}, "", row.call_id), digest="")
@@ -149,7 +148,7 @@ def _answered(tx: Transaction, context: Context, row: ApprovalRow) -> None:
         row = record_yes(tx, row, body)
     else:
         tx.append_audit(row.decided_at, body)
-    tx.put_approval(approvals.without_call(row) if row.state != "denied" else row)
+    tx.put_approval(questions.without_call(row) if row.state != "denied" else row)
 
 
 def prompted(tx: Transaction, context: Context, now: float) -> str:
@@ -158,13 +157,13 @@ def prompted(tx: Transaction, context: Context, now: float) -> str:
     Returns:
         What they have said with a no at another window, and the agent has not read yet; empty where that is nothing.
     """
-    from lockgate.gate.messages import dialog as messages_dialog
+    from lockgate.gate.messages import dialog
 
     said = []
     for row in tx.approvals(session=context.subject.session, state="denied"):
-        if attending.HEARD not in row.about:
-            tx.put_approval(marked(row, {attending.HEARD: now}))
-            said += [messages_dialog.words(row)] if attending.in_dialog(row) and row.reason else []
+        if attendance.HEARD not in row.about:
+            tx.put_approval(marked(row, {attendance.HEARD: now}))
+            said += [dialog.words(row)] if attendance.in_dialog(row) and row.reason else []
     return "\n".join(said)
 
 

@@ -29,9 +29,9 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
         tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
     if not problems:
         return Answer(to_person=note)
-    from lockgate.gate.messages import calls as messages
+    from lockgate.gate.messages import calls
 
-    return Answer(to_person="\n".join(filter(None, (note, messages.problems(problems)))))
+    return Answer(to_person="\n".join(filter(None, (note, calls.problems(problems)))))
 
 
 def session_ended(parts: Parts, event: SessionEnded) -> Answer:
@@ -50,13 +50,13 @@ def session_ended(parts: Parts, event: SessionEnded) -> Answer:
 
 def agent_started(parts: Parts, event: AgentStarted) -> Answer:
     """A sub-agent begins."""
-    from lockgate.gate.delegates import briefs as delegates
+    from lockgate.gate.delegates import briefs
 
     context = event.context
     with parts.store.transaction() as tx:
         now = parts.clock()
         known = tx.agent(context.subject) is not None
-        if known or context.agent_type not in delegates.DELEGATE_TYPES:
+        if known or context.agent_type not in briefs.DELEGATE_TYPES:
             parts.make_known(tx, context, now)
             session.begin_agent(tx, context, now)
         # A delegate begins with its first call: only then does the client say which call started it.
@@ -66,17 +66,17 @@ def agent_started(parts: Parts, event: AgentStarted) -> Answer:
 
 def agent_stopped(parts: Parts, event: AgentStopped) -> Answer:
     """A sub-agent ends."""
-    from lockgate.gate.delegates import briefs as delegates
+    from lockgate.gate.delegates import briefs
 
     context = event.context
     with parts.store.transaction() as tx:
         now = parts.clock()
         if tx.approvals(session=context.subject.session, state="pending"):
-            from lockgate.gate.monitor import dialog as asking
+            from lockgate.gate.monitor import dialog
 
-            asking.unanswered(tx, context, now)
+            dialog.unanswered(tx, context, now)
         session.end_agent(tx, context)
-        delegates.done(tx, context.subject)
+        briefs.done(tx, context.subject)
         tx.append_audit(now, record.happened(context, "agent-end", {"type": context.agent_type}))
     return Answer()
 
@@ -100,7 +100,7 @@ def config_changed(parts: Parts, event: ConfigChanged) -> Answer:
         tx.append_audit(now, record.happened(event.context, "client-settings", what))
     if not harm:
         return Answer()
-    from lockgate.gate.messages import calls as messages
+    from lockgate.gate.messages import calls
 
-    text = messages.settings_changed(harm, event.file)
+    text = calls.settings_changed(harm, event.file)
     return Answer(Verdict.DENY, to_agent=text, to_person=text)

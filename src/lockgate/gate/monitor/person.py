@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from lockgate.core.model import Tier, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.approvals import denials
-from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import denials, questions
 from lockgate.gate.monitor.decide import DecisionInput, Ruling
 from lockgate.store.audit import record
 from lockgate.system.digests import sha256
@@ -47,8 +46,8 @@ def hear(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool 
         if row.state != "changed":
             decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
             return ruling._replace(decision=decision, approval=approval, person=row.state, person_says=row.reason)
-    seconds = approvals.seconds_of(question.configuration.options.approvals)
-    row = approvals.ask(
+    seconds = questions.seconds_of(question.configuration.options.approvals)
+    row = questions.ask(
         *(tx, question.context, question.call, question.digest, basis, about(question, ruling), now, seconds),
         is_waited=question.is_waited,
     )
@@ -80,7 +79,7 @@ def _settled(question: DecisionInput, approval: str, basis: str, *, twice: bool 
     """What came of the question that a call waited for, recorded where that is news."""
     tx, now = question.tx, question.now
     before = tx.approval(approval)
-    row = approvals.settle(
+    row = questions.settle(
         tx,
         approval,
         subject=question.context.subject,
@@ -91,7 +90,7 @@ def _settled(question: DecisionInput, approval: str, basis: str, *, twice: bool 
         twice=twice,
     )
     # Where another call has found the question meanwhile, nothing has come of it yet.
-    if row != before and (before is None or approvals.is_of(before, question.call.call_id)):
+    if row != before and (before is None or questions.is_of(before, question.call.call_id)):
         tx.append_audit(now, record.answered(question.context, row))
     return row
 
@@ -127,4 +126,4 @@ def about(question: DecisionInput, ruling: Ruling) -> Mapping[str, Any]:
     # The record cuts long texts and tells contents of files by their hash; a person has to see what they approve.
     whole = json.loads(json.dumps(dict(call.tool_input), default=str))
     aims = denials.targets(reason.effect for reason in ruling.decision.reasons)
-    return {**told, denials.TARGETS: aims, approvals.WHOLE: whole, "brief": question.mask.text(ruling.brief)}
+    return {**told, denials.TARGETS: aims, questions.WHOLE: whole, "brief": question.mask.text(ruling.brief)}

@@ -113,9 +113,9 @@ def _answered(tx: Transaction, context: Context, call: ToolCall, now: float) -> 
     known = tx.call(context.subject.session, call.call_id) if call.call_id else None
     if known is None or known.facts.get("verdict") != Verdict.ASK.word:
         return Answer()
-    from lockgate.gate.monitor import dialog as asking
+    from lockgate.gate.monitor import dialog
 
-    return asking.came_back(tx, context, call, now)
+    return dialog.came_back(tx, context, call, now)
 
 
 def _with(told: Answer, said: Answer) -> Answer:

@@ -8,9 +8,7 @@ placeholders, paths, types and text for people are refused whatever else speaks 
 from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
-from lockgate.patterns.credentials import names as credential_names
-from lockgate.patterns.credentials import randomness as rarity
-from lockgate.patterns.credentials import values as credential_values
+from lockgate.patterns.credentials import names, randomness, values
 from lockgate.patterns.credentials.data import known
 from lockgate.patterns.credentials.names import KEY, NOTHING, PASS, PASSWORD, SECRET, TOKEN, NameKind
 from lockgate.patterns.credentials.placeholders import is_placeholder, says_so
@@ -102,7 +100,7 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
         ``None`` where it is plausible, ``False`` where it is not.
     """
     value = candidate.value.strip()
-    kind = credential_names.kind_of(candidate.key) if candidate.key else NOTHING
+    kind = names.kind_of(candidate.key) if candidate.key else NOTHING
     if form is None:
         form = 0.0 if candidate.key else ENOUGH
     if candidate.key and (kind is NOTHING or _confirms(candidate.key, value, kind) or _is_qualified(candidate)):
@@ -118,11 +116,11 @@ def is_weak(value: str) -> bool:
     if lower in _WEAK:
         return True
     plain = lower.isalpha() and len(lower) <= _LONGEST_WORD
-    return plain and (rarity.score(lower) < _RANDOM_WORD or _is_a_word(value.strip()))
+    return plain and (randomness.score(lower) < _RANDOM_WORD or _is_a_word(value.strip()))
 
 
 def _confirms(key: str, value: str, kind: NameKind) -> bool:
-    return kind is TOKEN and _CONFIRMING.match(value) is not None and credential_names.is_handed_back(key)
+    return kind is TOKEN and _CONFIRMING.match(value) is not None and names.is_handed_back(key)
 
 
 def _is_qualified(candidate: Candidate) -> bool:
@@ -145,18 +143,18 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     if people_choose and value.lower() in _WEAK:
         return _same(value, candidate.key)
     if " " in value or not value.isprintable():
-        words = is_quoted(candidate) and kind is not NOTHING and credential_values.is_pass_phrase(value)
-        words = words or (is_quoted(candidate) and kind is SECRET and credential_values.is_sentence(value))
+        words = is_quoted(candidate) and kind is not NOTHING and values.is_pass_phrase(value)
+        words = words or (is_quoted(candidate) and kind is SECRET and values.is_sentence(value))
         return not words and not (people_choose and _APP_PASSWORD.match(value))
     if people_choose and value.isdigit() and len(value) <= _LONGEST_NUMBER:
         return len(set(value)) == 1
-    if credential_values.is_only_names(value):
+    if values.is_only_names(value):
         return True  # what is most frequent is seen first, and cheaply
     if len(set(value)) < 3 or _is_dummy(value, chosen=people_choose) or _same(value, candidate.key):
         return True
     if value.isdigit() and not people_choose:
         return True
-    if credential_values.is_prose(value) or _CLASS.search(value):
+    if values.is_prose(value) or _CLASS.search(value):
         return True
     quoted = is_quoted(candidate)
     behind = _GOES_ON.match(candidate.after) or _CLASS_BEHIND.match(candidate.after)
@@ -164,12 +162,12 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
         return True  # a call, an element, a member, a part of a pattern, a type
     if kind is PASS and "`" in _operator(candidate) and _CODE_NAME.match(value):
         return True  # "callers pass `mt-0`"
-    return credential_values.is_no_value(value, quoted=quoted)
+    return values.is_no_value(value, quoted=quoted)
 
 
 def _is_type(candidate: Candidate, value: str, kind: NameKind) -> bool:
     """Whether code says of which type something is: ``auth: McpHttpAuth,``. Settings hold pass phrases, too."""
-    if not credential_values.is_type_name(value):
+    if not values.is_type_name(value):
         return False
     spaced = " " in _operator(candidate) and kind in (TOKEN, KEY)
     return spaced or candidate.after.startswith((",", ";", ")", ">", " {", " |"))
@@ -202,7 +200,7 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
         total += _LOWER if value == value.lower() else 0.0
         total += _PHRASE if " " in value or _WORDS.match(value) else 0.0
         total += _RUN_TOGETHER if _TOGETHER.match(value) else 0.0
-    if not _RUN_INTO_PASS.match(value) and credential_names.kind_of(value) is not NOTHING:
+    if not _RUN_INTO_PASS.match(value) and names.kind_of(value) is not NOTHING:
         total += _names_itself(kind, sum(map(str.isdigit, value)), quoted=quoted)
     if not quoted:
         total += _unquoted(candidate, value, digits=digits, is_password=kind is PASSWORD)
@@ -263,7 +261,7 @@ def looks_random(value: str) -> bool:
     """Whether chance rather than a person made a value: long enough to tell, and rare characters in a row."""
     if len(value) <= _LONGEST_WORD and _is_a_word(value):
         return False
-    return (len(value) >= 8 and rarity.score(value) >= 0.5) or (len(value) >= 20 and rarity.score(value) >= 0.3)
+    return (len(value) >= 8 and randomness.score(value) >= 0.5) or (len(value) >= 20 and randomness.score(value) >= 0.3)
 
 
 def is_quoted(candidate: Candidate) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
-from lockgate.patterns.credentials import randomness as rarity
+from lockgate.patterns.credentials import randomness
 from lockgate.patterns.credentials.data import known
 from lockgate.patterns.credentials.names import NOTHING, kind_of, words
 
@@ -108,7 +108,7 @@ def is_no_value(value: str, *, quoted: bool) -> bool:
         return True
     if _KEY_LIKE.match(value) or _ALGORITHM.match(value) or _CONDITION.match(value):
         return True
-    if (value[0] == "/" or _names_a_member(value, quoted=quoted)) and rarity.score(value) < _RANDOM:
+    if (value[0] == "/" or _names_a_member(value, quoted=quoted)) and randomness.score(value) < _RANDOM:
         return True
     if _DUMMY.search(value) or _CUT_CALL.search(value):
         return True

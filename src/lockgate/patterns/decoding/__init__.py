@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.patterns.decoding import concatenation as joining
-from lockgate.patterns.decoding import encoded_runs as decoding_runs
-from lockgate.patterns.decoding import escapes as decoding_escapes
-from lockgate.patterns.decoding import tables as decoding_tables
+from lockgate.patterns.decoding import concatenation, encoded_runs, escapes, tables
 from lockgate.patterns.decoding.decoded_views import Budget, Decoded, Respelling, View, packed
 
 if TYPE_CHECKING:
@@ -51,11 +48,11 @@ _MEANT = {
 }
 """Decoders for kinds of spots that have none of their own name."""
 _DECODERS = {
-    **decoding_runs.DECODERS,
-    **decoding_escapes.DECODERS,
-    **joining.DECODERS,
+    **encoded_runs.DECODERS,
+    **escapes.DECODERS,
+    **concatenation.DECODERS,
     "prefix": _prefixed,
-    **decoding_tables.DECODERS,
+    **tables.DECODERS,
 }
 
 
@@ -114,7 +111,7 @@ def _runs(parent: View | None, data: bytes, spots: Iterable[tuple[str, int]], bu
         for decoder in _MEANT.get(name, (name,)):
             by_name.setdefault(decoder, []).append(end)
         if name == "long" and not longs:  # of which only the first is known
-            longs = decoding_runs.long_runs(text, end)
+            longs = encoded_runs.long_runs(text, end)
     if longs:
         by_name["base64"] += longs
     for name, ends in by_name.items():

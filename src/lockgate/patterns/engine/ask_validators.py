@@ -114,9 +114,9 @@ def is_weak(rule: Rule, value: bytes) -> bool:
     """Whether what is found is a default password or a plain word."""
     if not _is_judged(rule):
         return False
-    from lockgate.patterns.credentials import classifier as credential
+    from lockgate.patterns.credentials import classifier
 
-    return credential.is_weak(value.decode("utf-8", "replace"))
+    return classifier.is_weak(value.decode("utf-8", "replace"))
 
 
 def _candidate(found: ConfirmedMatch, data: bytes) -> Candidate:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from lockgate.core.record import Record
-from lockgate.patterns.known_values import encodings as forms
+from lockgate.patterns.known_values import encodings
 from lockgate.system.digests import blake2b
 
 SHORTEST = 8
@@ -121,13 +121,13 @@ class Marker:
         value = named.value
         if len(value) < SHORTEST:
             raise ValueError(f"a value must have at least {SHORTEST} bytes to be found")
-        marks = [self._mark(form, text) for form, text in forms.whole_forms(value)]
+        marks = [self._mark(form, text) for form, text in encodings.whole_forms(value)]
         marks += [
             Mark(
                 value[at : at + _WINDOW_SIGNATURE].translate(self.table),
                 0,
                 _WINDOW,
-                forms.PART,
+                encodings.PART,
                 self.digest(value[at : at + _WINDOW], _WINDOW_DIGEST),
             )
             for at in windows(value)
@@ -138,7 +138,7 @@ class Marker:
 
     def _mark(self, form: int, text: bytes) -> Mark:
         # All forms give away the same few bytes, the first: a reversed text has them at its end.
-        offset = max(len(text) - SIGNATURE, 0) if form == forms.REVERSED else 0
+        offset = max(len(text) - SIGNATURE, 0) if form == encodings.REVERSED else 0
         signature = text[offset : offset + SIGNATURE].translate(self.table)
         return Mark(signature, offset, len(text), form, self.digest(text))
 
@@ -154,7 +154,7 @@ def windows(value: bytes) -> list[int]:
     last = len(value) - _WINDOW
     if last < first + 4:
         return []
-    left = forms.entropy_at_most(value[max(first, SIGNATURE) :]) - _HIDDEN
+    left = encodings.entropy_at_most(value[max(first, SIGNATURE) :]) - _HIDDEN
     kept: list[int] = []
     for at in (first, last, *range(first + _WINDOW, last, _WINDOW)):
         # The signatures of whole forms give away the first bytes already.

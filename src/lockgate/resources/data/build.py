@@ -8,7 +8,7 @@ from typing import Any
 
 from lockgate.resources.globs import is_wild
 from lockgate.resources.places import pattern_names
-from lockgate.system.documents import compile_tables as compiling
+from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
 _FOR_PEOPLE = ("yes", "no", "examples", "harmless")
@@ -21,13 +21,13 @@ def tables() -> list[Path]:
 
 def load(table: Path) -> Any:
     """Read a table and check it. Raises ``jsonschema.ValidationError``."""
-    return compiling.load(table, table.with_suffix(".schema.json"))
+    return compile_tables.load(table, table.with_suffix(".schema.json"))
 
 
 def compiled(table: Path) -> str:
     """The JSON text that the product reads: the table without its examples."""
     rows = [{key: value for key, value in row.items() if key not in _FOR_PEOPLE} for row in load(table)]
-    return compiling.compact(indexed(rows) if table.stem == "places" else rows)
+    return compile_tables.compact(indexed(rows) if table.stem == "places" else rows)
 
 
 def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -45,4 +45,4 @@ def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))

@@ -17,8 +17,7 @@ from lockgate.core.model import LabelState, PolicyDecision, Tier, Verdict
 from lockgate.core.questions import Need, PersonQuestion
 from lockgate.core.record import Record
 from lockgate.gate import Monitor, Parts, session
-from lockgate.gate.approvals import notification_text as telling
-from lockgate.gate.approvals import waiting
+from lockgate.gate.approvals import notification_text, waiting
 from lockgate.gate.findings import sources
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import call_digest, merged
@@ -126,7 +125,7 @@ class ContainerDecisions:
             consultants = await worker.step(case, lambda parts: parts.consultants)
             return await self._apart(case.group, partial(consultants.said, need))
         state = self._workers.where.state
-        await self._apart(case.group, partial(telling.start, self._workers.where, need))
+        await self._apart(case.group, partial(notification_text.start, self._workers.where, need))
         await waiting.waited(state, need, lambda: open_existing(state))
         return None
 

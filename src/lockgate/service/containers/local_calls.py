@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from lockgate.configuration import load as configuration
+from lockgate.configuration import load
 from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.layers import looks_at
 from lockgate.core.errors import LockgateError
@@ -51,9 +51,7 @@ class Locality:
 
 def _refuses(where: Folders, parts: Parts) -> bool:
     try:
-        found = configuration.load(
-            parts.store, home=where.home, config_dir=where.config, workspace="", state=where.state
-        )
+        found = load.load(parts.store, home=where.home, config_dir=where.config, workspace="", state=where.state)
     except LockgateError:
         return True
     return may_refuse(found) or has_patterns(where)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lockgate.clients.wire.messages import CONTAIN, ContainerRequest
-from lockgate.configuration import load as configuration
+from lockgate.configuration import load
 from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.library import PatternGuard
 from lockgate.core.events import Context, Event, SessionStarted, ToolRequested
@@ -102,7 +102,7 @@ def _configure(
 
     def read(_: Context, before: Configuration | None) -> Configuration:
         profile = current().group.profile
-        return configuration.load(
+        return load.load(
             parts.store,
             home=where.home,
             config_dir=where.config,

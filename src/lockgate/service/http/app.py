@@ -14,10 +14,7 @@ from lockgate.service.http.context import DashboardContext, caller
 from lockgate.service.http.event_stream import MEDIA_TYPE, Feed, Stream
 from lockgate.service.http.middleware import API, SecurityMiddleware
 from lockgate.service.http.problems import documented, of_every_route
-from lockgate.service.http.routes import access as routes_access
-from lockgate.service.http.routes import corrections as routes_corrections
-from lockgate.service.http.routes import policy as routes_policy
-from lockgate.service.http.routes import sessions as routes
+from lockgate.service.http.routes import access, corrections, policy, sessions
 from lockgate.service.http.schemas import Problem
 from lockgate.service.http.schemas.access import EventNotice
 from lockgate.service.http.static_files import StaticFiles
@@ -63,7 +60,7 @@ def make_api(desk: DashboardContext) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     problems.install(app)
-    rooms = (routes, routes_corrections, routes_policy, routes_access)
+    rooms = (sessions, corrections, policy, access)
     for router in (*(each.router(desk) for each in rooms), _events(desk)):
         app.include_router(router, prefix=API.rstrip("/"))
     app.openapi = lambda: _contract(app)  # type: ignore[method-assign]

@@ -11,8 +11,7 @@ from lockgate.gate.contradictions import contradictions
 from lockgate.service.http.context import DashboardContext
 from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas.policy import Audit, ChainHead, CheckShown, Doctor, VerificationShown
-from lockgate.service.http.views import policy
-from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views import policy, record_values
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.rows import AuditHead
 
@@ -59,7 +58,7 @@ class BackgroundChecks:
                     against=against[:_AGAINST],
                     against_count=len(against),
                     head=_head(found.head),
-                    at=said.instant(time.time()),
+                    at=record_values.instant(time.time()),
                     seconds=round(time.monotonic() - began, 3),
                 )
         return self.audit()
@@ -87,7 +86,7 @@ class BackgroundChecks:
                 for each in self._desk.tools.doctor(folder)
             ]
             ok = all(check.state != "fail" for check in checks)
-            self._found = Doctor(ran_at=said.instant(time.time()), ok=ok, checks=checks, running=False)
+            self._found = Doctor(ran_at=record_values.instant(time.time()), ok=ok, checks=checks, running=False)
         return self._found
 
 

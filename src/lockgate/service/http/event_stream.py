@@ -21,7 +21,7 @@ from lockgate.service.http.auth.sessions import LASTS_SECONDS, ApiCaller
 from lockgate.service.http.context import DashboardContext
 from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas.access import EventNotice
-from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views import record_values
 from lockgate.store.rows import AuditRow
 
 MOST_LISTENERS = 16
@@ -63,14 +63,14 @@ def kind_of(event: str) -> str:
 
 def framed(row: AuditRow) -> bytes:
     """The event of a record."""
-    about = said.body_of(row.body)
-    event = said.text(about.get("event"))
+    about = record_values.body_of(row.body)
+    event = record_values.text(about.get("event"))
     ring = EventNotice(
         seq=row.seq,
-        at=said.instant(row.at),
-        session=said.text(about.get("session")),
+        at=record_values.instant(row.at),
+        session=record_values.text(about.get("session")),
         event=event,
-        approval=said.text(about.get("approval")) or None,
+        approval=record_values.text(about.get("approval")) or None,
     )
     return frame(kind_of(event), ring.model_dump_json(), row.seq)
 
@@ -167,7 +167,11 @@ class Feed:
     def _tell(self, approval: str) -> None:
         """Tell of a question that changed on another machine, whose records are its own."""
         ring = EventNotice(
-            seq=self._position, at=said.instant(time.time()), session="", event="answered", approval=approval or None
+            seq=self._position,
+            at=record_values.instant(time.time()),
+            session="",
+            event="answered",
+            approval=approval or None,
         )
         for listener in self._listeners:
             listener.put(frame("approval", ring.model_dump_json()))

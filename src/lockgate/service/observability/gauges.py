@@ -44,9 +44,9 @@ class Chain(Record):
 
 def look(store: Store | None, state: str) -> Gauges:
     """See how things are. Never raises."""
-    from lockgate.clients.wire import resident_control as control
+    from lockgate.clients.wire import resident_control
 
-    gate = control.look(state)
+    gate = resident_control.look(state)
     if store is None:
         return Gauges(gate=gate.facts or None, gate_up=gate.answers)
     try:

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 
 from lockgate.clients.wire.resident_files import make_run_folder
 from lockgate.core.errors import StoreError
-from lockgate.service.observability import gauges
-from lockgate.service.observability import tail as tailing
+from lockgate.service.observability import gauges, tail
 from lockgate.service.observability.otlp import SIGNALS, Sender
 from lockgate.service.observability.prometheus import exposition
 from lockgate.service.observability.settings import TelemetrySettings
@@ -53,16 +52,16 @@ class Exporter:
         self.page = b""
         """The last exposition."""
         self._state = state
-        self._store = tailing.Followed(state)
+        self._store = tail.Followed(state)
         self._settings = settings
         self._tell = tell
-        self._kept = tailing.load(state)
+        self._kept = tail.load(state)
         self._sender = Sender(settings.otlp) if settings.otlp is not None else None
         self._chain: gauges.Chain | None = None
         self._problems: frozenset[str] = frozenset()
         self._refusals = 0
         """Rounds in sequence in which a record was refused for good."""
-        self._at_once = tailing.PAGE
+        self._at_once = tail.PAGE
         """How many records are sent together: a collector, or a proxy before it, limits the size of a request."""
 
     def look(self) -> None:
@@ -74,7 +73,7 @@ class Exporter:
         try:
             self._write()
             if store is not None:
-                tailing.save(self._state, self._kept)
+                tail.save(self._state, self._kept)
         except OSError as error:
             problems.add(f"cannot write {error.filename}: {error.strerror}")
         for problem in sorted(problems - self._problems):
@@ -116,7 +115,7 @@ class Exporter:
         if store is None:
             return None
         try:
-            self._kept = tailing.counted(store, self._state, self._kept)
+            self._kept = tail.counted(store, self._state, self._kept)
             if self._sender is not None:
                 self._kept = self._sent(store, self._sender, problems)
             if self._chain is None or not 0 <= time.time() - self._chain.at < _CHECK_SECONDS:
@@ -130,9 +129,9 @@ class Exporter:
         """Send what is new. The first time that is nothing: what was before nobody asked for."""
         if self._kept.sent is None:
             return self._kept._replace(sent=self._kept.counted)
-        place, _ = tailing.settled(store, self._kept.sent)
+        place, _ = tail.settled(store, self._kept.sent)
         until = time.monotonic() + _BATCH_SECONDS
-        while time.monotonic() <= until and (found := next(tailing.pages(store, place), None)):
+        while time.monotonic() <= until and (found := next(tail.pages(store, place), None)):
             page = found[: self._at_once]
             if failed := sender.send(page):
                 self._at_once = max(len(page) // 2, 1)
@@ -145,7 +144,7 @@ class Exporter:
                     problems.add(f"the collector does not take {failed}")
                     break
             else:
-                self._at_once = min(2 * self._at_once, tailing.PAGE)
+                self._at_once = min(2 * self._at_once, tail.PAGE)
                 self._refusals = 0
             place = ChainPosition(page[-1].seq, page[-1].digest)
         return self._kept._replace(sent=place)

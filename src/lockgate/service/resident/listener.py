@@ -11,7 +11,7 @@ from _socket import socket as Socket  # noqa: N812 - the name of the class that 
 from collections import deque
 from contextlib import suppress
 
-from lockgate.clients.wire import resident as wire
+from lockgate.clients.wire import resident
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.service.resident.connection import Connection, most_connections
@@ -43,7 +43,7 @@ class Listener:
         self._selector = selectors.DefaultSelector()
         self._open: set[Connection] = set()
         self._most = most_connections()
-        self.ready: deque[tuple[Connection, wire.HookRequest]] = deque()
+        self.ready: deque[tuple[Connection, resident.HookRequest]] = deque()
         """Who has asked, and what; the first first."""
         self.bell = LoopWakeup()
         """Rung by other threads."""
@@ -104,7 +104,7 @@ class Listener:
     def decline(self, connection: Connection) -> None:
         """Have a hook decide by itself."""
         self._measures.declined += 1
-        self.say(connection, wire.NOT_HERE, last=True)
+        self.say(connection, resident.NOT_HERE, last=True)
 
     def drop_late(self, now: float) -> None:
         """Let those go who take too long to ask, or to hear their answer."""

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 
-from lockgate.clients.wire import resident as wire
+from lockgate.clients.wire import resident
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.service.resident.decider import Decider, NotHere, OtherCode
 from lockgate.service.resident.listener import Listener
@@ -168,7 +168,7 @@ class Serving:
             else:
                 self._begin(connection, asked)
 
-    def _begin(self, connection: Connection, asked: wire.HookRequest) -> None:
+    def _begin(self, connection: Connection, asked: resident.HookRequest) -> None:
         try:
             work = self._decider.begin(asked, connection.peer.pid)
         except OtherCode:
@@ -180,7 +180,7 @@ class Serving:
         connection.work = work
         work.is_gone = connection.has_ended
         work.waiting.tell = lambda seconds: self._hooks.bell.tell(
-            lambda: self._hooks.say(connection, wire.wait(seconds), last=False)
+            lambda: self._hooks.say(connection, resident.wait(seconds), last=False)
         )
         self._step(connection, work, None)
 
@@ -218,9 +218,9 @@ class Serving:
     def _answer(self, connection: Connection, work: Work, found: tuple[str, str, int]) -> None:
         connection.work = None
         if self._held is None:
-            self._give(connection, work, wire.answer(*found))
+            self._give(connection, work, resident.answer(*found))
         else:
-            self._held.append((connection, work, wire.answer(*found)))
+            self._held.append((connection, work, resident.answer(*found)))
 
     def _abandon_group(self) -> None:
         """Have the hooks of a group decide by themselves: nothing is kept of what was decided for them."""
@@ -235,23 +235,23 @@ class Serving:
         self._hooks.say(connection, frame, last=True)
         self._garbage.decided()
 
-    def _control(self, connection: Connection, asked: wire.HookRequest) -> None:
+    def _control(self, connection: Connection, asked: resident.HookRequest) -> None:
         what = asked.arguments[0]
         if what.startswith(CONTAIN):
             self._plan(connection, asked)
         elif what == "@status":
             self._hooks.say(
                 connection,
-                wire.answer(self.measures.told(len(self._hooks), self._consulting, self._decider.code), "", 0),
+                resident.answer(self.measures.told(len(self._hooks), self._consulting, self._decider.code), "", 0),
                 last=True,
             )
         elif what == "@stop":
-            self._hooks.say(connection, wire.answer("", "", 0), last=True)
+            self._hooks.say(connection, resident.answer("", "", 0), last=True)
             self.ending = True
         else:
             self._hooks.decline(connection)
 
-    def _plan(self, connection: Connection, asked: wire.HookRequest) -> None:
+    def _plan(self, connection: Connection, asked: resident.HookRequest) -> None:
         """Answer the launcher of a contained command; where there is no answer it plans by itself."""
         self._watch()
         found = None
@@ -271,7 +271,7 @@ class Serving:
             self._hooks.decline(connection)
         else:
             self.measures.last_at = time.monotonic()
-            self._hooks.say(connection, wire.answer_in_bytes(*found), last=True)
+            self._hooks.say(connection, resident.answer_in_bytes(*found), last=True)
 
     # ------------------------------------------------------------ others who are asked
     def _consult(self, connection: Connection, work: Work, need: Need) -> None:
@@ -285,7 +285,7 @@ class Serving:
                 self._hooks.decline(connection)
                 return
         self._consulting += 1
-        self._hooks.say(connection, wire.wait(CONSULT_SECONDS), last=False)
+        self._hooks.say(connection, resident.wait(CONSULT_SECONDS), last=False)
 
         def ask() -> None:
             said = self._decider.consult(work, need)

@@ -9,7 +9,7 @@ from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.addresses import host_of, normalise
 from lockgate.resources.hosts import is_here, is_loopback, is_metadata, trusted
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known, shown
 from lockgate.shell.state.scope import Arg
 
@@ -26,7 +26,7 @@ def contact_effects(call: ProgramCall) -> list[Effect]:
     if call.contact.here and not call.contact.rerouted:
         return []
     found = [effect for kind, arg in call.contact.targets for effect in _one(kind, arg, call)]
-    if call.args[0].text.rpartition("/")[2] in knowledge.table("postgresql_clients"):
+    if call.args[0].text.rpartition("/")[2] in lookup.table("postgresql_clients"):
         from lockgate.shell.effects.own_database import reached
 
         own = reached(call)
@@ -118,7 +118,7 @@ def _here(what: str, call: ProgramCall) -> list[Effect]:
     unknown = ["?"] if any(dynamic_value(arg) for arg in call.args) else []
     program = call.args[0].text.rpartition("/")[2]
     # `nc -z` only knocks.
-    raw = program in knowledge.table("raw_clients") and "-z" not in call.matched.given
+    raw = program in lookup.table("raw_clients") and "-z" not in call.matched.given
     found = (at_port(what, number, call.machine.around, raw=raw) for number in (*unknown, *numbers))
     own = next(filter(None, found), None)
     return [] if own is None else [own]

@@ -16,7 +16,7 @@ from lockgate.resources.globs import is_wild, name_matches
 from lockgate.resources.path_spelling import absolute
 from lockgate.shell.grammar.tree import Braces, CommandSub, Glob, Literal, Param, Tilde
 from lockgate.shell.grammar.visit import walk
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def settled(
         return False
     if machine.flow.levels or machine.flow.frames or machine.flow.interrupts:
         return False
-    still = frozenset({*knowledge.table("still")["programs"].split(), also})
+    still = frozenset({*lookup.table("still")["programs"].split(), also})
     # What the last command of a pipeline makes may be there before the first one looks.
     beside = (command for pipeline in machine.flow.beside for command in walk(pipeline.commands) if command.words)
     found = machine.findings

@@ -6,7 +6,7 @@ from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import absolute
 from lockgate.shell.effects.files import OPTION_NAME, change
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -69,7 +69,7 @@ def _in_a_cache(arg: Arg, cwd: str, machine: Machine) -> bool:
 
 def _is_cache(path: str, machine: Machine) -> bool:
     """Whether a path is a program's cache, or lies in one: ``~/.NAME/.../cache``."""
-    wanted = knowledge.table("caches")["below"].split()
+    wanted = lookup.table("caches")["below"].split()
     for home in {machine.around.home, machine.around.real_home or machine.around.home}:
         names = path[len(home) + 1 :].casefold().split("/") if path.startswith(f"{home}/.") else []
         if any(name in wanted for name in names[1:]):
@@ -86,7 +86,7 @@ def _may_go(path: str, machine: Machine) -> bool:
         return True
     if _is_cache(path, machine):
         return True
-    names = knowledge.table("caches")["names"].split()
+    names = lookup.table("caches")["names"].split()
     return any(
         f"{path}/".startswith(f"{home}/{name}/")
         for home in {around.home, around.real_home or around.home}

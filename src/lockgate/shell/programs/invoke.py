@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.interpreter.interpreter import Programs
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.knowledge.call import ProgramCall, about_subcommand
 from lockgate.shell.knowledge.lookup import ProgramEntry
 from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_undone
@@ -66,9 +66,9 @@ def run_program(
         machine.keep(scope, args, _named_by_project(name), ())
         return OPAQUE
     acts = len(machine.findings.acts)
-    entry = knowledge.lookup(name)
+    entry = lookup.lookup(name)
     in_project = False
-    if entry is not None and own and knowledge.family(entry) in knowledge.table("not_of_projects"):
+    if entry is not None and own and lookup.family(entry) in lookup.table("not_of_projects"):
         from lockgate.shell.scripts.running import is_of_project, is_script
 
         in_project = is_of_project(machine, scope, word)
@@ -90,7 +90,7 @@ def run_program(
         from lockgate.shell.programs.own_programs import by_path
 
         own = by_path(machine.around, scope.cwds, args, own, fed=stdin is not None)
-    elif own and word in knowledge.table("shared_names"):
+    elif own and word in lookup.table("shared_names"):
         from lockgate.shell.programs.own_programs import of_project
 
         own = of_project(machine.around, scope.cwds, name, args, own)
@@ -103,7 +103,7 @@ def run_program(
 
 def _named_by_project(name: str) -> list[Effect]:
     """What a program does that has nothing to do, where a file of the project decides which program that is."""
-    named = knowledge.table("project_named").get(name)
+    named = lookup.table("project_named").get(name)
     if named is None:
         return []
     because = f"which code runs for `{name}`, or whom it asks, can be named in the project (`{named}`)"
@@ -140,14 +140,14 @@ class Invocation(ProgramCall):
         if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
             self._unlisted()
         found = self._contacts()
-        if self.args[0].text.rpartition("/")[2] in knowledge.table("raw_clients"):
+        if self.args[0].text.rpartition("/")[2] in lookup.table("raw_clients"):
             self._connected(found)
         if self.machine.is_in_file():
             from lockgate.shell.scripts.printing import saves, unprinted
 
             found = unprinted(found) if saves(self, options) else found
         self.own += found
-        if self.args[0].text.rpartition("/")[2] in knowledge.senders():
+        if self.args[0].text.rpartition("/")[2] in lookup.senders():
             self._read_sent_files()
         if self.not_listed:
             from lockgate.shell.effects.unlisted import with_options
@@ -163,7 +163,7 @@ class Invocation(ProgramCall):
     def _contacts(self) -> list[Effect]:
         """The effects of whom it talks to; most programs talk to nobody."""
         contact, program = self.contact, self.args[0].text.rpartition("/")[2]
-        if not (contact.targets or contact.rerouted or program in knowledge.table("postgresql_clients")):
+        if not (contact.targets or contact.rerouted or program in lookup.table("postgresql_clients")):
             return []
         from lockgate.shell.effects.contact import contact_effects
 
@@ -208,7 +208,7 @@ class Invocation(ProgramCall):
     def _changed(self, options: list[Option]) -> ProgramEntry:
         """The entry as it is where such options are given."""
         given = {name for option in options for name in option.names}
-        return knowledge.changed(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
+        return lookup.changed(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
 
     def _needs(self) -> None:
         """Say of what could only fail contained why that is. A file of the project with such a name may do anything."""
@@ -233,7 +233,7 @@ class Invocation(ProgramCall):
                 return options
             word, rest = self.matched.operands[0], self.matched.operands[1:]
             name = word.static
-            below = knowledge.subcommand(entry, name) if name is not None else None
+            below = lookup.subcommand(entry, name) if name is not None else None
             if name not in entry.commands:
                 self.named += [word] if below else [word, *rest]
             if below is None:

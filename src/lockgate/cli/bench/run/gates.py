@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from lockgate.cli.bench.run.stories import Client
-from lockgate.clients.hook import start_resident as starting
+from lockgate.clients.hook import start_resident
 from lockgate.clients.wire.resident import answer_of
 from lockgate.clients.wire.resident_files import SOCKET, run_folder
 from lockgate.core.errors import LockgateError
@@ -116,7 +116,7 @@ def running(where: Folders) -> Iterator[BenchGate]:
 def launched(where: Folders) -> BenchGate:
     """Start a gate, and do not wait for it. To be stopped."""
     env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": where.home}
-    words = [sys.executable, *starting.arguments(where)]
+    words = [sys.executable, *start_resident.arguments(where)]
     process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603
     return BenchGate(where, process, client_of(where))
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lockgate.system.documents import compile_tables as compiling
+from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
 _FOR_PEOPLE = frozenset({"tools", "examples", "because"})
@@ -19,7 +19,7 @@ def tables() -> list[Path]:
 
 def load(table: Path) -> Any:
     """Read a table and check it. Raises ``jsonschema.ValidationError``."""
-    return compiling.load(table, HERE / "schema.json")
+    return compile_tables.load(table, HERE / "schema.json")
 
 
 def compiled(table: Path) -> str:
@@ -32,8 +32,8 @@ def compiled(table: Path) -> str:
                 raise ValueError(f"{table.name}: {tool} stands there twice")
             rows[tool] = {key: value for key, value in row.items() if key not in _FOR_PEOPLE}
     others = {name: loaded[name] for name in ("closes_with", "stays_open") if name in loaded}
-    return compiling.compact({"tools": rows, **others})
+    return compile_tables.compact({"tools": rows, **others})
 
 
 if __name__ == "__main__":
-    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))

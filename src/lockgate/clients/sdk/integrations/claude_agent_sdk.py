@@ -34,9 +34,9 @@ from claude_agent_sdk import (
     ToolPermissionContext,
 )
 
-from lockgate.clients.claude import answers as claude_answers
+from lockgate.clients.claude import answers
 from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
-from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common import transcripts
 from lockgate.clients.sdk.gate import Gate
 from lockgate.clients.sdk.model import Ask, Asker, Question
 from lockgate.clients.sdk.questions import Asking
@@ -88,7 +88,7 @@ def hooks_for(gate: Gate, *, ask: Ask | None = None, rewrites: bool = True) -> d
     """
     hook = _Hook(gate, gate.ask if ask is None else ask, rewrites)
     matcher = HookMatcher(hooks=[hook.heard], timeout=_LONGEST_WAIT, on_failure="block")
-    return {cast("HookEvent", event): [matcher] for event in claude_files.EVENTS}
+    return {cast("HookEvent", event): [matcher] for event in transcripts.EVENTS}
 
 
 def can_use_tool_for(ask: Asker) -> CanUseTool:
@@ -140,7 +140,7 @@ class _Hook:
             if not isinstance(error, LockgateError):
                 _log.error("the gate failed", exc_info=error)
             message = str(error) if isinstance(error, LockgateError) else f"an internal error ({type(error).__name__})"
-            text, stderr, _code = claude_answers.encode_failure(name, message, payload)
+            text, stderr, _code = answers.encode_failure(name, message, payload)
             if not text or name not in ("PreToolUse", "PostToolUse", "UserPromptSubmit"):
                 raise LockgateError(stderr) from None  # the client blocks what can be blocked
         return cast("HookJSONOutput", json.loads(text) if text else {})

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lockgate.system.documents import compile_tables as compiling
+from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
 
 
 def compiled(table: Path) -> str:
     """The JSON text that the product reads."""
-    return compiling.compact(compiling.load(table, HERE / "schema.json"))
+    return compile_tables.compact(compile_tables.load(table, HERE / "schema.json"))
 
 
 if __name__ == "__main__":
-    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))

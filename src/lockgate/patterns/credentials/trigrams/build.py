@@ -22,7 +22,7 @@ from pathlib import Path
 
 import yaml
 
-from lockgate.patterns.credentials import randomness as rarity
+from lockgate.patterns.credentials import randomness
 
 HERE = Path(__file__).parent
 TABLE = HERE / "trigrams.bin"
@@ -91,16 +91,16 @@ def counted(texts: Iterable[str]) -> Counter[int]:
     """How often each three classes in a row occur."""
     counts: Counter[int] = Counter()
     for text in texts:
-        classes = rarity.classified(text)
+        classes = randomness.classified(text)
         for place in range(len(classes) - 2):
             first, second, third = classes[place : place + 3]
-            counts[(first * rarity.CLASSES + second) * rarity.CLASSES + third] += 1
+            counts[(first * randomness.CLASSES + second) * randomness.CLASSES + third] += 1
     return counts
 
 
 def conditional(counts: Counter[int]) -> list[float]:
     """For each three classes, how likely the third is after the first two; what was rarely seen leans on pairs."""
-    size = rarity.CLASSES
+    size = randomness.CLASSES
     pairs = [0.0] * size * size
     after = [0.0] * size * size
     singles = [0.0] * size
@@ -125,14 +125,14 @@ def table(paths: Iterable[Path]) -> bytes:
     in_keys = conditional(counted(random_keys(60_000)))
     in_text = conditional(counted([*written(paths), *list(dummies()) * 20]))
     bits = (log2(key / text) for key, text in zip(in_keys, in_text, strict=True))
-    return bytes(round(128 + rarity.STEPS_PER_BIT * max(-_LIMIT, min(_LIMIT, bit))) for bit in bits)
+    return bytes(round(128 + randomness.STEPS_PER_BIT * max(-_LIMIT, min(_LIMIT, bit))) for bit in bits)
 
 
 def wrong_examples() -> list[str]:
     """Texts of ``examples.yaml`` whose score is on the wrong side of one half."""
     examples = yaml.safe_load(EXAMPLES.read_text(encoding="utf-8"))
     texts = [("".join(text), True) for text in examples["random"]] + [(text, False) for text in examples["written"]]
-    return [text for text, is_random in texts if (rarity.score(text) > 0.5) != is_random]
+    return [text for text, is_random in texts if (randomness.score(text) > 0.5) != is_random]
 
 
 def main(arguments: list[str]) -> int:
@@ -141,12 +141,12 @@ def main(arguments: list[str]) -> int:
         library = Path(sysconfig.get_paths()["stdlib"])
         sources = [path for path in sorted(library.iterdir()) if path.name not in ("site-packages", "test", "idlelib")]
         TABLE.write_bytes(table([*sources, WORDS, *(Path(path) for path in arguments if path != "--anew")]))
-    elif TABLE.stat().st_size != rarity.CLASSES**3:
+    elif TABLE.stat().st_size != randomness.CLASSES**3:
         print(f"{TABLE.name} is not the size of a table of trigrams", file=sys.stderr)
         return 1
     wrong = wrong_examples()
     for text in wrong:
-        print(f"{EXAMPLES.name}: {text!r} scores {rarity.score(text):.2f}", file=sys.stderr)
+        print(f"{EXAMPLES.name}: {text!r} scores {randomness.score(text):.2f}", file=sys.stderr)
     return 1 if wrong else 0
 
 

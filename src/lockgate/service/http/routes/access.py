@@ -13,8 +13,7 @@ from lockgate.service.http.auth.sessions import CSRF_HEADER, ApiCaller, cookies_
 from lockgate.service.http.context import DashboardContext, caller
 from lockgate.service.http.problems import documented, of_every_route
 from lockgate.service.http.schemas.access import CurrentUser, Health, LoggedIn, Login
-from lockgate.service.http.views import approvals
-from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views import approvals, record_values
 
 
 def router(desk: DashboardContext) -> APIRouter:
@@ -53,7 +52,7 @@ def _health(desk: DashboardContext) -> Health:
 
 
 def _empty(problem: str) -> Health:
-    now = said.instant(time.time())
+    now = record_values.instant(time.time())
     return Health(version=__version__, ready=False, problem=problem, sessions=0, live=0, records=0, pending=0, now=now)
 
 
@@ -67,7 +66,7 @@ def _add_login(api: APIRouter, desk: DashboardContext) -> None:
         response.set_cookie(
             desk.names.cookie, cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict"
         )
-        return LoggedIn(csrf=csrf, expires_at=said.instant(ends))
+        return LoggedIn(csrf=csrf, expires_at=record_values.instant(ends))
 
     @api.post("/logout", tags=["login"], status_code=204)
     async def logout(who: Annotated[ApiCaller, Depends(caller)]) -> Response:
@@ -84,5 +83,5 @@ def _add_login(api: APIRouter, desk: DashboardContext) -> None:
             user=who.name,
             kind="person" if who.person else "token",
             scopes=sorted(who.scopes),
-            expires_at=said.moment(who.ends),
+            expires_at=record_values.moment(who.ends),
         )

@@ -15,8 +15,7 @@ from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas import ApprovalState
 from lockgate.service.http.schemas.calls import Approval, ApprovalPage, ApprovalSummary
-from lockgate.service.http.views import calls
-from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views import calls, record_values
 from lockgate.service.http.views.call_spans import marked
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import ApprovalRow
@@ -34,13 +33,13 @@ def page(tx: Transaction, now: float, which: Which, session: str, limit: int) ->
     return ApprovalPage(
         items=[ApprovalSummary(**_summary(row, now)) for row in chosen[:limit]],
         pending=len(waiting),
-        now=said.instant(now),
+        now=record_values.instant(now),
     )
 
 
 def nothing(now: float) -> ApprovalPage:
     """What is told where nothing was ever recorded."""
-    return ApprovalPage(items=[], pending=0, now=said.instant(now))
+    return ApprovalPage(items=[], pending=0, now=record_values.instant(now))
 
 
 def state_of(row: ApprovalRow, now: float) -> ApprovalState:
@@ -72,21 +71,21 @@ def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
     """One question with all that a person has to see before they answer. ``now`` is the store's time."""
     about = row.about
     effects = calls.effects(about)
-    given = said.part(about.get(WHOLE if _is_whole(row) else "input"))
-    cwd, tool = said.text(about.get("cwd")), said.text(about.get("tool"))
+    given = record_values.part(about.get(WHOLE if _is_whole(row) else "input"))
+    cwd, tool = record_values.text(about.get("cwd")), record_values.text(about.get("tool"))
     return Approval(
         **_summary(row, now),
         call=marked(where, tool, given, cwd, effects, whole=_is_whole(row)),
-        brief=said.text(about.get("brief")),
+        brief=record_values.text(about.get("brief")),
         effects=effects,
-        effects_omitted=int(said.number(about.get("effects_omitted"))),
+        effects_omitted=int(record_values.number(about.get("effects_omitted"))),
         reasons=calls.reasons(about),
         reaches=calls.reaches(about),
         provenance=calls.provenance(about),
         guardrail=calls.guardrail(about),
-        labels=said.labels(about.get("labels")),
+        labels=record_values.labels(about.get("labels")),
         shown=digest_of(row),
-        now=said.instant(now),
+        now=record_values.instant(now),
     )
 
 
@@ -97,23 +96,23 @@ def _is_whole(row: ApprovalRow) -> bool:
 
 def _summary(row: ApprovalRow, now: float) -> dict[str, Any]:
     about: Mapping[str, Any] = row.about
-    tool = said.text(about.get("tool"))
+    tool = record_values.text(about.get("tool"))
     return {
         "approval": row.approval,
         "state": state_of(row, now),
-        "asked_at": said.instant(row.asked_at),
-        "expires_at": said.instant(row.expires_at),
-        "decided_at": said.moment(row.decided_at),
+        "asked_at": record_values.instant(row.asked_at),
+        "expires_at": record_values.instant(row.expires_at),
+        "decided_at": record_values.moment(row.decided_at),
         "decided_by": row.decided_by,
         "reason": row.reason,
         "client": row.client,
         "session": row.session,
         "agent": row.agent,
         "tool": tool,
-        "cwd": said.text(about.get("cwd")),
+        "cwd": record_values.text(about.get("cwd")),
         "summary": calls.one_line(tool, about.get("input")),
-        "profile": said.text(about.get("profile")),
-        "column": said.state(about.get("column")),
+        "profile": record_values.text(about.get("profile")),
+        "column": record_values.state(about.get("column")),
     }
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from lockgate.core.record import Record
 from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas.calls import DecisionDetail, DecisionPage
-from lockgate.service.http.views import calls
-from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views import calls, record_values
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AuditQuery, AuditRow
 
@@ -82,7 +81,7 @@ def whole(tx: Transaction, seq: int, gate: str = "") -> DecisionDetail:
         Refused: There is no decision with this number.
     """
     row, about = find(tx, seq, gate)
-    query = AuditQuery(session=said.text(about.get("session")), call=said.text(about.get("call")))
+    query = AuditQuery(session=record_values.text(about.get("session")), call=record_values.text(about.get("call")))
     return calls.decision(row, list(_related(tx, query, seq, gate)))
 
 
@@ -93,7 +92,7 @@ def find(tx: Transaction, seq: int, gate: str = "") -> tuple[AuditRow, Mapping[s
         Refused: There is no decision with this number.
     """
     row = next(iter(tx.audit(after=seq - 1, limit=1, gate=gate)), None)
-    about = said.body_of(row.body) if row is not None else {}
+    about = record_values.body_of(row.body) if row is not None else {}
     if row is None or row.seq != seq or about.get("event") != "decision":
         raise RequestRefused(404, "there is no decision with this number")
     return row, about

@@ -30,7 +30,7 @@ from lockgate.service.http.schemas.policy import (
     SettingInfo,
     TableInfo,
 )
-from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views import record_values
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AuditQuery
 from lockgate.system.folders import Folders
@@ -140,8 +140,8 @@ class Tally:
                 self._upto = upper
 
     def _add(self, body: str, at: float) -> None:
-        found = said.rows(said.part(said.body_of(body).get("guardrail")).get("matches"))
-        for rule in {said.text(match.get("rule")) for match in found}:
+        found = record_values.rows(record_values.part(record_values.body_of(body).get("guardrail")).get("matches"))
+        for rule in {record_values.text(match.get("rule")) for match in found}:
             self.hits[rule] += 1
             self.last[rule] = max(at, self.last.get(rule, 0.0))
 
@@ -228,5 +228,5 @@ def _rules(linked: Any, tally: Tally) -> Iterator[RuleInfo]:
                     provider=origin.provider or "",
                     source=origin.source or "",
                     hits=tally.hits[name],
-                    last_at=said.moment(tally.last.get(name)),
+                    last_at=record_values.moment(tally.last.get(name)),
                 )

@@ -15,8 +15,7 @@ from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.context import missing
 from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas.results import Endorse, Endorsed, ResultInfo, Results
-from lockgate.service.http.views import record_values as said
-from lockgate.service.http.views import sessions
+from lockgate.service.http.views import record_values, sessions
 from lockgate.store.protocol import Store, Transaction
 
 
@@ -78,7 +77,7 @@ def _result(source: UntrustedResult) -> ResultInfo:
         agent=source.subject.agent,
         tool=source.tool,
         call=source.call_id,
-        at=said.moment(source.at),
+        at=record_values.moment(source.at),
         sources=list(source.sources),
         text=condensed(source.text),
         more=source.more,

@@ -19,7 +19,7 @@ from lockgate.service.http.schemas import (
     SessionSummary,
     SourceInfo,
 )
-from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views import record_values
 from lockgate.service.http.views.calls import one_line
 from lockgate.service.http.views.decisions import search
 from lockgate.service.http.views.display_values import shown
@@ -92,9 +92,9 @@ def _summaries(
             workspace=row.workspace,
             parent=row.parent or None,
             how=row.how or None,
-            started_at=said.moment(row.started_at),
-            seen_at=said.moment(row.seen_at),
-            ended_at=said.moment(row.ended_at),
+            started_at=record_values.moment(row.started_at),
+            seen_at=record_values.moment(row.seen_at),
+            ended_at=record_values.moment(row.ended_at),
             why=row.why or None,
             live=not row.ended_at,
             silent=row.session in quiet,
@@ -114,7 +114,7 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> SessionDetail:
     (summary,) = _summaries(tx, [row], {row.session: waiting}, silent(tx, [row], now))
     labels = tx.labels_of_all([Subject(row.session, agent.agent) for agent in agents])
     moments = [*_life(row, agents, briefs), *_labels_and_decisions(tx, row, approvals)]
-    moments.sort(key=lambda moment: moment.at or said.EPOCH)
+    moments.sort(key=lambda moment: moment.at or record_values.EPOCH)
     return SessionDetail(
         **summary.model_dump(),
         timeline=moments[-MOST_MOMENTS:],
@@ -128,16 +128,22 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> SessionDetail:
                 state="running" if agent.state == "running" else "ended",
                 delegate=agent.delegate or None,
                 labels=sorted(labels[Subject(row.session, agent.agent)]),
-                started_at=said.moment(agent.started_at),
+                started_at=record_values.moment(agent.started_at),
             )
             for agent in agents
         ],
         delegates=[
-            Delegate(brief=brief.brief, state=brief.state, agent=brief.agent, text=brief.text, at=said.moment(brief.at))
+            Delegate(
+                brief=brief.brief,
+                state=brief.state,
+                agent=brief.agent,
+                text=brief.text,
+                at=record_values.moment(brief.at),
+            )
             for brief in briefs
         ],
         blocked_calls=[
-            Blocked(agent=agent, what=what, at=said.moment(at)) for agent, what, at in tx.blocked(row.session)
+            Blocked(agent=agent, what=what, at=record_values.moment(at)) for agent, what, at in tx.blocked(row.session)
         ],
     )
 
@@ -149,7 +155,7 @@ def source(taint: Taint) -> SourceInfo:
         source=taint.source,
         tool=taint.tool,
         call=taint.call_id,
-        at=said.moment(taint.at),
+        at=record_values.moment(taint.at),
         state="pending" if taint.state is TaintState.PENDING else "confirmed",
         origin=taint.origin or None,
     )
@@ -162,12 +168,12 @@ def _labels_and_decisions(tx: Transaction, row: SessionRow, approvals: list[Appr
     since = max(min(row.started_at, row.seen_at) - _EARLIER, 0.0) if row.started_at else 0.0
     query = AuditQuery(session=row.session, event="decision", since=since)
     found = search(tx, query, limit=_MOST_DECISIONS, seconds=_SECONDS)
-    decisions = [(each, said.body_of(each.body)) for each in found.rows]
-    of_call = {said.text(about.get("call")): each.seq for each, about in reversed(decisions)}
+    decisions = [(each, record_values.body_of(each.body)) for each in found.rows]
+    of_call = {record_values.text(about.get("call")): each.seq for each, about in reversed(decisions)}
     of_call.pop("", None)
     for agent, taint in reversed(tx.newest_taints(row.session, _MOST_LABELS)):
         yield Moment(
-            at=said.moment(taint.at),
+            at=record_values.moment(taint.at),
             kind="label",
             agent=agent,
             text=taint.source,
@@ -179,18 +185,18 @@ def _labels_and_decisions(tx: Transaction, row: SessionRow, approvals: list[Appr
             decision=of_call.get(taint.call_id),
         )
     for record, about in decisions:
-        verdict = said.verdict(about.get("verdict"))
+        verdict = record_values.verdict(about.get("verdict"))
         if verdict in ("deny", "ask"):
-            tool = said.text(about.get("tool"))
+            tool = record_values.text(about.get("tool"))
             yield Moment(
-                at=said.moment(record.at),
+                at=record_values.moment(record.at),
                 kind="stopped",
-                agent=said.text(about.get("agent")),
+                agent=record_values.text(about.get("agent")),
                 text=one_line(tool, about.get("input")),
                 verdict=verdict,
                 because=_first_reason(about),
                 tool=tool,
-                call=said.text(about.get("call")),
+                call=record_values.text(about.get("call")),
                 decision=record.seq,
             )
     for approval in approvals:
@@ -200,27 +206,31 @@ def _labels_and_decisions(tx: Transaction, row: SessionRow, approvals: list[Appr
 def _first_reason(about: Mapping[str, Any]) -> str:
     reasons = about.get("reasons")
     first = reasons[0] if isinstance(reasons, list) and reasons else None
-    return said.text(first.get("because")) if isinstance(first, dict) else ""
+    return record_values.text(first.get("because")) if isinstance(first, dict) else ""
 
 
 def _life(row: SessionRow, agents: Sequence[AgentRow], briefs: Sequence[BriefRow]) -> Iterator[Moment]:
     """How the session, its agents and its delegates began and ended."""
     how = f"by {row.how}" if row.how else "before Lockgate watched it"
-    yield Moment(at=said.moment(row.started_at), kind="began", agent="", text=f"the session began {how}")
+    yield Moment(at=record_values.moment(row.started_at), kind="began", agent="", text=f"the session began {how}")
     for agent in agents:
         what = f"a sub-agent began: {agent.agent_type}"
-        yield Moment(at=said.moment(agent.started_at), kind="agent", agent=agent.agent, text=what)
+        yield Moment(at=record_values.moment(agent.started_at), kind="agent", agent=agent.agent, text=what)
     for brief in briefs:
-        yield Moment(at=said.moment(brief.at), kind="delegate", agent=brief.agent, text=brief.text, call=brief.call_id)
+        yield Moment(
+            at=record_values.moment(brief.at), kind="delegate", agent=brief.agent, text=brief.text, call=brief.call_id
+        )
     if row.ended_at:
-        yield Moment(at=said.moment(row.ended_at), kind="ended", agent="", text=f"it ended: {row.why or 'other'}")
+        yield Moment(
+            at=record_values.moment(row.ended_at), kind="ended", agent="", text=f"it ended: {row.why or 'other'}"
+        )
 
 
 def _question(row: ApprovalRow, decision: int | None) -> Iterator[Moment]:
-    tool = said.text(row.about.get("tool"))
+    tool = record_values.text(row.about.get("tool"))
     line = one_line(tool, row.about.get("input"))
     asked = Moment(
-        at=said.moment(row.asked_at),
+        at=record_values.moment(row.asked_at),
         kind="asked",
         agent=row.agent,
         text=line,
@@ -233,7 +243,7 @@ def _question(row: ApprovalRow, decision: int | None) -> Iterator[Moment]:
     if row.decided_at:
         who = f" by {row.decided_by}" if row.decided_by else ""
         reason = f": {row.reason}" if row.reason else ""
-        answer = Moment(**{**asked.model_dump(), "at": said.moment(row.decided_at), "kind": "answered"})
+        answer = Moment(**{**asked.model_dump(), "at": record_values.moment(row.decided_at), "kind": "answered"})
         yield answer.model_copy(update={"text": shown(f"{row.state}{who}{reason}")})
 
 

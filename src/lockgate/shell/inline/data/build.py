@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lockgate.system.documents import compile_tables as compiling
+from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
 _FOR_PEOPLE = frozenset({"about", "examples"})
@@ -19,14 +19,14 @@ def tables() -> list[Path]:
 
 def load(table: Path) -> dict[str, Any]:
     """Read a table and check it. Raises ``jsonschema.ValidationError``."""
-    data: dict[str, Any] = compiling.load(table, HERE / "schema.json")
+    data: dict[str, Any] = compile_tables.load(table, HERE / "schema.json")
     return data
 
 
 def compiled(table: Path) -> str:
     """The JSON text that the product reads: the table without what is for people."""
-    return compiling.compact({key: value for key, value in load(table).items() if key not in _FOR_PEOPLE})
+    return compile_tables.compact({key: value for key, value in load(table).items() if key not in _FOR_PEOPLE})
 
 
 if __name__ == "__main__":
-    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.effects import files
-from lockgate.shell.effects import removal as removing
+from lockgate.shell.effects import files, removal
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.inline.javascript.names import FUNCTIONS, JavascriptNames, literal, text_of
 from lockgate.shell.inline.python.calls import is_here
@@ -112,7 +111,7 @@ class JavascriptCalls:
             if role in ("write", "move"):
                 call.own += files.write(arg, call.machine, call.scope, below=role == "move")
             if role in ("delete", "tree"):
-                call.own += removing.delete(arg, call.machine, call.scope, below=role == "tree")
+                call.own += removal.delete(arg, call.machine, call.scope, below=role == "tree")
             if role == "into":
                 sources = [Arg(source) for source in self.names.texts(given.get("source") or given["move"])]
                 call.own += files.write_into(arg, sources, call.machine, call.scope)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.effects import files
-from lockgate.shell.effects import removal as removing
+from lockgate.shell.effects import files, removal
 from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copied
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
@@ -212,11 +211,11 @@ class PythonCalls:
 
     def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += removing.delete(_changed(text), self.call.machine, self.call.scope, below=False)
+            self.call.own += removal.delete(_changed(text), self.call.machine, self.call.scope, below=False)
 
     def _tree(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += removing.delete(_changed(text), self.call.machine, self.call.scope, below=True)
+            self.call.own += removal.delete(_changed(text), self.call.machine, self.call.scope, below=True)
 
     def _unknown(self, _: list[str] | None, __: dict[str, ast.expr]) -> None:
         self._opaque("this touches files whose names are not known")

@@ -7,7 +7,7 @@ import re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.expansion.arithmetic import calculable, unsafe_arithmetic
-from lockgate.shell.interpreter.builtins import variables as names
+from lockgate.shell.interpreter.builtins import variables
 from lockgate.shell.state.abstract_text import OPAQUE, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
@@ -38,7 +38,7 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
                 scope.ever.exporting |= "f" in flags
                 scope.exported = scope.exported | {name} if f"+{flags}" not in given else scope.exported - {name}
         else:
-            names.take_names(machine, scope, [Arg(name)])
+            variables.take_names(machine, scope, [Arg(name)])
             scope.ever.gives(name, OPAQUE)
             if not known(name):
                 scope.forget(set(scope.variables))
@@ -58,7 +58,7 @@ def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> Runni
     if "i" in flags and not calculable(value, scope):
         unsafe_arithmetic(machine)
     if "n" in flags:
-        names.reference(machine, scope, value)
+        variables.reference(machine, scope, value)
     if set(flags) & set("inulrc"):
         _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
 

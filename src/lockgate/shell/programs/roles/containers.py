@@ -12,7 +12,7 @@ from __future__ import annotations
 from lockgate.core.model import EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.interpreter.builtins import builtin
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall, Role
@@ -48,8 +48,8 @@ def _looks(program: str | None) -> bool:
     """Whether a program is one of those that show something; a shell is what it runs."""
     if program is None or builtin(program) is not None:
         return program is not None
-    entry = knowledge.lookup(program)
-    return entry is not None and (entry.stdin in _SHELLS or knowledge.family(entry) in knowledge.table("looks"))
+    entry = lookup.lookup(program)
+    return entry is not None and (entry.stdin in _SHELLS or lookup.family(entry) in lookup.table("looks"))
 
 
 FUNCTIONS: dict[str, Role] = {

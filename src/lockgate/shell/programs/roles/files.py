@@ -8,7 +8,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.globs import is_wild
 from lockgate.resources.path_spelling import entered, inside
 from lockgate.shell.effects import files
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.shell.state.scope import Arg
 
@@ -238,13 +238,13 @@ def link(call: ProgramCall, words: list[Arg], _: str) -> None:
 
 def delete(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Files are removed; whole trees where the recursive option is given."""
-    from lockgate.shell.effects import removal as removing
+    from lockgate.shell.effects import removal
 
     for word in words:
         # A pattern that stands for nothing is left as it is: others than ``rm`` may look for it in their own way.
-        if word.names == () and knowledge.family(call.entry) == "files":
+        if word.names == () and lookup.family(call.entry) == "files":
             continue
-        call.own += removing.delete(word, call.machine, call.scope, below=call.recursive)
+        call.own += removal.delete(word, call.machine, call.scope, below=call.recursive)
 
 
 def recursive(call: ProgramCall, _words: list[Arg], _: str) -> None:
@@ -254,18 +254,18 @@ def recursive(call: ProgramCall, _words: list[Arg], _: str) -> None:
 
 def delete_found(call: ProgramCall, _words: list[Arg], _: str) -> None:
     """``find -delete``: what it finds is below the folders, and named like the patterns before it."""
-    from lockgate.shell.effects import removal as removing
+    from lockgate.shell.effects import removal
     from lockgate.shell.programs import find_expression
 
     names = find_expression.names([arg.text for arg in call.args[1:]], call.entry.options, find_expression.DELETE)
     roots = [word for word in call.matched.operands if word.text not in ("!", "(", ")", ",")]
     for root in roots or [Arg(".")]:
         if names is None:
-            call.own += removing.delete(root, call.machine, call.scope, below=True)
+            call.own += removal.delete(root, call.machine, call.scope, below=True)
         # Where there is nothing in it, nothing is lost.
         named = [name for name in names or () if name != find_expression.EMPTY]
         for found in (f"{root.text.rstrip('/')}/{place}{name}" for name in named for place in ("", f"{PLAIN}/")):
-            call.own += removing.delete(Arg(found, glob=True), call.machine, call.scope, below=False)
+            call.own += removal.delete(Arg(found, glob=True), call.machine, call.scope, below=False)
 
 
 def cwd(call: ProgramCall, words: list[Arg], _: str) -> None:
