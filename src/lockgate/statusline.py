@@ -48,7 +48,16 @@ def line(state: str, session: str) -> str:
     finally:
         store.close()
     shown = [_label(taints, label) for label in (Label.UNTRUSTED, Label.SECRET)]
-    return f"lockgate: {put_back}{_paused(state)}{' + '.join(text for text in shown if text) or 'clean'}"
+    told = " + ".join(text for text in shown if text) or "clean"
+    return f"lockgate: {put_back}{_anchors(state)}{_paused(state)}{told}"
+
+
+def _anchors(state: str) -> str:
+    import time
+
+    from lockgate.store.sqlite.elsewhere import Elsewhere
+
+    return "ANCHOR PROBLEM (lockgate status) | " if Elsewhere(state, "", None).has_problems(time.time()) else ""
 
 
 def _paused(state: str) -> str:

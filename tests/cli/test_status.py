@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
 from lockgate.gate.session import begin_agent, begin_session, end_session, expect, expose, finished
+from lockgate.store.files import PUT_BACK
 from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.uptime import instant
@@ -138,7 +141,7 @@ def test_status_json_is_whole_and_stable(full: Path) -> None:
     assert list(told) == [
         "session", "client", "cwd", "workspace", "parent", "how", "started_at", "seen_at", "ended_at", "why", "state",
         "labels", "locked", "locked_by", "locked_at", "blocked_tools", "provenance", "pending", "agents", "delegates",
-        "blocked", "profiles", "paused_until",
+        "blocked", "profiles", "paused_until", "elsewhere",
     ]  # fmt: skip
     assert (told["state"], told["labels"]) == ("both", ["secret", "untrusted"])
     assert (told["locked"], told["locked_by"]) == (True, f"WebFetch: {visible(EVIL)}")
@@ -284,3 +287,74 @@ def test_ways_out_are_those_of_the_client(state: Path) -> None:
     assert "to act outside all the same" in output
     assert "a new session that has not read this" in output
     assert not any(word in output for word in ("plugin", "/clear", "plan mode"))
+
+
+def anchored(state: Path, remote: Path) -> None:
+    """Have the head kept in a git repository, too."""
+    folder = state.parents[2] / ".config" / "lockgate"
+    folder.mkdir(parents=True)
+    (folder / "lockgate.yaml").write_text(f"audit: {{anchors: [{{kind: git, remote: 'file://{remote}'}}]}}\n")
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], check=True)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",), ("--session", "5ca1ab1e")], ids=" ".join)
+def test_a_place_that_was_never_reached_is_told_with_the_command_that_mends_it(
+    full: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    remote = tmp_path / "remote.git"
+    anchored(full, remote)
+    run("audit", "verify")
+    told = run("status", *arguments)
+    (line,) = told.stderr.splitlines()
+    assert line.startswith(f"Lockgate: an older state that is put back may not be noticed: git file://{remote}: git: ")
+    assert line.endswith("; once you have seen to it, run: lockgate doctor")
+    if arguments == ("--json",):
+        (entry,) = json.loads(told.stdout)["elsewhere"]
+        assert entry["mend"] == "lockgate doctor"
+    git("init", "-q", "--bare", str(remote))
+    CliRunner().invoke(cli, ["doctor"])
+    assert run("status", *arguments).stderr == ""
+
+
+def test_a_place_that_was_rewound_is_told_until_a_person_has_looked(
+    full: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = tmp_path / "remote.git"
+    git("init", "-q", "--bare", str(remote))
+    anchored(full, remote)
+    store = SqliteStore.open(str(full))
+    with store.transaction() as tx:
+        tx.append_audit(1.0, {"event": "x", "session": ""})
+    store.close()
+    run("audit", "verify")
+    git("-C", str(remote), "update-ref", "-d", "refs/heads/lockgate-anchor")
+    run("audit", "verify")
+    (entry,) = json.loads(run("status", "--json").stdout)["elsewhere"]
+    assert "emptied" in entry["says"]
+    assert entry["mend"] == "lockgate audit accept"
+    monkeypatch.setattr("lockgate.cli.audit.require_approver", lambda *_: None)
+    assert "emptied" in run("audit", "accept", "--yes").stdout
+    assert json.loads(run("status", "--json").stdout)["elsewhere"] == []
+
+
+def test_a_head_that_contradicts_is_told_in_the_object_too(full: Path) -> None:
+    store = SqliteStore.open(str(full))
+    with store.transaction() as tx:
+        tx.put_setting(PUT_BACK, "the state is older than what is kept of it elsewhere")
+    store.close()
+    told = run("status", "--json")
+    assert "lockgate audit accept" in told.stderr
+    says = "the state is older than what is kept of it elsewhere"
+    assert json.loads(told.stdout)["elsewhere"] == [{"says": says, "mend": "lockgate audit accept"}]
+
+
+def test_a_place_of_this_machine_that_cannot_be_written(full: Path) -> None:
+    beside = full.parent / ".lockgate"
+    shutil.rmtree(beside)
+    beside.write_text("no folder")
+    line = run("status").stderr.splitlines()[-1]
+    assert f"cannot be kept in {beside}/" in line
+    assert line.endswith("run: lockgate doctor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -109,3 +110,20 @@ def test_the_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "lockgate"]
     run([*command, "hook", "claude-code"], payload("SessionStart", source="startup"), env=environ)
     assert run([*command, "statusline"], INPUT, env=environ).stdout == "lockgate: clean\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        pytest.param({"problem": "git: no such repository"}, "ANCHOR PROBLEM (lockgate status) | clean", id="silent"),
+        pytest.param(
+            {"seq": 5, "at": 1.0, "rewound_at": 9e9}, "ANCHOR PROBLEM (lockgate status) | clean", id="rewound"
+        ),
+        pytest.param({"seq": 5, "at": 1.0, "rewound_at": 0.0}, "clean", id="well"),
+        pytest.param({"problem": "git: a push was refused", "at": 9e9}, "clean", id="not for long"),
+    ],
+)
+def test_a_place_elsewhere_that_is_behind_or_was_put_back(home: Path, status: dict[str, object], line: str) -> None:
+    (home / "state" / "anchors").mkdir()
+    (home / "state" / "anchors" / "status.json").write_text(json.dumps({"git file:///x": status}))
+    assert statusline(home).stdout == f"lockgate: {line}\n"

@@ -119,7 +119,8 @@ def test_who_is_killed_before_the_push_raises_no_alarm(world: Anchored) -> None:
 def test_a_remote_that_cannot_be_reached_stops_nobody_and_is_told_later(world: Anchored) -> None:
     lost = world.elsewhere(remote=f"file://{world.folder}/nowhere.git")
     (problem,) = lost.compare()
-    assert problem.startswith("git file://")
+    assert problem.says.startswith("git file://")
+    assert problem.sentence.endswith("; once you have seen to it, run: lockgate doctor")
     assert not world.reason()
     with world.store.reading() as tx:
         assert tx.session("s1")
@@ -131,6 +132,11 @@ def test_a_remote_that_cannot_be_reached_stops_nobody_and_is_told_later(world: A
     (problem,) = world.elsewhere().compare()
     assert world.elsewhere().problems(now) == []
     assert world.elsewhere().problems(now + 2 * elsewhere.SILENT) == [problem]
+    assert world.elsewhere().has_problems(now + 2 * elsewhere.SILENT)
+    shutil.move(world.remote.with_suffix(".away"), world.remote)
+    assert world.elsewhere().compare() == []
+    assert world.elsewhere().all_problems(time.time()) == []
+    assert not world.elsewhere().has_problems(time.time()), "it was reached, and the other one is named no more"
 
 
 def test_a_remote_that_somebody_rewinds_is_told_and_written_anew(world: Anchored) -> None:
@@ -140,15 +146,19 @@ def test_a_remote_that_somebody_rewinds_is_told_and_written_anew(world: Anchored
     world.elsewhere().compare()
     git("-C", str(world.remote), "update-ref", "refs/heads/heads", first)
     (problem,) = world.elsewhere().compare()
-    assert "put it back" in problem
+    assert "put it back" in problem.says
     assert not world.reason(), "who rewinds it wins nothing"
     assert world.elsewhere().compare() == []
     assert world.elsewhere().problems(time.time()) == [problem]
     assert world.elsewhere().problems(time.time() + elsewhere.TOLD) == []
     git("-C", str(world.remote), "update-ref", "-d", "refs/heads/heads")
     (problem,) = world.elsewhere().compare()
-    assert "emptied" in problem
+    assert "emptied" in problem.says
+    assert problem.mend == "lockgate audit accept"
     assert world.elsewhere().compare() == []
+    assert world.elsewhere().problems(time.time()) == [problem]
+    world.elsewhere().accept()
+    assert world.elsewhere().problems(time.time()) == [], "a person has looked"
 
 
 def test_what_another_writes_in_our_name_is_no_head(world: Anchored) -> None:

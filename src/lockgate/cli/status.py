@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockgate.cli.common.state import ago, clock, iso, looking, paint, unreadable
+from lockgate.cli.common.state import ago, clock, iso, kept_elsewhere, looking, paint, unreadable
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState, Verdict
 from lockgate.gate.session import column, labels_of, lock_state, provenance
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.gate.session.upgrade_notes import put_back_note
+from lockgate.store.files import PUT_BACK
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
 
@@ -61,19 +63,23 @@ def status(wanted: str, as_json: bool) -> None:
     Exit status: 0 shown (also where nothing is recorded yet), 1 no such session, 2 usage, 3 state not readable.
     """
     with looking() as tx:
+        reason, note = (tx.setting(PUT_BACK), put_back_note(tx)) if tx is not None else (None, "")
         row = session_here(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
-        note = put_back_note(tx) if tx is not None else ""
         endorsable = (
             tx is not None and row is not None and any(not each.problem for each in sources_of(tx, row.session))
         )
-    if note:
-        click.echo(visible(note, 400), err=True)
+    elsewhere = kept_elsewhere().all_problems(time.time())
+    for text in filter(None, (note, *(f"Lockgate: {each.sentence}" for each in elsewhere))):
+        click.echo(visible(text, 600), err=True)
     if told is None:
         _nothing(wanted, as_json)
         return
     policies, until = _in_force(told["workspace"] or told["cwd"])
     told |= {"profiles": list(dict.fromkeys(each.profile.name for each in policies)), "paused_until": iso(until)}
+    contradicts = [(reason, "lockgate audit accept")] if reason else []
+    wrong = (*contradicts, *((each.says, each.mend) for each in elsewhere))
+    told["elsewhere"] = [{"says": says, "mend": mend} for says, mend in wrong]
     if as_json:
         click.echo(json.dumps(told, indent=2))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -13,7 +14,7 @@ from lockgate.cli.approvals.find import clients, person
 from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import WRONG, clock, iso, looking, opened, paint
+from lockgate.cli.common.state import WRONG, clock, iso, kept_elsewhere, looking, opened, paint
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
 from lockgate.core.model import Tier, ToolCall
@@ -22,7 +23,7 @@ from lockgate.gate.contradictions import contradictions
 from lockgate.gate.messages.calls import call_text
 from lockgate.store.audit.archives import reading
 from lockgate.store.audit.chain import Verification, items, verify_parts, verify_store
-from lockgate.store.protocol import Transaction
+from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import AuditRow
 
 _PAGE = 500
@@ -236,13 +237,8 @@ def _verify_state() -> tuple[Verification, list[str]]:
 
 
 def _compare_elsewhere() -> None:
-    from lockgate.configuration.load import load_for_cli
-    from lockgate.store.sqlite.elsewhere import Elsewhere
-    from lockgate.system.folders import folders as user_folders
-
-    where = user_folders()
-    for problem in Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit).compare():
-        click.echo(visible(problem), err=True)
+    for problem in kept_elsewhere().compare():
+        click.echo(visible(problem.says), err=True)
 
 
 def _verify_files(files: Sequence[str], *, foreign: bool, then_state: bool) -> Verification:
@@ -297,17 +293,25 @@ def accept(yes: bool) -> None:
             require_approver("accept the state as it is", clients(store))
             with store.reading() as tx:
                 found = problems(tx)
-            for each in found:
+            elsewhere = kept_elsewhere()
+            rewound = [each.says for each in elsewhere.problems(time.time()) if each.is_over]
+            for each in (*found, *map(visible, rewound)):
                 click.echo(each)
-            if found:
+            if found or rewound:
                 if not yes:
                     click.confirm("Have you looked at this, and shall it be mended?", abort=True)
-                with store.transaction() as tx:
-                    if not (verified := verify_store(tx, store.key)).ok:
-                        raise click.ClickException(f"the audit itself does not hold: {visible(verified.problem, 300)}")
-                    if problems(tx) != found:
-                        raise click.ClickException("the state has changed meanwhile: look again")
-                    accept_found(tx, contradictions(tx), by=person(), now=store.clock())
-                click.echo(f"mended, and recorded: {len(found)}")
+                if found:
+                    _mend(store, found)
+                elsewhere.accept()
                 return
     click.echo("the state is what the audit tells: nothing is to be mended")
+
+
+def _mend(store: Store, found: Sequence[str]) -> None:
+    with store.transaction() as tx:
+        if not (verified := verify_store(tx, store.key)).ok:
+            raise click.ClickException(f"the audit itself does not hold: {visible(verified.problem, 300)}")
+        if problems(tx) != found:
+            raise click.ClickException("the state has changed meanwhile: look again")
+        accept_found(tx, contradictions(tx), by=person(), now=store.clock())
+    click.echo(f"mended, and recorded: {len(found)}")

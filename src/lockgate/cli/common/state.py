@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.configuration.pattern_library.layers import Gathered
+    from lockgate.store.sqlite.elsewhere import Elsewhere
 
 WRONG = 1
 """Exit status: something wrong was found."""
@@ -93,6 +94,16 @@ def patterns_here() -> Gathered:
         return gather_for_cli(where, find_workspace(os.getcwd(), where.home))
     except StoreError as error:
         raise unreadable(error) from error
+
+
+def kept_elsewhere() -> Elsewhere:
+    """What is kept of the state outside of its folder, with the places that this person's configuration names."""
+    from lockgate.configuration.load import load_for_cli
+    from lockgate.store.sqlite.elsewhere import Elsewhere
+    from lockgate.system.folders import folders
+
+    where = folders()
+    return Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit)
 
 
 def iso(at: float) -> str | None:

@@ -321,8 +321,9 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
     elif kept:
         yield DoctorCheck(name, "ok", f"kept in {', '.join(kept)}")
     for problem in problems:
-        says = f"an older state that is put back may not be noticed: {visible(problem)}"
-        yield DoctorCheck("anchor", "warn", says, "see docs/audit.md")
+        says = f"an older state that is put back may not be noticed: {visible(problem.says)}"
+        mend = f"run: {problem.mend}" if problem.is_over else "see docs/audit.md"
+        yield DoctorCheck("anchor", "warn", says, mend)
 
 
 def _state(where: Folders) -> Iterator[DoctorCheck]:

@@ -14,7 +14,7 @@ import time
 from contextlib import closing
 
 from lockgate.core.errors import AuditError, StoreError
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.audit.git_anchor import FOLDER, GitAnchor
 from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, is_cut, keyed
 from lockgate.store.files import DATABASE, ELSEWHERE, own_file, read_key
@@ -25,7 +25,7 @@ from lockgate.system.files import read_regular, replace, to_disk
 from lockgate.system.ownership import make_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any, Protocol
 
     from lockgate.store.sqlite.rollback import Head
@@ -52,6 +52,27 @@ TOLD = 7 * 86400.0
 _STATUS = "status.json"
 _OLDER = "the state is older than what is kept of it in"
 _REWOUND = "it had a newer head before: somebody has put it back, or has emptied it"
+
+
+_MAY_NOT_BE_NOTICED = "an older state that is put back may not be noticed"
+
+
+class PlaceProblem(Record):
+    """What is wrong with one place, and the command that mends it."""
+
+    says: str
+    is_over: bool = False
+    """Whether the place is written anew already, so that only a person has to look."""
+
+    @property
+    def mend(self) -> str:
+        """The command that mends it. The one that is for a place that lacks something asks it again."""
+        return "lockgate audit accept" if self.is_over else "lockgate doctor"
+
+    @property
+    def sentence(self) -> str:
+        """All of it, for a person."""
+        return f"{_MAY_NOT_BE_NOTICED}: {self.says}; once you have seen to it, run: {self.mend}"
 
 
 def label_of(options: Mapping[str, Any]) -> str:
@@ -106,7 +127,7 @@ class Elsewhere:
         good = [place for place in outside.places if place in kept and os.access(os.path.dirname(place), os.W_OK)]
         return good, [place for place in outside.places if place not in good]
 
-    def compare(self) -> list[str]:
+    def compare(self) -> list[PlaceProblem]:
         """Compare with each place that the machine does not own, and write the head there; what is wrong with them.
 
         Raises:
@@ -114,18 +135,39 @@ class Elsewhere:
         """
         if not self._is_alone:
             return []
-        return [problem for each in self._anchors if (problem := _compare(self._state, self._home, each))]
-
-    def problems(self, now: float) -> list[str]:
-        """What is to be told of these places without asking them: that they are behind for long, or were put back."""
-        known, found = _status(self._state), []
-        for label in map(label_of, self._anchors):
-            status = known.get(label, {})
-            if status.get("problem") and now - status.get("at", 0.0) > SILENT:
-                found.append(f"{label}: {status['problem']}")
-            if now - status.get("rewound_at", 0.0) < TOLD:
-                found.append(f"{label}: {_REWOUND}")
+        found = [problem for each in self._anchors if (problem := _compare(self._state, self._home, each))]
+        _forget_others(self._state, set(map(label_of, self._anchors)))
         return found
+
+    def problems(self, now: float) -> list[PlaceProblem]:
+        """What is to be told of these places without asking them: that they are behind for long, or were put back."""
+        known, labels = _status(self._state), map(label_of, self._anchors)
+        return [problem for label in labels for problem in _problems(label, known.get(label, {}), now)]
+
+    def all_problems(self, now: float) -> list[PlaceProblem]:
+        """What is to be told of all places, those of this machine too, without asking any.
+
+        Raises:
+            StoreError: The key cannot be read.
+        """
+        return [*self._lacking(), *self.problems(now)]
+
+    def has_problems(self, now: float) -> bool:
+        """Whether there are any, for who has not read the configuration: of places that it named when last asked.
+
+        Raises:
+            StoreError: The key cannot be read.
+        """
+        known = _status(self._state).items()
+        return bool(self._lacking() or [each for label, status in known for each in _problems(label, status, now)])
+
+    def accept(self) -> None:
+        """Tell no more that places were put back: a person has looked."""
+        for label, status in _status(self._state).items():
+            _keep_status(self._state, label, {**status, "rewound_at": 0.0})
+
+    def _lacking(self) -> list[PlaceProblem]:
+        return [PlaceProblem(f"the head of the audit cannot be kept in {place}") for place in self.places()[1]]
 
     def tended(self) -> Callable[[], None]:
         """Have a thread compare at once and every minute; what ends that thread, after it has written once more."""
@@ -155,7 +197,18 @@ class Elsewhere:
             stop.wait(EVERY)
 
 
-def _compare(state: str, home: str, options: Mapping[str, Any]) -> str:
+def _problems(label: str, status: Mapping[str, Any], now: float) -> Iterator[PlaceProblem]:
+    if status.get("problem") and now - status.get("at", 0.0) > SILENT:
+        yield PlaceProblem(f"{label}: {status['problem']}")
+    if now - status.get("rewound_at", 0.0) < TOLD:
+        yield _rewound(label)
+
+
+def _rewound(label: str) -> PlaceProblem:
+    return PlaceProblem(f"{label}: {_REWOUND}", is_over=True)
+
+
+def _compare(state: str, home: str, options: Mapping[str, Any]) -> PlaceProblem | None:
     label, key = label_of(options), read_key(state)
     status = _status(state).get(label, {})
     try:
@@ -171,12 +224,12 @@ def _compare(state: str, home: str, options: Mapping[str, Any]) -> str:
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         problem = str(error) if isinstance(error, AuditError) else type(error).__name__
         _keep_status(state, label, {**status, "problem": problem})
-        return f"{label}: {problem}"
+        return PlaceProblem(f"{label}: {problem}")
     now = time.time()
     _keep_status(
         state, label, {"seq": head[0], "at": now, "rewound_at": now if rewound else status.get("rewound_at", 0)}
     )
-    return f"{label}: {_REWOUND}" if rewound else ""
+    return _rewound(label) if rewound else None
 
 
 def _look(state: str, told: Head | None, label: str) -> Head:
@@ -237,7 +290,18 @@ def _status(state: str) -> dict[str, dict[str, Any]]:
 
 
 def _keep_status(state: str, label: str, status: Mapping[str, Any]) -> None:
+    _write_status(state, {**_status(state), label: status})
+
+
+def _forget_others(state: str, labels: Collection[str]) -> None:
+    """Forget the places that the configuration does not name any more."""
+    known = _status(state)
+    left = {label: status for label, status in known.items() if label in labels}
+    if left != known:
+        _write_status(state, left)
+
+
+def _write_status(state: str, status: Mapping[str, Any]) -> None:
     path = os.path.join(state, FOLDER, _STATUS)
     make_folders(os.path.dirname(path))
-    data = json.dumps({**_status(state), label: status}, sort_keys=True).encode()
-    replace(path, data, draft=f"{path}.{os.getpid()}")
+    replace(path, json.dumps(status, sort_keys=True).encode(), draft=f"{path}.{os.getpid()}")
