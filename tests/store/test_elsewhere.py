@@ -106,6 +106,19 @@ def test_all_places_of_this_machine_are_put_back_and_not_the_remote(world: Ancho
     assert world.labels() == BOTH, "the same copy again"
 
 
+def test_a_place_that_was_told_before_anything_was_recorded_raises_no_alarm(tmp_path: Path) -> None:
+    git("init", "-q", "--bare", str(tmp_path / "remote.git"))
+    (tmp_path / "a").mkdir()
+    world = Anchored(tmp_path / "a")
+    assert world.elsewhere().compare() == []
+    world.start()
+    world.taint()
+    before = world.labels()
+    assert world.elsewhere().compare() == []
+    assert not world.reason()
+    assert world.labels() == before
+
+
 def test_who_is_killed_before_the_push_raises_no_alarm(world: Anchored) -> None:
     world.elsewhere().compare()
     world.taint()  # and nothing is pushed

@@ -22,6 +22,7 @@ from lockgate.store.sqlite.put_back import distrust
 from lockgate.store.sqlite.rollback import OutsideHead
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.files import read_regular, replace, to_disk
+from lockgate.system.libraries import library
 from lockgate.system.ownership import make_folders
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def anchor_of(options: Mapping[str, Any], state: str, home: str) -> RemoteAnchor
         return GitAnchor(options, state, home)
     from importlib.metadata import entry_points
 
+    library("pluggy")  # where the environment was not set up, this does it, for what is looked for there
     found = tuple(entry_points(group=GROUP, name=kind))
     if len(found) != 1:
         raise AuditError(f"{len(found) or 'no'} packages in Lockgate's own environment have an anchor `{kind}`")
@@ -248,6 +250,8 @@ def _look(state: str, told: Head | None, label: str) -> Head:
 
 
 def _has(tx: SqliteTransaction, head: Head, key: bytes) -> bool:
+    if not head[0]:
+        return True  # it was told before anything was recorded, and every chain goes on from there
     cut = tx.audit_checkpoint()
     if cut.seq and is_cut(key, cut) and head[0] <= min(cut.seq, tx.audit_head().seq):
         return head[0] < cut.seq or head == (cut.seq, cut.digest)  # retention has removed it
