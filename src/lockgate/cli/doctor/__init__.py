@@ -10,6 +10,7 @@ import click
 from lockgate.cli.common.state import paint
 from lockgate.cli.doctor.clients import claude_version, client_checks, self_tests
 from lockgate.cli.doctor.own import own_checks
+from lockgate.cli.doctor.sessions import session_checks, session_summary
 from lockgate.clients.install.claude_settings_view import DoctorCheck, look
 from lockgate.core.display_text import visible
 from lockgate.system.folders import folders
@@ -25,14 +26,17 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
     default=".",
     help="The project's folder.  [default: the current folder]",
 )
-def doctor(as_json: bool, project: str) -> None:
+@click.option("--sessions", is_flag=True, help="Compare the clients' own logs with the audit instead.")
+@click.option("--days", default=7.0, show_default=True, help="How many days back --sessions looks.")
+def doctor(as_json: bool, project: str, sessions: bool, days: float) -> None:
     """Look for every way in which the protection might not be in force, and say how to mend it.
 
-    The last check sends a call that must be refused through the registered hook.
+    The last check sends a call that must be refused through the registered hook. With --sessions, it names each
+    session of the last days that ran calls without the gate.
 
     Exit status: 0 nothing failed (there may be warnings), 1 something failed, 2 usage.
     """
-    found = findings(project)
+    found = session_findings(project, days) if sessions else findings(project)
     failed = any(check.state == "fail" for check in found)
     if as_json:
         click.echo(json.dumps({"ok": not failed, "checks": [check._asdict() for check in found]}, indent=2))
@@ -45,7 +49,13 @@ def doctor(as_json: bool, project: str) -> None:
 def findings(project: str) -> list[DoctorCheck]:
     """Everything that is looked at for a project's folder, in order."""
     seen = look(folders(), project, os.environ, claude_version())
-    return [*client_checks(seen), *own_checks(seen), *self_tests(seen)]
+    return [*client_checks(seen), *own_checks(seen), session_summary(seen), *self_tests(seen)]
+
+
+def session_findings(project: str, days: float) -> list[DoctorCheck]:
+    """The sessions of the last days that ran calls without the gate, for a project's folder."""
+    seen = look(folders(), project, os.environ, claude_version())
+    return list(session_checks(seen, days))
 
 
 def _line(check: DoctorCheck) -> str:

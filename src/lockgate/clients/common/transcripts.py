@@ -306,8 +306,13 @@ def results_since(transcript: str, since: float) -> tuple[str, ...]:
         if part >= _MOST_NEW or (records and records[0]["timestamp"] <= after):
             break
         part *= 8
-    new = (record for record in records if record["timestamp"] > after and not _is_rejection(record))
-    return tuple(dict.fromkeys(call for record in new for call in _read_ids(record)))
+    new = (record for record in records if record["timestamp"] > after)
+    return tuple(dict.fromkeys(call for record in new for call in finished_calls(record)))
+
+
+def finished_calls(record: dict[str, Any]) -> tuple[str, ...]:
+    """The ids of the calls that ran, and whose results a line of a transcript holds."""
+    return () if _is_rejection(record) else tuple(_read_ids(record))
 
 
 def _stamped(line: bytes) -> dict[str, Any] | None:
