@@ -13,6 +13,7 @@ from lockgate.core.model import Subject, ToolCall
 
 BARE = "[a record without a text]"
 
+NOTHING = {"mode": "content", "numFiles": 0, "filenames": []}
 CASES = [
     pytest.param("Bash", {"stdout": "a\nb", "stderr": "c", "interrupted": False}, "a\nb\nc", id="shell"),
     pytest.param("Bash", {"stdout": "", "stderr": "only", "isImage": False}, "only", id="only stderr"),
@@ -39,6 +40,14 @@ CASES = [
     pytest.param(
         "Agent", {"prompt": "own words", "content": [{"type": "text", "text": "report"}]}, "report", id="agent"
     ),
+    pytest.param("Grep", {**NOTHING, "content": "", "numLines": 0}, "", id="a search that found nothing"),
+    pytest.param("Grep", {**NOTHING, "mode": "files_with_matches", "totalFiles": 0}, "", id="nor a file"),
+    pytest.param("Grep", {**NOTHING, "content": "a:1:x"}, "content\na:1:x", id="a search that found a line"),
+    pytest.param("Grep", {**NOTHING, "numLines": 3}, "content", id="lines that are not shown"),
+    pytest.param("Grep", {**NOTHING, "appliedOffset": 9}, "content", id="a search that shows what comes later"),
+    pytest.param("Grep", {**NOTHING, "timedOut": True}, "content", id="a search that was not ended"),
+    pytest.param("Grep", {**NOTHING, "other": 0}, "content", id="a search with a field that nobody knows"),
+    pytest.param("mcp__x__y", NOTHING, "content", id="another tool that says so"),
     pytest.param("X", None, "", id="nothing"),
     pytest.param("X", 7, BARE, id="a number"),
     pytest.param("mcp__x__y", {"structuredContent": {"a name that says it": 1}}, BARE, id="only names"),

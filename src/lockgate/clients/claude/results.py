@@ -8,12 +8,17 @@ from lockgate.core.model import ARRAY, OBJECT, SPAWNING_TOOLS
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 _SHELL_FIELDS = ("stdout", "stderr")
 _WRITERS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _UNSHOWN = frozenset({"originalFile", "original_file"})
 """Fields of a writer's record that the model is not shown."""
+_SEARCHES = frozenset({"content", "files_with_matches", "count"})
+"""What a search may show (``output_mode``). Source: the schema of Claude Code 2.1.329."""
+_COUNTS = frozenset({"content", "numFiles", "numLines", "numMatches", "totalFiles", "totalLines"})
+"""Fields of a search's record that say what was found."""
 
 
 def result_text(tool: str, tool_response: Any) -> str:
@@ -35,6 +40,8 @@ def result_text(tool: str, tool_response: Any) -> str:
         if tool == "Read" and isinstance(tool_response.get("file"), OBJECT):
             content = tool_response["file"].get("content")
             return content if isinstance(content, str) else "\n".join(_strings(tool_response["file"]))
+        if tool == "Grep" and _found_nothing(tool_response):
+            return ""
         if tool in _WRITERS:
             return "\n".join(_strings({key: value for key, value in tool_response.items() if key not in _UNSHOWN}))
     text = "\n".join(_strings(tool_response))
@@ -43,6 +50,18 @@ def result_text(tool: str, tool_response: Any) -> str:
     from lockgate.clients.common.results import bare
 
     return bare(tool, tool_response)
+
+
+def _found_nothing(record: Mapping[str, Any]) -> bool:
+    """Whether a search has ended and no line of any file matched.
+
+    With an offset or a time-out it may only show none. Who asks again and again, and learns from what is not there,
+    has a hit sooner or later: for each bit that is learnt so, the chance of none halves.
+    """
+    if record.get("mode") not in _SEARCHES or record.get("filenames") != []:
+        return False
+    others = {name: value for name, value in record.items() if name not in ("mode", "filenames", "appliedLimit")}
+    return all(name in _COUNTS and not value for name, value in others.items())
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -97,7 +97,7 @@ def expect(
         digest,
         "asked" if asked else "running",
         # One id for two calls that are both out: no answer is known to be this call's own.
-        quiet=() if mixed or Label.SECRET in analysis.gives else analysis.quiet,
+        quiet=() if mixed else _quiet(call, analysis),
         facts={**_facts(call, analysis), **{name: value for name, value in facts.items() if value}},
         at=now,
     )
@@ -131,7 +131,7 @@ def finished(
     """Settle a call by its result.
 
     The result gives nothing where it is empty or a receipt, or where each of its lines is one of the call's own quiet
-    answers; but where the call keeps in a file what it brings, it counts as read.
+    answers. Of a file with secrets such lines tell none. But what the call keeps in a file counts as read.
 
     Args:
         tx: The transaction.
@@ -219,13 +219,13 @@ def _settle(
     if row is not None and is_out(row):
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
-        if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):
+        if row.agent == subject.agent and _is_as_let_run(row, call, digest, fresh):
             return ResultOutcome(_settle_known(tx, row, text, state, now, keep=keep), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
         tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
     analysis = fresh()
-    quiet = () if Label.SECRET in analysis.gives else analysis.quiet
+    quiet = _quiet(call, analysis)
     gave: frozenset[Label] = frozenset()
     # Whether it is a receipt depends on what was there before it ran, which nobody has looked at.
     if analysis.keeps or not _says_nothing(text, quiet):
@@ -244,7 +244,16 @@ def _settle(
     return ResultOutcome(gave, known=False)
 
 
-def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> bool:
+def _quiet(call: ToolCall, analysis: Analysis) -> tuple[str, ...]:
+    """How the lines of a result look that give no label. What a program says of itself may be said of a secret."""
+    if Label.SECRET not in analysis.gives:
+        return analysis.quiet
+    from lockgate.gate.session.own_words import plain_lines
+
+    return plain_lines(call, analysis)
+
+
+def _is_as_let_run(row: CallRow, call: ToolCall, digest: str, fresh: Callable[[], Analysis]) -> bool:
     """Whether a result is that of the call that was let run, or of one that can bring no more.
 
     The digests of one call may differ: its working folder is the new one after ``cd``.
@@ -253,7 +262,7 @@ def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> 
         return True
     analysis = fresh()
     known = (("gives", analysis.gives), ("keeps", analysis.keeps))
-    same = analysis.quiet == row.quiet and analysis.receipt == _receipt(row)
+    same = _quiet(call, analysis) == row.quiet and analysis.receipt == _receipt(row)
     return same and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
 
 

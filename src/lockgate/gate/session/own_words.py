@@ -1,8 +1,11 @@
-"""Whether the text of a result is a program's own words, which give no label."""
+"""Whether the text of a result is a program's own words, or lines that tell no secret: both give no label."""
 
 from __future__ import annotations
 
 import re
+
+from lockgate.core.model import Analysis, Label, ToolCall
+from lockgate.core.version import resource_table
 
 _CLIENT_WORDS = (
     r"(?i:exit code):? -?\d{1,10}",
@@ -21,6 +24,10 @@ _DRAWING = re.compile(r"\x1b\[(?:[0-9;]*[mK]|\?25[lh])")
 _QUIET_LINES = 2000
 _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
+_BELOW = "/**/"
+"""What stands in the target of an effect that a search's glob has: the search is of a folder, and names each file."""
+_FILE_OF_LINE = r"(?!.*:\d+:.*:\d+:)[\w./@-]{1,200}:\d{1,7}:"
+"""File and number before a line that was found. A second number could be the real one, behind a name that holds one."""
 
 
 def is_receipt(text: str | None, failures: tuple[str, ...]) -> bool:
@@ -49,6 +56,28 @@ def says_nothing(text: str | None, quiet: tuple[str, ...]) -> bool:
     if not quiet or len(said) > _QUIET_LINES:
         return False
     return all(_matches(line, quiet) for line in said)
+
+
+def plain_lines(call: ToolCall, analysis: Analysis) -> tuple[str, ...]:
+    """Patterns of the result's lines that tell no secret, where one kind of place alone makes the call secret.
+
+    Args:
+        call: The call. Only a tool that shows the lines of one file is looked at, and one that searches: of a shell
+            command nobody knows what else speaks.
+        analysis: What it can do.
+    """
+    giving = [effect for effect in analysis.effects if effect.gives is not None]
+    if call.tool not in ("Read", "Grep") or analysis.gives != {Label.SECRET} or analysis.keeps:
+        return ()
+    rules = {effect.rule for effect in giving}
+    rows = (row for row in resource_table("places")["places"] if "plain" in row)
+    place = next((row for row in rows if rules == {f"place:{row['name']}"}), None)
+    if place is None or call.tool == "Read":
+        return tuple(place["plain"]) if place else ()
+    if not all(_BELOW in effect.what for effect in giving):
+        return ()
+    # Each line that a search shows says its file: these are of files of another name, or plain as well.
+    return (f"(?!.*(?i:{place['mark']})).*", *(f"{_FILE_OF_LINE}(?:{pattern})" for pattern in place["plain"]))
 
 
 def _lines(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from lockgate.resources.places import pattern_names
 from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
-_FOR_PEOPLE = ("yes", "no", "examples", "harmless")
+_FOR_PEOPLE = ("yes", "no", "examples", "harmless", "shows_plain", "shows_secret")
 
 
 def tables() -> list[Path]:
