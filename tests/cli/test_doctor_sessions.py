@@ -76,7 +76,7 @@ def test_all_checks_hold_one_line_of_it(home: Path) -> None:
     _ran(home, "dark", "c2")
     _ran(home, "darker", "c3")
     code, (check,) = _doctor()
-    expected = "2 of the last day ran calls without the gate (claude-code)"
+    expected = "2 of the last day ran calls without the gate"
     assert (code, check["state"], check["says"], check["mend"]) == (
         1,
         "fail",

@@ -10,8 +10,8 @@ import click
 from lockgate.cli.common.state import paint
 from lockgate.cli.doctor.clients import claude_version, client_checks, self_tests
 from lockgate.cli.doctor.own import own_checks
-from lockgate.cli.doctor.sessions import session_checks, session_summary
 from lockgate.clients.install.claude_settings_view import DoctorCheck, look
+from lockgate.clients.install.session_checks import session_checks
 from lockgate.core.display_text import visible
 from lockgate.system.folders import folders
 
@@ -49,7 +49,16 @@ def doctor(as_json: bool, project: str, sessions: bool, days: float) -> None:
 def findings(project: str) -> list[DoctorCheck]:
     """Everything that is looked at for a project's folder, in order."""
     seen = look(folders(), project, os.environ, claude_version())
-    return [*client_checks(seen), *own_checks(seen), session_summary(seen), *self_tests(seen)]
+    return [*client_checks(seen), *own_checks(seen), _in_one_line(list(session_checks(seen, 1.0))), *self_tests(seen)]
+
+
+def _in_one_line(sessions: list[DoctorCheck]) -> DoctorCheck:
+    """What is said of the last day's sessions among all checks."""
+    bad = sum(check.state == "fail" for check in sessions)
+    if not bad:
+        return sessions[0]
+    says = f"{bad} of the last day ran calls without the gate"
+    return DoctorCheck(sessions[0].name, "fail", says, "run: lockgate doctor --sessions")
 
 
 def session_findings(project: str, days: float) -> list[DoctorCheck]:

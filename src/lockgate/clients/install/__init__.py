@@ -7,4 +7,5 @@ __all__ = [
     "codex_trust",
     "other_checks",
     "others",
+    "session_checks",
 ]

@@ -6,7 +6,6 @@ __all__ = [
     "keys",
     "mailbox",
     "messages",
-    "request_ids",
     "resident",
     "resident_control",
     "resident_files",

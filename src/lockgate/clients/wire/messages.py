@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from lockgate.clients.common.payload import parse
 from lockgate.clients.wire.envelope import ANSWER, REQUEST, digest, seal, unseal
 from lockgate.clients.wire.events import exactly, flag, from_json, lines, obj, text, to_json
+from lockgate.clients.wire.request_ids import time_of
 from lockgate.core.errors import BadInputError, RemoteError
 from lockgate.core.events import Answer, Event
 from lockgate.core.lazy import lazy_re
@@ -47,6 +48,11 @@ class ContainerRequest(Record):
     """Paths inside the container that belong to the gate."""
     kept: str | None = None
     """The whole of a long result, where the client keeps it in a file."""
+
+    @property
+    def made_at(self) -> float:
+        """When its id was made, in seconds since the epoch; 0.0 where it does not tell."""
+        return time_of(self.id)
 
 
 class HostReply(Record):

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 
 from lockgate.clients.wire.messages import ContainerRequest
-from lockgate.clients.wire.request_ids import time_of
 from lockgate.core.errors import RemoteError
 from lockgate.core.events import AgentStarted, AgentStopped, Event, ToolFailed, ToolFinished, ToolRefused
 
@@ -41,7 +40,7 @@ class Replays:
         """
         if not counts_once(request.event):
             return
-        now, at = self._now(), time_of(request.id)
+        now, at = self._now(), request.made_at
         if abs(now - at) > WINDOW:
             raise RemoteError(f"its time is not within {WINDOW:g} seconds of the host's clock: do both clocks agree?")
         if at < self._since:
