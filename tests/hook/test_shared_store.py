@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from adapters.payloads import tool
-from hook.process import folders, hook
+from hook.process import HOOK, folders, hook
+from lockgate.configuration.load import load
+from lockgate.gate.approvals import wakeups
 from lockgate.store.audit.anchors import verify_anchors, verify_chain
+from lockgate.store.postgres.store import PostgresStore
 from support.postgres import Server
 from support.shared_states import opened, share
 
@@ -74,3 +83,36 @@ def test_no_variable_of_a_project_leads_a_hook_elsewhere(hosts: Hosts, monkeypat
     for name in ("PGHOST", "PGSERVICE", "PGOPTIONS", "PGSSLMODE", "PGDATABASE"):
         monkeypatch.setenv(name, "nonsense")
     assert not hook(home, LOCAL).refuses
+
+
+def test_a_hook_that_waits_for_a_person_ends_when_a_newer_build_has_changed_the_tables(hosts: Hosts) -> None:
+    """It asked for an hour: what it waits for is in tables that it cannot read any more."""
+    home = hosts.homes[0]
+    (home / "config").mkdir()
+    (home / "config" / "lockgate.yaml").write_text("table: {egress: ask}\napprovals: {headless: wait}\n")
+    store = opened(home / "state")
+    load(store, home=str(home), config_dir=str(home / "config"), workspace=PUSH["cwd"], state=str(home / "state"))
+    command = [sys.executable, "-I", "-S", HOOK, "claude-code", *folders(home)]
+    environ = {**os.environ, "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as process:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(PUSH).encode())
+        process.stdin.close()
+        process.stdin = None
+        until = time.monotonic() + 40
+        while not _waits(store, home):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        with psycopg.connect(hosts.url) as connection:
+            connection.execute("UPDATE lockgate.meta SET version = version + 1")
+        told, _ = process.communicate(timeout=20)
+    store.close()
+    assert process.returncode == 2
+    assert "made by a newer Lockgate" in told.decode()
+    assert "upgrade this one" in told.decode()
+
+
+def _waits(store: PostgresStore, home: Path) -> bool:
+    with store.reading() as tx:
+        return any(wakeups.hangs(str(home / "state"), row.approval) for row in tx.approvals())
