@@ -144,3 +144,31 @@ def test_what_is_kept_and_makes_no_sense_is_asked_anew(tmp_path: Path, text: str
         opinion = judge(server, tmp_path / "s").ask(question())
         assert len(server.seen) == 2
     assert (plain(opinion), opinion.cached) == ((False, ""), False)
+
+
+DAMAGED = [
+    pytest.param("{", id="no JSON"),
+    pytest.param("[]", id="no object"),
+    pytest.param('{"flagged": "false", "reason": "fine", "at": 100.0}', id="flagged in words"),
+    pytest.param('{"flagged": false, "reason": 7, "at": 100.0}', id="reason is a number"),
+    pytest.param('{"flagged": false, "reason": "fine"}', id="no time"),
+    pytest.param('{"flagged": false, "reason": "fine", "at": "now"}', id="time in words"),
+]
+
+
+@pytest.mark.parametrize("row", DAMAGED)
+def test_a_damaged_opinion_is_none_and_goes_first(store: SqliteStore, row: str) -> None:
+    remember(store, SETTINGS, question(), KEPT, 100.0)
+    with store.transaction() as tx:
+        (name,) = tx.settings("judge:opinion:")
+        tx.put_setting(name, row)
+        for place in range(MOST):
+            tx.put_setting(
+                f"judge:opinion:{place:04}", json.dumps({"flagged": False, "reason": "", "at": 100.0 + place})
+            )
+    assert recall(store, SETTINGS, question(), 100.0) is None
+    remember(store, SETTINGS, OTHERS[0](), KEPT, 101.0)
+    with store.reading() as tx:
+        kept = tx.settings("judge:opinion:")
+    assert name not in kept
+    assert recall(store, SETTINGS, OTHERS[0](), 101.0) is not None

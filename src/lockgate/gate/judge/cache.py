@@ -14,9 +14,11 @@ from lockgate.core.questions import JudgeQuestion, Opinion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.judge.prompts import VERSION
 from lockgate.gate.judge.settings import JudgeSettings
-from lockgate.system.digests import blake2b
+from lockgate.system.digests import blake2b, json_object
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lockgate.store.protocol import Store
 
 MOST = 500
@@ -32,10 +34,8 @@ def recall(store: Store, settings: JudgeSettings, question: JudgeQuestion, now: 
     """
     with store.reading() as tx:
         text = tx.setting(_name(store.key, settings, question))
-    if text is None:
-        return None
-    value = json.loads(text)
-    if not 0 <= now - value["at"] < settings.cache_seconds:
+    value = _kept(text or "")
+    if value is None or not 0 <= now - value["at"] < settings.cache_seconds:
         return None
     return Opinion(value["flagged"], value["reason"], model=settings.model, cached=True)
 
@@ -50,10 +50,19 @@ def remember(store: Store, settings: JudgeSettings, question: JudgeQuestion, opi
     with store.transaction() as tx:
         others = tx.settings(_PREFIX)
         if len(others) >= MOST:
-            oldest = sorted(others, key=lambda name: float(json.loads(others[name])["at"]))
+            oldest = sorted(others, key=lambda name: float((_kept(others[name]) or {"at": 0.0})["at"]))
             for name in oldest[: MOST // 2]:
                 tx.put_setting(name, None)
         tx.put_setting(_name(store.key, settings, question), json.dumps(value))
+
+
+def _kept(text: str) -> dict[str, Any] | None:
+    """What a row of the store says; ``None`` where somebody has damaged it. A damaged row counts as the oldest."""
+    value = json_object(text)
+    if value is None or not isinstance(value.get("flagged"), bool) or not isinstance(value.get("reason"), str):
+        return None
+    at = value.get("at")
+    return value if isinstance(at, int | float) and not isinstance(at, bool) else None
 
 
 def _name(key: bytes, settings: JudgeSettings, question: JudgeQuestion) -> str:
