@@ -26,6 +26,7 @@ class Machine:
 
     def __init__(self, root: Path, way: str, *, native: bool = False) -> None:
         self.native = native
+        self.interpreter = sys.executable
         self.gate: subprocess.Popen[bytes] | None = None
         self.root = root.resolve()
         self.home = self.root / "home"
@@ -60,10 +61,10 @@ class Machine:
         """Start a gate, where the launcher is to ask one, and what tells that it became the Python program."""
         if not self.native:
             return
-        self._stand_in.write_text(f'#!/bin/sh\ntouch {self._fallen}\nexec {sys.executable} "$@"\n')
+        self._stand_in.write_text(f'#!/bin/sh\ntouch {self._fallen}\nexec {self.interpreter} "$@"\n')
         self._stand_in.chmod(0o755)
         where = Folders(str(self.home), str(self.state), str(self.config))
-        command = [sys.executable, *arguments(where)]
+        command = [self.interpreter, *arguments(where)]
         self.gate = subprocess.Popen(command, env=self.environment, cwd="/", stdin=subprocess.DEVNULL)
         assert control.wait_for(str(self.state), 60).answers
         # The gate of a machine that is busy with other tests may be late, most of all for the first question.
@@ -113,7 +114,7 @@ class Machine:
         """The command line of a contained run; one word is a shell's text."""
         folders = [f"--home={self.home}", f"--state={self.state}", f"--config={self.config}"]
         what = ["--shell", *command] if len(command) == 1 else ["--", *command]
-        start = [sys.executable, "-I", "-S", PROGRAM]
+        start = [self.interpreter, "-I", "-S", PROGRAM]
         if self.native:
             start = [LAUNCHER, "--python", str(self._stand_in), "--script", PROGRAM]
         return [*start, *folders, f"--workspace={self.project}", *options, *what]
