@@ -101,7 +101,7 @@ def test_a_command_and_another_agent_are_asked_about(granted: World) -> None:
 
 
 def test_a_secret_ends_it(granted: World) -> None:
-    granted.run("Read", {"file_path": ".env"}, "K=1")
+    granted.run("Read", {"file_path": ".env"}, "KEY=geheim")
     assert granted.labels() == {"untrusted", "secret"}
     assert ask(granted, f"{HOST}/b") is DENY
 
@@ -110,7 +110,7 @@ def test_it_holds_in_no_table_with_both_labels(world: World) -> None:
     (world.config / "lockgate.yaml").write_text("table: {fetch: ask}\n")
     world.taint()
     assert grant(world, call(f"{HOST}/a")) is ALLOW
-    world.run("Read", {"file_path": ".env"}, "K=1")
+    world.run("Read", {"file_path": ".env"}, "KEY=geheim")
     assert ask(world, f"{HOST}/b") is ASK
     with pytest.raises(ApprovalError, match="knows a secret"):
         grant(world, call(f"{HOST}/c", 1))
