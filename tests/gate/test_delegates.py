@@ -333,7 +333,7 @@ def test_a_delegate_that_reads_is_locked_too_and_gives_only_secrets_back(world: 
     assert push(world, "d1", call) is ALLOW
     world.run("mcp__x__y", {}, "text", agent="d1", agent_type=TYPE, spawned_by=call.call_id)
     assert push(world, "d1", call) is DENY
-    world.run("Read", {"file_path": ".env"}, "DB_PASSWORD=rosebud", agent="d1", agent_type=TYPE, spawned_by=call.call_id)
+    world.run("Read", {"file_path": ".env"}, "KEY=rosebud", agent="d1", agent_type=TYPE, spawned_by=call.call_id)
     world.agent_stops("d1", TYPE)
     assert world.labels() == {"untrusted", "secret"}
 
