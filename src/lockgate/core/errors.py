@@ -49,10 +49,15 @@ class ConfigError(LockgateError):
 
 
 class StoreError(LockgateError):
-    """The state could not be read or written."""
+    """The state could not be read or written.
 
-    is_newer = False
-    """Whether a newer version has changed the tables: it is of no use to try again."""
+    Attributes:
+        is_newer: Whether a newer version has changed the tables: it is of no use to try again.
+    """
+
+    def __init__(self, *problem: str, is_newer: bool = False) -> None:
+        self.is_newer = is_newer
+        super().__init__(*problem)
 
 
 class AuditError(LockgateError):

@@ -171,9 +171,9 @@ class PostgresStore:
         self._ahead = float(_fact(row, 2)) - time.monotonic()
         version = int(_fact(row, 0))
         if version > VERSION:
-            problem = StoreError(f"the shared store was made by a newer Lockgate (schema {version}): upgrade this one")
-            problem.is_newer = True
-            raise problem
+            raise StoreError(
+                f"the shared store was made by a newer Lockgate (schema {version}): upgrade this one", is_newer=True
+            )
         if version < VERSION:
             raise StoreError(
                 f"the shared store was made by an older Lockgate (schema {version}): its owner runs"

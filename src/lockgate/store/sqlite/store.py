@@ -364,9 +364,7 @@ def _migrate(connection: sqlite3.Connection, path: str, migrating: Migrating | N
     if version > VERSION:
         from lockgate.store.sqlite.copies import way_back
 
-        problem = StoreError(f"{path} was written by a newer Lockgate (schema {version}): {way_back(path)}")
-        problem.is_newer = True
-        raise problem
+        raise StoreError(f"{path} was written by a newer Lockgate (schema {version}): {way_back(path)}", is_newer=True)
     if version < 1:
         # A database gets its name only when it is whole, so this one was emptied.
         raise StoreError(f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew")
