@@ -20,6 +20,7 @@ from lockgate.gate.session.upgrade_notes import put_back_note
 from lockgate.store.files import PUT_BACK
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
+from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
     from lockgate.policy.compiled import Policy
@@ -69,7 +70,7 @@ def status(wanted: str, as_json: bool) -> None:
         endorsable = (
             tx is not None and row is not None and any(not each.problem for each in sources_of(tx, row.session))
         )
-    elsewhere = kept_elsewhere().all_problems(time.time())
+    elsewhere = kept_elsewhere(folders()).all_problems(time.time())
     for text in filter(None, (note, *(f"Lockgate: {each.sentence}" for each in elsewhere))):
         click.echo(visible(text, 600), err=True)
     if told is None:

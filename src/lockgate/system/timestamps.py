@@ -14,11 +14,13 @@ def utc(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
-def local_time(at: float, *, seconds: bool = True) -> str:
-    """The time of day where this machine is: ``14:05:13``, or ``14:05``.
+def local_time(at: float, *, seconds: bool = True, day: bool = False) -> str:
+    """The time of day where this machine is: ``14:05:13``, ``14:05``, or ``2026-11-22 14:05``.
 
     Args:
         at: Seconds since the epoch.
         seconds: Whether they are said.
+        day: Whether the day is said.
     """
-    return time.strftime("%H:%M:%S" if seconds else "%H:%M", time.localtime(at))
+    form = ("%Y-%m-%d " if day else "") + ("%H:%M:%S" if seconds else "%H:%M")
+    return time.strftime(form, time.localtime(at))

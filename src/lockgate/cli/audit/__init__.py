@@ -25,6 +25,7 @@ from lockgate.store.audit.archives import reading
 from lockgate.store.audit.chain import Verification, items, verify_parts, verify_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import AuditRow
+from lockgate.system.folders import folders
 
 _PAGE = 500
 _MEND = "lockgate audit accept"
@@ -237,7 +238,7 @@ def _verify_state() -> tuple[Verification, list[str]]:
 
 
 def _compare_elsewhere() -> None:
-    for problem in kept_elsewhere().compare():
+    for problem in kept_elsewhere(folders()).compare():
         click.echo(visible(problem.says), err=True)
 
 
@@ -293,7 +294,7 @@ def accept(yes: bool) -> None:
             require_approver("accept the state as it is", clients(store))
             with store.reading() as tx:
                 found = problems(tx)
-            elsewhere = kept_elsewhere()
+            elsewhere = kept_elsewhere(folders())
             rewound = [each.says for each in elsewhere.problems(time.time()) if each.is_over]
             for each in (*found, *map(visible, rewound)):
                 click.echo(each)

@@ -20,6 +20,7 @@ from lockgate.store.audit.record import happened
 from lockgate.store.opening import open_existing, open_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.system.folders import state_dir
+from lockgate.system.timestamps import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from lockgate.configuration.pattern_library.layers import Gathered
     from lockgate.store.sqlite.elsewhere import Elsewhere
+    from lockgate.system.folders import Folders
 
 WRONG = 1
 """Exit status: something wrong was found."""
@@ -96,13 +98,11 @@ def patterns_here() -> Gathered:
         raise unreadable(error) from error
 
 
-def kept_elsewhere() -> Elsewhere:
+def kept_elsewhere(where: Folders) -> Elsewhere:
     """What is kept of the state outside of its folder, with the places that this person's configuration names."""
     from lockgate.configuration.load import load_for_cli
     from lockgate.store.sqlite.elsewhere import Elsewhere
-    from lockgate.system.folders import folders
 
-    where = folders()
     return Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit)
 
 
@@ -116,7 +116,7 @@ def iso(at: float) -> str | None:
 
 def clock(at: str | None) -> str:
     """An ISO time for a person, in their own zone."""
-    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "never"
+    return local_time(datetime.fromisoformat(at).timestamp(), day=True) if at else "never"
 
 
 def ago(at: str | None) -> str:

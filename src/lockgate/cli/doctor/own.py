@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+from lockgate.cli.common.state import kept_elsewhere
 from lockgate.clients.hook import native
 from lockgate.clients.install import claude
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
@@ -305,12 +306,9 @@ def _resident_gate(seen: CheckContext) -> DoctorCheck:
 
 def _outside(where: Folders) -> Iterator[DoctorCheck]:
     """Whether the head of the audit is kept outside of the state folder. Nothing is said of a shared store."""
-    from lockgate.configuration.load import load_for_cli
-    from lockgate.store.sqlite.elsewhere import Elsewhere
-
     name = "outside head"
     try:
-        elsewhere = Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit)
+        elsewhere = kept_elsewhere(where)
         kept, lacking = elsewhere.places()
         problems = dict.fromkeys((*elsewhere.compare(), *elsewhere.problems(time.time())))
     except LockgateError:
@@ -321,9 +319,8 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
     elif kept:
         yield DoctorCheck(name, "ok", f"kept in {', '.join(kept)}")
     for problem in problems:
-        says = f"an older state that is put back may not be noticed: {visible(problem.says)}"
         mend = f"run: {problem.mend}" if problem.is_over else "see docs/audit.md"
-        yield DoctorCheck("anchor", "warn", says, mend)
+        yield DoctorCheck("anchor", "warn", visible(problem.consequence), mend)
 
 
 def _state(where: Folders) -> Iterator[DoctorCheck]:

@@ -53,8 +53,6 @@ TOLD = 7 * 86400.0
 _STATUS = "status.json"
 _OLDER = "the state is older than what is kept of it in"
 _REWOUND = "it had a newer head before: somebody has put it back, or has emptied it"
-
-
 _MAY_NOT_BE_NOTICED = "an older state that is put back may not be noticed"
 
 
@@ -67,13 +65,18 @@ class PlaceProblem(Record):
 
     @property
     def mend(self) -> str:
-        """The command that mends it. The one that is for a place that lacks something asks it again."""
+        """The command for it. ``doctor`` asks the place again, and tells whether it is mended."""
         return "lockgate audit accept" if self.is_over else "lockgate doctor"
+
+    @property
+    def consequence(self) -> str:
+        """What it means for a person, and what is wrong."""
+        return f"{_MAY_NOT_BE_NOTICED}: {self.says}"
 
     @property
     def sentence(self) -> str:
         """All of it, for a person."""
-        return f"{_MAY_NOT_BE_NOTICED}: {self.says}; once you have seen to it, run: {self.mend}"
+        return f"{self.consequence}; once you have seen to it, run: {self.mend}"
 
 
 def label_of(options: Mapping[str, Any]) -> str:
@@ -147,7 +150,7 @@ class Elsewhere:
         return [problem for label in labels for problem in _problems(label, known.get(label, {}), now)]
 
     def all_problems(self, now: float) -> list[PlaceProblem]:
-        """What is to be told of all places, those of this machine too, without asking any.
+        """What is wrong with all places, this machine's own included. No place is asked.
 
         Raises:
             StoreError: The key cannot be read.
@@ -155,7 +158,9 @@ class Elsewhere:
         return [*self._lacking(), *self.problems(now)]
 
     def has_problems(self, now: float) -> bool:
-        """Whether there are any, for who has not read the configuration: of places that it named when last asked.
+        """Whether anything is wrong, for a caller that has not read the configuration.
+
+        The places are those that the configuration named when they were last compared.
 
         Raises:
             StoreError: The key cannot be read.
@@ -165,8 +170,8 @@ class Elsewhere:
 
     def accept(self) -> None:
         """Tell no more that places were put back: a person has looked."""
-        for label, status in _status(self._state).items():
-            _keep_status(self._state, label, {**status, "rewound_at": 0.0})
+        if known := _status(self._state):
+            _write_status(self._state, {label: {**status, "rewound_at": 0.0} for label, status in known.items()})
 
     def _lacking(self) -> list[PlaceProblem]:
         return [PlaceProblem(f"the head of the audit cannot be kept in {place}") for place in self.places()[1]]
