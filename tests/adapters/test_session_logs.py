@@ -132,6 +132,15 @@ def test_calls_from_before_are_left_out(tmp_path: Path, write: Write) -> None:
     assert list(session_logs(str(tmp_path), {}, AT + 1)) == []
 
 
+@pytest.mark.parametrize("at", [253_402_300_800, 10**18], ids=["year 10000", "later"])
+def test_a_time_that_no_calendar_has_is_left_out(tmp_path: Path, at: int) -> None:
+    _opencode(state={"status": "completed"})(tmp_path)
+    with sqlite3.connect(tmp_path / ".local/share/opencode/opencode.db") as database:
+        database.execute("UPDATE part SET time_updated = ?", (at * 1000 if at < 10**15 else at,))
+    database.close()
+    assert list(session_logs(str(tmp_path), {}, NEWER)) == []
+
+
 @pytest.mark.parametrize(
     ("variable", "path", "records"),
     [

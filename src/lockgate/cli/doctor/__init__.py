@@ -49,7 +49,7 @@ def doctor(as_json: bool, project: str, sessions: bool, days: float) -> None:
 def findings(project: str) -> list[DoctorCheck]:
     """Everything that is looked at for a project's folder, in order."""
     seen = look(folders(), project, os.environ, claude_version())
-    return [*client_checks(seen), *own_checks(seen), _in_one_line(list(session_checks(seen, 1.0))), *self_tests(seen)]
+    return [*client_checks(seen), *own_checks(seen), _in_one_line(session_checks(seen, 1.0)), *self_tests(seen)]
 
 
 def _in_one_line(sessions: list[DoctorCheck]) -> DoctorCheck:
@@ -64,7 +64,7 @@ def _in_one_line(sessions: list[DoctorCheck]) -> DoctorCheck:
 def session_findings(project: str, days: float) -> list[DoctorCheck]:
     """The sessions of the last days that ran calls without the gate, for a project's folder."""
     seen = look(folders(), project, os.environ, claude_version())
-    return list(session_checks(seen, days))
+    return session_checks(seen, days)
 
 
 def _line(check: DoctorCheck) -> str:

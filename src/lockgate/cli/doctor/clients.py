@@ -40,8 +40,7 @@ def claude_version() -> str:
 
 def _has_claude(seen: CheckContext) -> bool:
     """Whether Claude Code is to be looked at: it is here, it is guarded, or no other client is."""
-    registered = bool(hook_commands(seen, "PreToolUse") or enabled_plugins(seen))
-    return registered or shutil.which("claude") is not None or not other_checks.guarded(seen)
+    return seen.has_hooks or shutil.which("claude") is not None or not other_checks.guarded(seen)
 
 
 def client_checks(seen: CheckContext) -> Iterator[DoctorCheck]:

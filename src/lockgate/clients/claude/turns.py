@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from lockgate.clients.common.transcripts import ends_of, parse_json
+from lockgate.clients.common.transcripts import ends_of, moment_of, parse_json
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.system.files import real_path
 
@@ -84,7 +84,8 @@ def calls_of_turn(transcript: str, call_id: str) -> tuple[frozenset[str], float]
                 break
             message, found = name if isinstance(name, str) else "", set()
         if record["type"] == "user":
-            began = _moment(record.get("timestamp"))
+            moment = moment_of(record.get("timestamp"))
+            began = math.inf if moment is None else moment
         if message and isinstance(said, dict):
             found.update(_call_ids(said.get("content")))
     return (frozenset(found), began) if call_id in found else (frozenset(), math.inf)
@@ -105,16 +106,6 @@ def _is_believed(transcript: str, home: str) -> bool:
         return False
     is_own = there.st_uid == os.geteuid() and not there.st_mode & stat.S_IWOTH
     return is_at_home and is_own and stat.S_ISREG(there.st_mode) and there.st_nlink == 1
-
-
-def _moment(text: object) -> float:
-    """When a line was written, in seconds since the epoch; later than all where it does not tell."""
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else math.inf
-    except (ValueError, OverflowError, OSError):
-        return math.inf
 
 
 def _call_ids(content: Any) -> Iterator[str]:

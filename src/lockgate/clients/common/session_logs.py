@@ -6,14 +6,13 @@ The forms were observed with Claude Code 2.1.329, Codex CLI 0.169.0, Gemini CLI 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from datetime import datetime
 from pathlib import Path
 
-from lockgate.clients.common.transcripts import ends_of, finished_calls, parent_sessions, parse_json
+from lockgate.clients.common.folders import client_folder
+from lockgate.clients.common.transcripts import ends_of, finished_calls, moment_of, parent_sessions, parse_json
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 _PART = 16 * 1024 * 1024
 """Bytes at a log's beginning, and at its end, that are read. Of a longer log the middle is not."""
+_LATEST = 253_402_300_800.0
+"""The year 10000, in seconds since the epoch: no calendar tells a later time, so no client wrote one."""
 
 
 class RanCall(Record):
@@ -48,6 +49,7 @@ class SessionLog(Record):
 class LogPlace(Record):
     """Where a client keeps its logs, and what reads one."""
 
+    client: str
     moved_by: str
     """The variable that names another folder; empty where there is none."""
     folder: str
@@ -55,6 +57,7 @@ class LogPlace(Record):
     patterns: tuple[str, ...]
     """The logs below that folder, as file name patterns."""
     read: Callable[[str], Iterator[SessionLog]]
+    """Reads one log. It leaves the client's name to its caller."""
 
 
 def session_logs(home: str, environ: Mapping[str, str], since: float) -> Iterator[SessionLog]:
@@ -68,15 +71,12 @@ def session_logs(home: str, environ: Mapping[str, str], since: float) -> Iterato
         since: In seconds since the epoch.
     """
     for place in _PLACES:
-        moved = environ.get(place.moved_by, "") if place.moved_by else ""
-        base = Path(moved) if os.path.isabs(moved) else Path(home, place.folder)
+        base = Path(client_folder(place.moved_by, f"{home}/{place.folder}", environ))
         for file in sorted(path for pattern in place.patterns for path in base.glob(pattern)):
             if _changed(file) >= since:
-                yield from (newer for log in place.read(str(file)) if (newer := _since(log, since)).calls)
-
-
-def _since(log: SessionLog, since: float) -> SessionLog:
-    return log._replace(calls=tuple(call for call in log.calls if call.at >= since))
+                for log in place.read(str(file)):
+                    if calls := tuple(call for call in log.calls if since <= call.at < _LATEST):
+                        yield log._replace(client=place.client, calls=calls)
 
 
 def _changed(file: Path) -> float:
@@ -110,17 +110,14 @@ def _word(record: Mapping[str, Any], *fields: str) -> str:
 
 def _at(record: Mapping[str, Any]) -> float:
     """A line's time, in seconds since the epoch; 0.0 where it has none."""
-    try:
-        return datetime.fromisoformat(_word(record, "timestamp")).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
+    return moment_of(record.get("timestamp")) or 0.0
 
 
 def _log(
-    client: str, session: str, surface: str, folder: str, calls: Iterable[RanCall], parents: tuple[str, ...] = ()
+    session: str, surface: str, folder: str, calls: Iterable[RanCall], parents: tuple[str, ...] = ()
 ) -> Iterator[SessionLog]:
     if session:
-        yield SessionLog(client, session[:256], surface[:64], folder, tuple(calls), parents)
+        yield SessionLog("", session[:256], surface[:64], folder, tuple(calls), parents)
 
 
 # ---------------------------------------------------------------- each client
@@ -133,7 +130,7 @@ def _claude(file: str) -> Iterator[SessionLog]:
             session, surface = _word(record, "sessionId") or session, _word(record, "entrypoint") or surface
             folder = _word(record, "cwd") or folder
             calls += [RanCall(_at(record), name) for name in names]
-    return _log("claude-code", session, surface, folder, calls, parent_sessions(file, session) if calls else ())
+    return _log(session, surface, folder, calls, parent_sessions(file, session) if calls else ())
 
 
 _CODEX_CELL = "exec"
@@ -158,7 +155,7 @@ def _codex(file: str) -> Iterator[SessionLog]:
             if tool in _CODEX_WATCHED or tool.startswith("mcp__"):
                 calls.append(RanCall(_at(record), "" if tool == _CODEX_CELL else call))
     session, parent = _word(about, "session_id", "id"), _word(about, "forked_from_id")
-    return _log("codex", session, _word(about, "originator"), _word(about, "cwd"), calls, (parent,) if parent else ())
+    return _log(session, _word(about, "originator"), _word(about, "cwd"), calls, (parent,) if parent else ())
 
 
 def _gemini(file: str) -> Iterator[SessionLog]:
@@ -170,7 +167,7 @@ def _gemini(file: str) -> Iterator[SessionLog]:
         for call in listed if isinstance(listed, list) else ():
             if isinstance(call, dict) and call.get("status") in {"success", "error"}:
                 ran[_word(call, "id")] = _at(call)
-    return _log("gemini-cli", session, "", "", map(RanCall, ran.values()))
+    return _log(session, "", "", map(RanCall, ran.values()))
 
 
 def _copilot(file: str) -> Iterator[SessionLog]:
@@ -182,7 +179,7 @@ def _copilot(file: str) -> Iterator[SessionLog]:
         elif record.get("type") == "tool.execution_complete":
             calls.append(RanCall(_at(record)))
     folder = _word(_inside(about, "context"), "cwd")
-    return _log("copilot-cli", _word(about, "sessionId"), _word(about, "producer"), folder, calls)
+    return _log(_word(about, "sessionId"), _word(about, "producer"), folder, calls)
 
 
 _OPENCODE_PARTS = (
@@ -207,15 +204,21 @@ def _opencode(file: str) -> Iterator[SessionLog]:
             found.setdefault(session, []).append(RanCall(at / 1000, _word(part, "callID")))
     for session, calls in found.items():
         _, folder, parent = sessions[session]
-        yield from _log("opencode", str(session), "", str(folder), calls, (str(parent),) if parent else ())
+        yield from _log(str(session), "", str(folder), calls, (str(parent),) if parent else ())
 
 
 _PLACES = (
-    LogPlace("CLAUDE_CONFIG_DIR", ".claude", ("projects/*/*.jsonl", "projects/*/*/subagents/*.jsonl"), _claude),
-    LogPlace("CODEX_HOME", ".codex", ("sessions/*/*/*/rollout-*.jsonl",), _codex),
-    LogPlace("", ".gemini", ("tmp/*/chats/session-*.jsonl",), _gemini),
-    LogPlace("COPILOT_HOME", ".copilot", ("session-state/*/events.jsonl",), _copilot),
-    LogPlace("XDG_DATA_HOME", ".local/share", ("opencode/opencode.db",), _opencode),
+    LogPlace(
+        "claude-code",
+        "CLAUDE_CONFIG_DIR",
+        ".claude",
+        ("projects/*/*.jsonl", "projects/*/*/subagents/*.jsonl"),
+        _claude,
+    ),
+    LogPlace("codex", "CODEX_HOME", ".codex", ("sessions/*/*/*/rollout-*.jsonl",), _codex),
+    LogPlace("gemini-cli", "", ".gemini", ("tmp/*/chats/session-*.jsonl",), _gemini),
+    LogPlace("copilot-cli", "COPILOT_HOME", ".copilot", ("session-state/*/events.jsonl",), _copilot),
+    LogPlace("opencode", "XDG_DATA_HOME", ".local/share", ("opencode/opencode.db",), _opencode),
 )
-READS = ("claude-code", "codex", "gemini-cli", "copilot-cli", "opencode")
+READS = tuple(place.client for place in _PLACES)
 """The clients whose logs are read. Cursor's are not: nobody has seen them here."""

@@ -315,6 +315,16 @@ def finished_calls(record: dict[str, Any]) -> tuple[str, ...]:
     return () if _is_rejection(record) else tuple(_read_ids(record))
 
 
+def moment_of(written: object) -> float | None:
+    """When a line was written, in seconds since the epoch, by the text of its time; ``None`` where it does not tell."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(written).timestamp() if isinstance(written, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def _stamped(line: bytes) -> dict[str, Any] | None:
     """A line that says when it was written, as the client writes times; ``None`` for all others."""
     record = parse_json(line) if line else None

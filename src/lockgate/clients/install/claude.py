@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lockgate.clients.common import hook_command
+from lockgate.clients.common.folders import client_folder
 from lockgate.clients.common.hook_command import HookLaunch
 from lockgate.clients.common.transcripts import EVENTS
 from lockgate.clients.hook.native import usable
@@ -65,8 +66,7 @@ def settings_file(scope: str, folders: Folders, project: str, environ: Mapping[s
         environ: The environment; ``CLAUDE_CONFIG_DIR`` moves the user's settings.
     """
     if scope == "user":
-        moved = environ.get("CLAUDE_CONFIG_DIR", "")
-        base = moved if os.path.isabs(moved) else os.path.join(folders.home, ".claude")
+        base = client_folder("CLAUDE_CONFIG_DIR", os.path.join(folders.home, ".claude"), environ)
         return os.path.join(base, "settings.json")
     return os.path.join(project, ".claude", "settings.json" if scope == "project" else "settings.local.json")
 

@@ -51,6 +51,11 @@ class CheckContext(Record):
         """The client's folder."""
         return os.path.dirname(claude_install.settings_file("user", self.folders, self.project, self.environ))
 
+    @property
+    def has_hooks(self) -> bool:
+        """Whether Claude Code's settings, or a plugin that they switch on, register the gate for calls."""
+        return bool(hook_commands(self, "PreToolUse") or enabled_plugins(self))
+
 
 def look(folders: Folders, project: str, environ: Mapping[str, str], version: str) -> CheckContext:
     """Read the client's settings, all layers, strongest first."""

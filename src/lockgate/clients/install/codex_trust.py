@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lockgate.clients.common.folders import client_folder
 from lockgate.clients.common.hook_command import is_own_command
 from lockgate.clients.install.claude import put_file
 from lockgate.core.errors import InstallError
@@ -149,8 +150,7 @@ def _with_digest(text: str, hook: CodexHook) -> str:
 
 
 def _codex_home(home: str) -> str:
-    moved = os.environ.get("CODEX_HOME", "")
-    return moved if os.path.isabs(moved) else os.path.join(home, ".codex")
+    return client_folder("CODEX_HOME", os.path.join(home, ".codex"), os.environ)
 
 
 def _asked(program: str, project: str, home: str) -> Mapping[str, Any]:

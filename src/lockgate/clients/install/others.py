@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lockgate.clients.adapter import adapter
+from lockgate.clients.common.folders import client_folder
 from lockgate.clients.common.hook_command import HookLaunch, either_client, hook_command, hook_timeout, hook_words
 from lockgate.clients.install import claude
 from lockgate.clients.install.claude import SettingsChange
@@ -112,10 +113,8 @@ def hooks_file(client: str, scope: str, folders: Folders, project: str, environ:
     """
     way = WAYS[client]
     if scope == "user":
-        moved = environ.get(way.moved_by, "") if way.moved_by else ""
-        if os.path.isabs(moved):
-            return os.path.join(moved, *way.user[1:])
-        return os.path.join(folders.home, *way.user)
+        base = client_folder(way.moved_by, os.path.join(folders.home, way.user[0]), environ)
+        return os.path.join(base, *way.user[1:])
     if scope not in scopes(client):
         raise InstallError(f"{client} has no settings of the scope {scope}; take {' or '.join(scopes(client))}")
     return os.path.join(project, *way.project)

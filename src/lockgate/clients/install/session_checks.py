@@ -2,64 +2,61 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator
+from contextlib import closing
 
 from lockgate.clients.common.guarded_sessions import GateRecords, UnguardedSession, unguarded_sessions
 from lockgate.clients.common.session_logs import READS, SessionLog, session_logs
 from lockgate.clients.install import other_checks
-from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
+from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.audit.bodies import body_of
 from lockgate.store.rows import AuditQuery
+from lockgate.system.timestamps import local_time
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
-DAY = 86400.0
+_DAY = 86400.0
 """Seconds."""
 _PAGE = 10_000
 _NAME = "sessions"
 
 
-def session_checks(seen: CheckContext, days: float) -> Iterator[DoctorCheck]:
-    """Each session of the last days that ran calls without the gate; then what each client's logs say in all.
+def session_checks(seen: CheckContext, days: float) -> list[DoctorCheck]:
+    """Each session of the last days that ran calls without the gate; where there is none, what was compared.
 
     Calls from before the audit's first record are not looked at: the gate was not there yet.
     """
-    found = _compared(seen, days)
-    if isinstance(found, DoctorCheck):
-        yield found
-        return
-    logs, bad = found
-    yield from (_told(session, seen) for session in bad)
-    if not bad:
-        yield DoctorCheck(_NAME, "ok", _in_all(logs))
+    try:
+        recorded = _recorded(seen.folders.state, days)
+    except LockgateError as error:
+        return [DoctorCheck(_NAME, "warn", f"nobody can tell: {error}", "mend the state first")]
+    if recorded is None:
+        return [DoctorCheck(_NAME, "ok", "nothing is recorded yet, so there is nothing to compare with")]
+    since, known = recorded
+    logs = list(session_logs(seen.folders.home, seen.environ, since))
+    unguarded = [_told(session, seen) for session in unguarded_sessions(logs, known)]
+    return unguarded or [DoctorCheck(_NAME, "ok", _in_all(logs))]
 
 
-def _compared(seen: CheckContext, days: float) -> tuple[list[SessionLog], list[UnguardedSession]] | DoctorCheck:
-    """The logs of some days and the sessions that ran without the gate; or why that cannot be told."""
+def _recorded(state: str, days: float) -> tuple[float, GateRecords] | None:
+    """From when on the audit can be compared, and what it knows since; ``None`` where nothing was recorded yet.
+
+    Raises:
+        LockgateError: The state cannot be read.
+    """
     from lockgate.store.opening import open_existing
 
-    try:
-        store = open_existing(seen.folders.state)
-        if store is None:
-            return DoctorCheck(_NAME, "ok", "nothing is recorded yet, so there is nothing to compare with")
-        try:
-            since = store.clock() - days * DAY
-            with store.reading() as tx:
-                first = tx.audit(limit=1)
-                since = max(since, first[0].at) if first else store.clock()
-                known = _known(tx, since)
-        finally:
-            store.close()
-    except LockgateError as error:
-        return DoctorCheck(_NAME, "warn", f"nobody can tell: {error}", "mend the state first")
-    logs = list(session_logs(seen.folders.home, seen.environ, since))
-    return logs, unguarded_sessions(logs, known)
+    store = open_existing(state)
+    if store is None:
+        return None
+    with closing(store), store.reading() as tx:
+        first = tx.audit(limit=1)
+        since = max(store.clock() - days * _DAY, first[0].at) if first else store.clock()
+        return since, _known(tx, since)
 
 
 def _known(tx: Transaction, since: float) -> GateRecords:
@@ -87,21 +84,13 @@ def _told(session: UnguardedSession, seen: CheckContext) -> DoctorCheck:
     folder = f" in {session.folder}" if session.folder else ""
     says = (
         f"{session.client}{where}: {session.calls} of {session.of} calls ran without the gate, the last at"
-        f" {_day(session.last)}{folder} (session {session.session})"
+        f" {local_time(session.last, seconds=False, day=True)}{folder} (session {session.session})"
     )
     return DoctorCheck(_NAME, "fail", visible(says, 600), _mend(session.client, seen))
 
 
 def _mend(client: str, seen: CheckContext) -> str:
-    if client == "claude-code":
-        registered = bool(hook_commands(seen, "PreToolUse") or enabled_plugins(seen))
-    else:
-        registered = client in dict(other_checks.guarded(seen))
+    registered = seen.has_hooks if client == "claude-code" else client in dict(other_checks.guarded(seen))
     if not registered:
         return f"run: lockgate install {client}"
     return "hooks were off, or not trusted, where it ran: docs/clients.md, Where hooks do not run"
-
-
-def _day(at: float) -> str:
-    """A time of the last days: ``2026-11-25 14:05``."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
