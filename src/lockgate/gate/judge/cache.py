@@ -11,14 +11,13 @@ from collections.abc import Callable
 
 from lockgate.core.errors import LockgateError
 from lockgate.core.questions import JudgeQuestion, Opinion
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.judge.prompts import VERSION
 from lockgate.gate.judge.settings import JudgeSettings
+from lockgate.store.audit.bodies import number
 from lockgate.system.digests import blake2b, json_object
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from lockgate.store.protocol import Store
 
 MOST = 500
@@ -34,10 +33,10 @@ def recall(store: Store, settings: JudgeSettings, question: JudgeQuestion, now: 
     """
     with store.reading() as tx:
         text = tx.setting(_name(store.key, settings, question))
-    value = _kept(text or "")
-    if value is None or not 0 <= now - value["at"] < settings.cache_seconds:
+    kept = _kept(text or "")
+    if kept is None or not 0 <= now - kept.at < settings.cache_seconds:
         return None
-    return Opinion(value["flagged"], value["reason"], model=settings.model, cached=True)
+    return Opinion(kept.flagged, kept.reason, model=settings.model, cached=True)
 
 
 def remember(store: Store, settings: JudgeSettings, question: JudgeQuestion, opinion: Opinion, now: float) -> None:
@@ -50,19 +49,25 @@ def remember(store: Store, settings: JudgeSettings, question: JudgeQuestion, opi
     with store.transaction() as tx:
         others = tx.settings(_PREFIX)
         if len(others) >= MOST:
-            oldest = sorted(others, key=lambda name: float((_kept(others[name]) or {"at": 0.0})["at"]))
+            oldest = sorted(others, key=lambda name: kept.at if (kept := _kept(others[name])) else 0.0)
             for name in oldest[: MOST // 2]:
                 tx.put_setting(name, None)
         tx.put_setting(_name(store.key, settings, question), json.dumps(value))
 
 
-def _kept(text: str) -> dict[str, Any] | None:
+class _KeptOpinion(Record):
+    at: float
+    flagged: bool
+    reason: str
+
+
+def _kept(text: str) -> _KeptOpinion | None:
     """What a row of the store says; ``None`` where somebody has damaged it. A damaged row counts as the oldest."""
-    value = json_object(text)
-    if value is None or not isinstance(value.get("flagged"), bool) or not isinstance(value.get("reason"), str):
+    value = json_object(text) or {}
+    at, flagged, reason = number(value.get("at")), value.get("flagged"), value.get("reason")
+    if at is None or not isinstance(flagged, bool) or not isinstance(reason, str):
         return None
-    at = value.get("at")
-    return value if isinstance(at, int | float) and not isinstance(at, bool) else None
+    return _KeptOpinion(at, flagged, reason)
 
 
 def _name(key: bytes, settings: JudgeSettings, question: JudgeQuestion) -> str:
@@ -101,7 +106,7 @@ class OpinionCache:
                 return recall(store, self._settings, question, self._clock())
             finally:
                 store.close()
-        except (LockgateError, ValueError, KeyError, TypeError):
+        except LockgateError:
             return None
 
     def remember(self, question: JudgeQuestion, opinion: Opinion) -> None:
@@ -114,5 +119,5 @@ class OpinionCache:
                 remember(store, self._settings, question, opinion, self._clock())
             finally:
                 store.close()
-        except (LockgateError, ValueError, KeyError, TypeError):
+        except LockgateError:
             return
