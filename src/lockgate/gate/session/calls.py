@@ -131,7 +131,7 @@ def finished(
     """Settle a call by its result.
 
     The result gives nothing where it is empty or a receipt, or where each of its lines is one of the call's own quiet
-    answers. Of a file with secrets such lines tell none. But what the call keeps in a file counts as read.
+    answers. For a file with secrets, these are its plain lines. What the call keeps in a file counts as read.
 
     Args:
         tx: The transaction.

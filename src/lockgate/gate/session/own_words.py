@@ -25,9 +25,9 @@ _QUIET_LINES = 2000
 _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
 _BELOW = "/**/"
-"""What stands in the target of an effect that a search's glob has: the search is of a folder, and names each file."""
+"""Part of an effect's target where a search goes through a folder. Such a search names the file of each line."""
 _FILE_OF_LINE = r"(?!.*:\d+:.*:\d+:)[\w./@-]{1,200}:\d{1,7}:"
-"""File and number before a line that was found. A second number could be the real one, behind a name that holds one."""
+"""What a search writes before a line: file and line number. With two numbers nobody knows where the name ends."""
 
 
 def is_receipt(text: str | None, failures: tuple[str, ...]) -> bool:
