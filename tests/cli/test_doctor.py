@@ -9,7 +9,8 @@ import os
 import pwd
 import socket
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from lockgate.clients.hook import native as native_client
 from lockgate.clients.install import claude_settings_view as claude_look
 from lockgate.clients.wire.keys import ContainerKey, key_file
 from lockgate.configuration.pattern_library import opening
-from lockgate.store.opening import open_store
+from lockgate.core.errors import StoreError
+from lockgate.store.opening import open_existing, open_store
+from support.postgres import use
 
 
 class Machine:
@@ -495,3 +498,40 @@ def test_hooks_of_a_container_are_not_taken_for_old_ones(machine: Machine) -> No
     assert hooks["state"] == "warn"
     # Without these words a new installation would ask the container's own gate, which knows nothing.
     assert "--remote ipc:/workspace/ipc --key-file /run/lockgate/key" in hooks["mend"]
+
+
+@contextlib.contextmanager
+def _silent_database() -> Iterator[tuple[str, list[socket.socket]]]:
+    """The address of a database that takes connections and never answers, and the connections that it took."""
+    taken: list[socket.socket] = []
+
+    def take() -> None:
+        with contextlib.suppress(OSError):  # the test is over
+            while True:
+                taken.append(listener.accept()[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=take)
+        thread.start()
+        yield f"postgresql://127.0.0.1:{listener.getsockname()[1]}/lockgate", taken
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    for connection in taken:
+        connection.close()
+
+
+def test_a_shared_store_that_cannot_be_reached_is_asked_once(machine: Machine) -> None:
+    machine.settings.unlink()  # a hook would ask as well
+    state = machine.home / ".local" / "state" / "lockgate"
+    with _silent_database() as (url, taken):
+        use(state, url)
+        code, found = machine.found()
+        assert code == 1
+        for name in ("configuration", "patterns", "state"):
+            assert found[name] == ("fail", "the shared store cannot be reached: it does not answer")
+        assert len(taken) == 1, "each check has asked for itself"
+        store = open_existing(str(state), busy_seconds=0.1)
+        assert store is not None
+        with contextlib.closing(store), pytest.raises(StoreError, match="cannot be reached"), store.reading():
+            pass
+        assert len(taken) == 2, "what the doctor has found is forgotten with it"

@@ -8,6 +8,8 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.files import ELSEWHERE, own_file
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from lockgate.store.protocol import Store
 
 BUSY_SECONDS = 2.0
@@ -55,6 +57,17 @@ def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | 
     from lockgate.store.sqlite.store import SqliteStore
 
     return SqliteStore.open_existing(state, busy_seconds=busy_seconds)
+
+
+def asking_once(state: str) -> AbstractContextManager[None]:
+    """Have this thread ask a shared store that cannot be reached only once: for many looks of one command."""
+    if os.path.lexists(os.path.join(state, ELSEWHERE)):
+        from lockgate.store.postgres.connections import asking_once as once
+
+        return once()
+    from contextlib import nullcontext
+
+    return nullcontext()
 
 
 def load_late_modules() -> None:

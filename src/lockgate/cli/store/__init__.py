@@ -20,8 +20,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.files import DATABASE, ELSEWHERE
 from lockgate.store.opening import open_existing
-from lockgate.store.postgres.anchor_notes import NOTES
-from lockgate.store.postgres.settings import address_of, read_where, shown
+from lockgate.store.postgres.settings import read_where, shown
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.protocol import Store
 from lockgate.store.rows import GateRow
@@ -283,13 +282,9 @@ def _write(state: str, url: str, name: str) -> None:
 
 @contextmanager
 def _postgres(state: str, url: str, name: str = "", busy_seconds: float = 10.0) -> Iterator[PostgresStore]:
-    from lockgate.store.files import own_folder, read_key
-    from lockgate.store.postgres.opening import own_name
+    from lockgate.store.postgres.opening import open_at
 
-    own_folder(state, create=True)
-    found = PostgresStore(
-        address_of(url), read_key(state), name or own_name(), busy_seconds, os.path.join(state, NOTES)
-    )
+    found = open_at(state, url, name, busy_seconds=busy_seconds)
     try:
         yield found
     finally:

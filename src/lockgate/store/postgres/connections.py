@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
 
 from lockgate.core.errors import StoreError
@@ -12,6 +14,7 @@ from lockgate.store.postgres.schema_rows import OWNED
 from lockgate.store.postgres.settings import LIBRARIES, address_of, no_service, psycopg_here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     import psycopg
@@ -42,6 +45,20 @@ _EXTRA = 0.5
 """Seconds beyond the database's own limit after which it is not waited for any more."""
 
 
+_FAILURES: ContextVar[dict[frozenset[tuple[str, str]], str] | None] = ContextVar("failures", default=None)
+"""What was found of databases that cannot be reached, where this thread asks each of them once."""
+
+
+@contextmanager
+def asking_once() -> Iterator[None]:
+    """Have this thread ask a database that cannot be reached only once, as long as this lasts."""
+    token = _FAILURES.set({})
+    try:
+        yield
+    finally:
+        _FAILURES.reset(token)
+
+
 class Timeouts(Record):
     """For how long something is waited for."""
 
@@ -56,7 +73,7 @@ class Pool:
         self.address = address
         self.limits = limits
         self.users = 0
-        self.problem = ""
+        self.problem = "it does not answer"
         """Why the last attempt to connect failed."""
         self._lost_at = -_LOST_SECONDS
         self._pool = self._made()
@@ -81,6 +98,9 @@ class Pool:
         """
         from psycopg_pool import PoolTimeout, TooManyRequests
 
+        failures, where = _FAILURES.get(), frozenset(self.address.items())
+        if failures and where in failures:
+            raise StoreError(failures[where])
         while True:
             left = until - time.monotonic()
             try:
@@ -88,8 +108,10 @@ class Pool:
             except (PoolTimeout, TooManyRequests):
                 if left <= _SLICE:
                     self._lost_at = time.monotonic()
-                    why = f": {self.problem}" if self.problem else ": all connections are in use"
-                    raise StoreError(f"the shared store cannot be reached{why}") from None
+                    says = f"the shared store cannot be reached: {self.problem}"
+                    if failures is not None:
+                        failures[where] = says
+                    raise StoreError(says) from None
 
     def give(self, connection: Connection) -> None:
         """Give a connection back. One that is broken, or in the middle of something, is not used again."""
@@ -160,6 +182,8 @@ def bounded(limits: Timeouts, pool: Pool | None = None) -> type[Connection]:
                     pool.problem = reason(error)
                 raise
             connection.prepare_threshold = 2
+            if pool is not None:
+                pool.problem = "all connections are in use"
             return connection
 
         def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:

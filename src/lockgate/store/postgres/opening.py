@@ -20,15 +20,34 @@ def open_shared(state: str, *, busy_seconds: float) -> PostgresStore:
     Raises:
         StoreError: What the folder says cannot be read or trusted.
     """
-    from lockgate.store.files import ELSEWHERE, own_folder, read_key
-    from lockgate.store.postgres.anchor_notes import NOTES
-    from lockgate.store.postgres.settings import address_of, read_where
-    from lockgate.store.postgres.store import PostgresStore
+    from lockgate.store.files import ELSEWHERE, own_folder
+    from lockgate.store.postgres.settings import read_where
 
     own_folder(state, create=True)
     where = read_where(os.path.join(state, ELSEWHERE))
-    name = where.gate or own_name()
-    return PostgresStore(address_of(where.url), read_key(state), name, busy_seconds, os.path.join(state, NOTES))
+    return open_at(state, where.url, where.gate, busy_seconds=busy_seconds)
+
+
+def open_at(state: str, url: str, gate: str, *, busy_seconds: float) -> PostgresStore:
+    """Open the shared database at an address, as the gate of a state folder.
+
+    Args:
+        state: As for :func:`open_shared`.
+        url: The address.
+        gate: What people call this gate; empty for user and host.
+        busy_seconds: As for :func:`open_shared`.
+
+    Raises:
+        StoreError: It is no address, or the folder cannot be trusted.
+    """
+    from lockgate.store.files import own_folder, read_key
+    from lockgate.store.postgres.anchor_notes import NOTES
+    from lockgate.store.postgres.settings import address_of
+    from lockgate.store.postgres.store import PostgresStore
+
+    own_folder(state, create=True)
+    notes = os.path.join(state, NOTES)
+    return PostgresStore(address_of(url), read_key(state), gate or own_name(), busy_seconds, notes)
 
 
 def own_name() -> str:
