@@ -1,0 +1,1 @@
+"""``lockgate ci``: an agent in a job of a CI service."""
