@@ -53,6 +53,7 @@ _COMMANDS = {
     "trust": "lockgate.cli.trust:trust",
     "uninstall": "lockgate.cli.install:uninstall",
     "untrust": "lockgate.cli.trust:untrust",
+    "update": "lockgate.cli.install:update",
 }
 
 

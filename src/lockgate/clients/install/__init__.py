@@ -6,6 +6,6 @@ __all__ = [
     "claude_settings_view",
     "codex_trust",
     "other_checks",
-    "others",
+    "registration",
     "session_checks",
 ]

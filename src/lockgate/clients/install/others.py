@@ -25,6 +25,8 @@ class ClientHooks(NamedTuple):
 
     user: tuple[str, ...]
     """The user's file, below the home folder."""
+    own: int
+    """How many of the first parts of ``user`` lead to the client's own folder."""
     project: tuple[str, ...]
     """The project's file, below its root; empty where there is none."""
     moved_by: str = ""
@@ -73,21 +75,30 @@ def _opencode(client: str, launch: HookLaunch) -> str:
 WAYS: Mapping[str, ClientHooks] = {
     "codex": ClientHooks(
         (".codex", "hooks.json"),
+        1,
         (".codex", "hooks.json"),
         "CODEX_HOME",
         _codex,
         then="Codex runs no hook that you have not trusted, and says nothing: open it, type /hooks and trust them,"
         " or run this again with --trust. Then: lockgate doctor",
     ),
-    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _gemini),
+    "gemini-cli": ClientHooks((".gemini", "settings.json"), 1, (".gemini", "settings.json"), "", _gemini),
     "copilot-cli": ClientHooks(
-        (".copilot", "hooks", "lockgate.json"), (".github", "hooks", "lockgate.json"), whole=_copilot
+        (".copilot", "hooks", "lockgate.json"),
+        1,
+        (".github", "hooks", "lockgate.json"),
+        "COPILOT_HOME",
+        whole=_copilot,
     ),
     "opencode": ClientHooks(
-        (".config", "opencode", "plugins", "lockgate.js"), (".opencode", "plugins", "lockgate.js"), whole=_opencode
+        (".config", "opencode", "plugins", "lockgate.js"),
+        2,
+        (".opencode", "plugins", "lockgate.js"),
+        "XDG_CONFIG_HOME",
+        whole=_opencode,
     ),
     "cursor": ClientHooks(
-        (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
+        (".cursor", "hooks.json"), 1, (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
     ),
 }
 """How each client is told, by its name."""

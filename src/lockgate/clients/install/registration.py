@@ -1,0 +1,148 @@
+"""Registering the gate with any client: which are on this machine, whether they are guarded, and what would change."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from enum import StrEnum
+
+from lockgate.clients.adapter import CLIENTS
+from lockgate.clients.common.abilities import ABILITIES, Ability
+from lockgate.clients.common.folders import client_folder
+from lockgate.clients.common.hook_command import HookLaunch, either_client
+from lockgate.clients.install import claude, other_checks, others
+from lockgate.clients.install.claude import SettingsChange
+from lockgate.clients.install.claude_settings_view import CheckContext, enabled_plugins
+from lockgate.core.errors import InstallError
+from lockgate.core.record import Record
+from lockgate.system.folders import Folders
+
+_CLAUDE = "claude-code"
+_REMOTE = re.compile(r"lockgate/hook\.py.*--remote\b")
+"""A hook that asks a gate outside of this container. Only a person knows its words: see ``remote_words``."""
+
+
+class GuardState(StrEnum):
+    """Whether a client's own files hold the gate's hooks."""
+
+    GUARDED = "guarded"
+    BY_PLUGIN = "guarded by its plugin"
+    RENEW = "guarded, by entries of another version or installation"
+    NOT = "not guarded"
+    REMOTE = "guarded by a gate outside of this container"
+    UNREADABLE = "its settings cannot be read"
+
+
+class ClientHere(Record):
+    """A client of this machine."""
+
+    client: str
+    program: str
+    """Where its program lies in PATH; empty where only its folder is there, as with an editor's extension."""
+    file: str
+    """The user's file that its hooks stand in, or would stand in."""
+    state: GuardState
+    holds: Ability
+    """What it can hold of what the gate answers."""
+    problem: str = ""
+    """Why its settings cannot be read."""
+
+    @property
+    def may_have_hooks(self) -> bool:
+        """Whether its own files hold hooks of the gate, or may hold them."""
+        return self.state in (GuardState.GUARDED, GuardState.RENEW, GuardState.REMOTE, GuardState.UNREADABLE)
+
+    @property
+    def is_guarded_otherwise(self) -> bool:
+        """Whether hooks guard it that an installation without more words would double or replace."""
+        return self.state in (GuardState.BY_PLUGIN, GuardState.REMOTE)
+
+    @property
+    def lacks_hooks(self) -> bool:
+        """Whether an installation would guard it, or renew its hooks."""
+        return self.state in (GuardState.NOT, GuardState.RENEW)
+
+
+def clients_here(seen: CheckContext) -> list[ClientHere]:
+    """The clients whose program is in PATH or whose folder is in the person's home, in the order of the adapters."""
+    found = []
+    for client in CLIENTS:
+        program = shutil.which(_program(client), path=seen.environ.get("PATH")) or ""
+        if program or os.path.isdir(_folder(client, seen)):
+            found.append(_here(client, program, seen))
+    return found
+
+
+def _here(client: str, program: str, seen: CheckContext) -> ClientHere:
+    file = _user_file(client, seen)
+    try:
+        state, problem = _state(client, file, seen), ""
+    except InstallError as error:
+        state, problem = GuardState.UNREADABLE, str(error)
+    return ClientHere(client, program, file, state, ABILITIES[client], problem)
+
+
+def hooks_file(client: str, scope: str, where: Folders, project: str, environ: Mapping[str, str]) -> str:
+    """The file that a client's hooks stand in.
+
+    Raises:
+        InstallError: The client has no such scope.
+    """
+    own = claude.settings_file if client == _CLAUDE else functools.partial(others.hooks_file, client)
+    return own(scope, where, project, environ)
+
+
+def plan_install(client: str, launch: HookLaunch, *, statusline: bool = False) -> SettingsChange:
+    """Work out what installing changes, and change nothing yet.
+
+    Raises:
+        InstallError: The file cannot be read, or holds something else.
+    """
+    if client == _CLAUDE:
+        return claude.plan_install(launch.settings, launch, statusline=statusline)
+    return others.plan_install(client, launch.settings, launch)
+
+
+def plan_uninstall(client: str, file: str, where: Folders) -> SettingsChange:
+    """Work out what uninstalling changes, and change nothing yet.
+
+    Raises:
+        InstallError: The file cannot be read, or holds something else.
+    """
+    return claude.plan_uninstall(file, where) if client == _CLAUDE else others.plan_uninstall(client, file, where)
+
+
+def left_to_do(client: str) -> str:
+    """What a person must still do after an installation; empty where that is nothing."""
+    return "" if client == _CLAUDE else others.WAYS[client].then
+
+
+def _user_file(client: str, seen: CheckContext) -> str:
+    return hooks_file(client, "user", seen.folders, seen.project, seen.environ)
+
+
+def _state(client: str, file: str, seen: CheckContext) -> GuardState:
+    text = claude.read_text(file) or ""
+    if "lockgate/hook.py" not in text:
+        by_plugin = client == _CLAUDE and enabled_plugins(seen)
+        return GuardState.BY_PLUGIN if by_plugin else GuardState.NOT
+    if _REMOTE.search(text):
+        return GuardState.REMOTE
+    plans = (plan_install(client, launch) for launch in either_client(claude.this_launch(seen.folders, file)))
+    return GuardState.RENEW if all(plan.changes for plan in plans) else GuardState.GUARDED
+
+
+def _program(client: str) -> str:
+    return "claude" if client == _CLAUDE else other_checks.PROGRAMS[client]
+
+
+def _folder(client: str, seen: CheckContext) -> str:
+    """The client's own folder in the person's home."""
+    if client == _CLAUDE:
+        return os.path.dirname(_user_file(client, seen))
+    way = others.WAYS[client]
+    base = client_folder(way.moved_by, os.path.join(seen.folders.home, way.user[0]), seen.environ)
+    return os.path.join(base, *way.user[1 : way.own])
