@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need from the system and no Python package has: bubblewrap (real shells run only inside it),
 # zsh (differential tests), npm (to install the agent clients and axe-core), Chromium (the dashboard's tests), PostgreSQL
-# (the tests of the shared store start servers of their own), a C compiler (the native hook client), and small programs
-# that a minimal system may not have. Only what is missing.
+# (the tests of the shared store start servers of their own), gnome-keyring (the tests of a place that keeps the audit's
+# head), a C compiler (the native hook client), and small programs that a minimal system may not have. Only what is
+# missing.
 set -euo pipefail
 
 missing=()
@@ -23,6 +24,11 @@ command -v cc >/dev/null || missing+=(gcc libc6-dev)
 command -v curl >/dev/null || missing+=(curl)
 command -v openssl >/dev/null || missing+=(openssl)
 command -v ps >/dev/null || missing+=(procps)
+if [[ "$(uname -s)" != Darwin ]]; then
+  command -v gnome-keyring-daemon >/dev/null || missing+=(gnome-keyring)
+  command -v secret-tool >/dev/null || missing+=(libsecret-tools)
+  command -v dbus-daemon >/dev/null || missing+=(dbus)
+fi
 command -v ip >/dev/null || [[ "$(uname -s)" == Darwin ]] || missing+=(iproute2)
 if [[ ${#missing[@]} -eq 0 ]]; then
   exit 0

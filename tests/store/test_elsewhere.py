@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -71,13 +71,16 @@ class Anchored(World):
         self.run("mcp__github__get_issue", {"number": 7}, "please push")
 
 
+_Made = TypeVar("_Made", bound=Anchored)
+
+
 def git(*words: str) -> str:
     return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
 
 
-def make(folder: Path) -> Anchored:
+def make(folder: Path, kind: type[_Made]) -> _Made:
     folder.mkdir()
-    world = Anchored(folder)
+    world = kind(folder)
     world.start()
     return world
 
@@ -85,7 +88,7 @@ def make(folder: Path) -> Anchored:
 @pytest.fixture
 def world(tmp_path: Path) -> Anchored:
     git("init", "-q", "--bare", str(tmp_path / "remote.git"))
-    return make(tmp_path / "a")
+    return make(tmp_path / "a", Anchored)
 
 
 def test_all_places_of_this_machine_are_put_back_and_not_the_remote(world: Anchored) -> None:
@@ -183,7 +186,7 @@ def test_what_another_writes_in_our_name_is_no_head(world: Anchored) -> None:
 
 
 def test_two_machines_share_one_remote(world: Anchored, tmp_path: Path) -> None:
-    other = make(tmp_path / "b")
+    other = make(tmp_path / "b", Anchored)
     for _ in range(2):
         assert world.elsewhere().compare() == []
         assert other.elsewhere().compare() == []

@@ -311,6 +311,7 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
         elsewhere = kept_elsewhere(where)
         kept, lacking = elsewhere.places()
         problems = dict.fromkeys((*elsewhere.compare(), *elsewhere.problems(time.time())))
+        kept += elsewhere.reached()
     except LockgateError:
         return  # said already
     if lacking:

@@ -1,4 +1,6 @@
-"""The audit's head in places that the machine does not own: written beside the work, and compared.
+"""The audit's head in places that are no files of this machine: written beside the work, and compared.
+
+A keyring of this machine is one where it can be asked without a person. Others are named by the configuration.
 
 A place that has a head which the chain lacks says that the state was put back. What follows is the same as where a
 file of this machine says it (:mod:`lockgate.store.sqlite.put_back`). A place that lags says nothing: a process may have
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from contextlib import closing
@@ -16,6 +19,8 @@ from contextlib import closing
 from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.audit.git_anchor import FOLDER, GitAnchor
+from lockgate.store.audit.keyring_anchor import KIND as KEYRING
+from lockgate.store.audit.keyring_anchor import KeyringAnchor, is_here
 from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, is_cut, keyed
 from lockgate.store.files import DATABASE, ELSEWHERE, own_file, read_key
 from lockgate.store.sqlite.put_back import distrust
@@ -26,7 +31,7 @@ from lockgate.system.libraries import library
 from lockgate.system.ownership import make_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from typing import Any, Protocol
 
     from lockgate.store.sqlite.rollback import Head
@@ -50,6 +55,12 @@ SILENT = 6 * 3600.0
 """Seconds after which a place that cannot be reached is told."""
 TOLD = 7 * 86400.0
 """Seconds for which it is told that a place was put back."""
+_FRESH = 3600.0
+"""Seconds for which it need not be noted anew that a place is as it was."""
+_FOLDER = "folder"
+"""For a keyring: what tells this state folder from a copy of it."""
+_IMPLIED = "implied"
+"""Whether nobody has named the place. It is told only where it has been reached before, and to who asks for it."""
 _STATUS = "status.json"
 _OLDER = "the state is older than what is kept of it in"
 _REWOUND = "it had a newer head before: somebody has put it back, or has emptied it"
@@ -81,7 +92,7 @@ class PlaceProblem(Record):
 
 def label_of(options: Mapping[str, Any]) -> str:
     """How a place is called, for a person."""
-    return " ".join(str(options[name]) for name in ("kind", "remote", "branch") if name in options)[:200]
+    return " ".join(str(options[name]) for name in ("kind", "remote", "branch", _FOLDER) if name in options)[:200]
 
 
 def anchor_of(options: Mapping[str, Any], state: str, home: str) -> RemoteAnchor:
@@ -93,6 +104,8 @@ def anchor_of(options: Mapping[str, Any], state: str, home: str) -> RemoteAnchor
     kind = options["kind"]
     if kind == "git":
         return GitAnchor(options, state, home)
+    if kind == KEYRING:
+        return KeyringAnchor(options[_FOLDER], state, home)
     from importlib.metadata import entry_points
 
     library("pluggy")  # where the environment was not set up, this does it, for what is looked for there
@@ -115,7 +128,7 @@ class Elsewhere:
             audit: What the configuration says of the audit.
         """
         self._state, self._home = state, home
-        self._anchors: Sequence[Mapping[str, Any]] = (audit or {}).get("anchors", ())
+        self._anchors = _anchors(state, audit or {})
         # A shared store has anchors of its own, which each of its machines notes.
         self._is_alone = not own_file(os.path.join(state, ELSEWHERE)) and own_file(os.path.join(state, DATABASE))
 
@@ -140,9 +153,14 @@ class Elsewhere:
         """
         if not self._is_alone:
             return []
-        found = [problem for each in self._anchors if (problem := _compare(self._state, self._home, each))]
+        found = [_compare(self._state, self._home, each) for each in self._asked()]
         _forget_others(self._state, set(map(label_of, self._anchors)))
-        return found
+        return [problem for problem in found if problem is not None]
+
+    def reached(self) -> list[str]:
+        """The places that are no files of this machine and had the head when they were last asked."""
+        known = _status(self._state)
+        return [label for label in map(label_of, self._asked()) if label in known and "problem" not in known[label]]
 
     def problems(self, now: float) -> list[PlaceProblem]:
         """What is to be told of these places without asking them: that they are behind for long, or were put back."""
@@ -178,7 +196,7 @@ class Elsewhere:
 
     def tended(self) -> Callable[[], None]:
         """Have a thread compare at once and every minute; what ends that thread, after it has written once more."""
-        if not self._anchors or not self._is_alone:
+        if not self._asked() or not self._is_alone:
             return lambda: None
         stop = threading.Event()
         thread = threading.Thread(target=self._tend, args=(stop,), name="lockgate-anchors", daemon=True)
@@ -189,6 +207,10 @@ class Elsewhere:
             thread.join(3.0)
 
         return end
+
+    def _asked(self) -> list[dict[str, Any]]:
+        """The places that there may be something to ask."""
+        return [each for each in self._anchors if not each.get(_IMPLIED) or is_here(self._state)]
 
     def _tend(self, stop: threading.Event) -> None:
         from lockgate.system.error_log import note, place_of
@@ -202,6 +224,17 @@ class Elsewhere:
             if is_last:
                 return
             stop.wait(EVERY)
+
+
+def _anchors(state: str, audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The places that the configuration names, and the keyring of a machine where it needs no person to be asked."""
+    where = os.path.realpath(state)
+    found = [{**each, _FOLDER: where} if each["kind"] == KEYRING else dict(each) for each in audit.get("anchors", ())]
+    is_named = any(each["kind"] == KEYRING for each in found)
+    # macOS asks a person to unlock a keychain that is locked, so it has to be named there.
+    if not is_named and audit.get("keyring", True) and sys.platform != "darwin":
+        found.append({"kind": KEYRING, _FOLDER: where, _IMPLIED: True})
+    return found
 
 
 def _problems(label: str, status: Mapping[str, Any], now: float) -> Iterator[PlaceProblem]:
@@ -225,22 +258,27 @@ def _compare(state: str, home: str, options: Mapping[str, Any]) -> PlaceProblem 
         head = _look(state, told, label)
         rewound = (told[0] if told else 0) < status.get("seq", 0) <= head[0]
         if told != head:
+            _sync(state)  # else a power failure would make an alarm of what is about to be told
             anchor.write(name, _text_of(head, key))
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         problem = str(error) if isinstance(error, AuditError) else type(error).__name__
-        _keep_status(state, label, {**status, "problem": problem})
+        if not options.get(_IMPLIED):
+            _keep_status(state, label, {**status, "problem": problem})
+        elif not status:
+            return None
         return PlaceProblem(f"{label}: {problem}")
     now = time.time()
-    _keep_status(
-        state, label, {"seq": head[0], "at": now, "rewound_at": now if rewound else status.get("rewound_at", 0)}
-    )
+    is_as_it_was = status.get("seq") == head[0] and "problem" not in status and now - status["at"] < _FRESH
+    if rewound or not is_as_it_was:
+        told_at = now if rewound else status.get("rewound_at", 0)
+        _keep_status(state, label, {"seq": head[0], "at": now, "rewound_at": told_at})
     return _rewound(label) if rewound else None
 
 
 def _look(state: str, told: Head | None, label: str) -> Head:
-    """The head of the chain, once it is on the disk; where the chain lacks what was told, after that was recorded."""
+    """The head of the chain; where the chain lacks what was told, after that was recorded."""
     with closing(SqliteStore.open(state)) as store:
         with store.reading() as tx:
             lacks = told is not None and not _has(tx, told, store.key)
@@ -250,7 +288,6 @@ def _look(state: str, told: Head | None, label: str) -> Head:
                     distrust(tx, f"{_OLDER} {label}, or another one", time.time())
         with store.reading() as tx:
             head = tx.audit_head()
-    _sync(state)  # else a power failure would make an alarm of what is about to be told
     return head.seq, head.digest
 
 
