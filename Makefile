@@ -7,6 +7,8 @@ BIN := .venv/bin
 # The modules that compile a knowledge table, each run as `python -m MODULE [--check]`.
 KNOWLEDGE := $(shell find src/lockgate -name build.py | sort | sed -e 's|^src/||' -e 's|/|.|g' -e 's|\.py$$||')
 PYTEST_ARGS ?=
+# Without compiled files, every worker and every process that a test starts would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # Half of the tests wait for processes and for time to pass: three workers on two processors keep both busy.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN | awk '{ print int($$1 * 3 / 2 + 0.5) }')
 XDIST := --numprocesses=$(JOBS) --dist=worksteal
