@@ -165,8 +165,7 @@ def test_no_home_of_a_projects_makes_a_certificate_good(
 
 
 def test_a_certificate_instead_of_a_password(remote: Remote, tmp_path: Path) -> None:
-    remote.server.store_database()
-    remote.server.execute("CREATE DATABASE certified TEMPLATE prepared")
+    remote.server.execute(f"ALTER DATABASE {remote.server.store_database()} RENAME TO certified")
     with pytest.raises(StoreError):
         write_something(tmp_path / "without", remote.url("certified"))
     mine = {"sslcert": f"{remote.own}.crt", "sslkey": f"{remote.own}.key"}

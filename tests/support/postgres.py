@@ -22,8 +22,19 @@ import pytest
 
 _PLACES = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin")
 _NOBODY = 65534
-_FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "120", "shared_buffers": "32MB"}
+_FAST = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_connections": "120",
+    "shared_buffers": "32MB",
+    "max_wal_size": "64MB",
+    "min_wal_size": "32MB",
+}
 """What a crash of the whole machine needs is left out: a killed server loses nothing by it."""
+_MEMORY = Path("/dev/shm")
+"""A database is three hundred files: on a disk, to make and to remove one takes longer than most tests."""
+_ENOUGH = 2 << 30
+"""Bytes that must be free there."""
 
 
 def program(name: str) -> str:
@@ -39,16 +50,24 @@ def _version(place: str) -> list[int]:
     return [int("".join(filter(str.isdigit, part)) or 0) for part in place.split("/") if any(map(str.isdigit, part))]
 
 
+def _place() -> Path:
+    """Where a server's folder goes: into memory where there is enough of it. Both paths are short, for the socket."""
+    enough = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ENOUGH
+    return _MEMORY if enough else Path("/tmp")
+
+
 class Server:
     """One server with its folder."""
 
     def __init__(self, of: Server | None = None, **settings: str) -> None:
         """Make one; a standby of another one where that is given."""
-        self.folder = Path(tempfile.mkdtemp(prefix="lg-pg-", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="lg-pg-", dir=_place()))
         self.data = self.folder / "data"
         self._settings = {**_FAST, **settings}
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
+        self._prepared = ""
+        self._strategy: str | None = None
         if os.geteuid() == 0:
             os.chown(self.folder, _NOBODY, _NOBODY)
         command = [
@@ -144,17 +163,24 @@ class Server:
         """Make a database; returns its name."""
         self._databases += 1
         name = f"t{self._databases}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}{self._copying()}")
         return name
+
+    def _copying(self) -> str:
+        """Have the files of a template copied: by default, newer servers write all of them into their log, too."""
+        if self._strategy is None:
+            newer = int(self.execute("SHOW server_version_num")[0][0]) >= 150000
+            self._strategy = " STRATEGY file_copy" if newer else ""
+        return self._strategy
 
     def store_database(self) -> str:
         """Make a database with Lockgate's tables; returns its name."""
-        if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'prepared'"):
+        if not self._prepared:
             from lockgate.store.postgres.migrations import migrate
 
-            self.execute("CREATE DATABASE prepared TEMPLATE template0")
-            migrate(self.url("prepared"))
-        return self.database("prepared")
+            self._prepared = self.database()
+            migrate(self.url(self._prepared))
+        return self.database(self._prepared)
 
     def _as_other(self) -> dict[str, Any]:
         found: dict[str, Any] = {"cwd": "/", "env": {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}}
@@ -191,9 +217,11 @@ def postgres_server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def postgres_url(postgres_server: Server) -> str:
+def postgres_url(postgres_server: Server) -> Iterator[str]:
     """The address of a database of the test's own, with Lockgate's tables."""
-    return postgres_server.url(postgres_server.store_database())
+    name = postgres_server.store_database()
+    yield postgres_server.url(name)
+    postgres_server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 def use(state: Path, url: str, gate: str = "") -> Path:
