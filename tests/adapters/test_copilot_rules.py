@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.copilot.permission_rules import is_allowed, may_be_refused
+from lockgate.clients.copilot.permission_rules import asks_by_default, is_allowed, may_be_refused
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.system import caller
@@ -113,3 +113,22 @@ def test_refused_addresses_in_settings(started: Started, tmp_path: Path, text: s
     (tmp_path / ".copilot").mkdir()
     (tmp_path / ".copilot" / "settings.json").write_text(text)
     assert is_allowed(started("--yolo"), shell("make"), str(tmp_path)) is allowed
+
+
+@pytest.mark.parametrize(("words", "command", "skips"), [
+    ([], "make test", True),
+    (["--allow-tool", "write"], "make test", True),
+    (["--deny-tool", "write"], "make test", False),
+    (["--deny-url=x.example"], "make test", False),
+    (["--config-dir", "/x"], "make test", False),
+    ([], "cat /etc/hosts", False),
+    ([], "cat ~/x", False),
+])  # fmt: skip
+def test_what_the_client_asks_about_only_by_default(
+    started: Started, tmp_path: Path, words: list[str], command: str, skips: bool
+) -> None:
+    assert asks_by_default(started(*words), shell(command), str(tmp_path)) is skips
+
+
+def test_a_client_that_is_not_known_goes_on_asking(tmp_path: Path) -> None:
+    assert not asks_by_default(Context("copilot-cli", Subject("s"), WORK, WORK), shell("ls"), str(tmp_path))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.claude.permission_rules import is_allowed, may_be_refused
+from lockgate.clients.claude.permission_rules import asks_by_default, is_allowed, may_be_refused
 from lockgate.clients.gemini.events import has_shell_rules
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
@@ -123,6 +123,51 @@ def test_rules_on_the_clients_command_line(
         context = Context("claude-code", Subject("s"), str(tmp_path), str(tmp_path), process=f"{process.pid}:")
         assert may_be_refused(context, call, str(tmp_path / "home")) is expected
         process.communicate(b"\n")
+
+
+SKIPPED = [
+    ("a plain command", [], "", "make test", "default", True),
+    ("edits are accepted", [], "", "make test", "acceptEdits", True),
+    ("plan mode", [], "", "ls", "plan", False),
+    ("nothing is asked", [], "", "ls", "bypassPermissions", False),
+    ("what is asked is refused", [], "", "ls", "dontAsk", False),
+    ("a server reviews", [], "", "ls", "auto", False),
+    ("a mode that is not known", [], "", "ls", "", False),
+    ("a rule asks", [], '{"ask": ["Bash(make:*)"]}', "make test", "default", False),
+    ("a rule refuses", [], '{"deny": ["Bash(make:*)"]}', "make test", "default", False),
+    ("a rule is about another", [], '{"ask": ["Bash(rm:*)"]}', "make test", "default", True),
+    ("a rule asks about all", [], '{"ask": ["Bash"]}', "make test", "default", False),
+    ("a rule asks about every tool", [], '{"ask": ["*"]}', "make test", "default", False),
+    ("a rule that is none", [], '{"ask": [{"tool": "Bash"}]}', "make test", "default", False),
+    ("outside of the project", [], "", "cat /etc/hosts", "default", False),
+    ("above the project", [], "", "ls ..", "default", False),
+    ("another shows the questions", ["--permission-prompt-tool", "mcp__a__b"], "", "ls", "default", False),
+    ("a flag refuses", ["--disallowedTools", "Bash(make:*)"], "", "make", "default", False),
+]
+
+
+@pytest.mark.parametrize(("words", "rules", "command", "mode", "expected"), [row[1:] for row in SKIPPED], ids=[
+    row[0] for row in SKIPPED
+])  # fmt: skip
+def test_what_the_client_asks_about_only_by_default(
+    tmp_path: Path, words: list[str], rules: str, command: str, mode: str, expected: bool
+) -> None:
+    if rules:
+        (tmp_path / ".claude").mkdir()
+        (tmp_path / ".claude" / "settings.json").write_text(f'{{"permissions": {rules}}}')
+    argv = [sys.executable, "-c", "print(flush=True); input()", *words]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        where = str(tmp_path)
+        context = Context("claude-code", Subject("s"), where, where, process=f"{process.pid}:", mode=mode)
+        assert asks_by_default(context, ToolCall("Bash", {"command": command}, where), f"{where}/home") is expected
+        process.communicate(b"\n")
+
+
+def test_a_client_that_is_not_known_goes_on_asking(tmp_path: Path) -> None:
+    context = Context("claude-code", Subject("s"), str(tmp_path), str(tmp_path), mode="default")
+    assert not asks_by_default(context, ToolCall("Bash", {"command": "ls"}, str(tmp_path)), str(tmp_path))
 
 
 @pytest.mark.parametrize("process", ["", "999999999:"])

@@ -183,6 +183,13 @@ class ClientAdapter:
         """Whether the client's own rules let a call run unasked."""
         return False
 
+    def may_skip_prompt(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether the client may be told to run a harmless call unasked: it obeys that, and no rule of it is lost.
+
+        It may not, where nobody knows what the client's ``allow`` drops.
+        """
+        return False
+
 
 def _is_newer(path: str, since: float) -> bool:
     try:

@@ -63,6 +63,8 @@ class GateOptions(Record):
     """Where metrics, traces and logs go, as the file says it; ``None`` where no layer says."""
     pause: str | None = None
     """Whether a person may pause: ``allowed`` or ``forbidden``; ``None`` where no layer says."""
+    prompts: str | None = None
+    """``fewer`` where the client is not to ask about harmless commands; ``client`` or ``None`` where it asks."""
 
 
 class Configuration(Record):

@@ -213,7 +213,10 @@ class Answer(Record):
     new_input: Mapping[str, Any] | None = None
     """A changed tool input, where the verdict is reached by rewriting the call."""
     permitted: bool = False
-    """Whether the client's own rules let the unchanged call run unasked; they would not know the changed one."""
+    """Whether the client is to run the call unasked. Its own rules let the unchanged call run so, and would not know
+    the changed one; or the call is ``harmless``, and no rule is against it."""
+    harmless: bool = False
+    """Whether a person's configuration wants the client to ask about this call only where a rule of the client does."""
     decision: PolicyDecision | None = None
     texts: Mapping[str, str] = {}
     """Texts that the model reads instead of those of the result, by their paths."""

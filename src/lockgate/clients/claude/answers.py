@@ -28,7 +28,8 @@ _BLOCKS = frozenset({"PostToolUse", "UserPromptSubmit", "ConfigChange"})
 def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
     """Spell an answer for the client.
 
-    No objection is silence: ``permissionDecision: allow`` would skip the client's own permission rules.
+    No objection is silence: ``permissionDecision: allow`` would skip the client's own permission rules. It is said only
+    where a person wants that of harmless calls, and no such rule refuses this one or asks about it.
 
     Args:
         event_name: The event that is answered, as the client named it.
@@ -69,7 +70,7 @@ def _tool_answer(answer: Answer) -> dict[str, Any]:
     elif verdict is Verdict.DENY:
         specific["permissionDecision"] = "deny"
         specific["permissionDecisionReason"] = answer.to_agent or answer.to_person or "Lockgate blocked this call"
-    elif verdict is Verdict.ALLOW and answer.approved:
+    elif verdict is Verdict.ALLOW and (answer.approved or answer.permitted):
         specific["permissionDecision"] = "allow"
     if answer.new_input is not None and verdict is not Verdict.DENY:
         if verdict is Verdict.CONTAIN and answer.permitted:

@@ -339,5 +339,11 @@ class Claude(ClientAdapter):
 
         return is_allowed(context, call, home)
 
+    def may_skip_prompt(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether the client asks about the call only because no rule lets it run."""
+        from lockgate.clients.claude.permission_rules import asks_by_default
+
+        return asks_by_default(context, call, home)
+
 
 ADAPTER = Claude()

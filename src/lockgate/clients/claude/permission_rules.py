@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from lockgate.clients.common.rule_words import stays_inside
 from lockgate.clients.common.transcripts import read_file
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.system import caller
@@ -30,6 +31,8 @@ _TOOL = "Bash("
 _REFUSING = ("deny", "ask")
 _FLAGS = ("--disallowedTools", "--disallowed-tools")
 _SETTINGS = "--settings"
+_OTHER_DIALOG = "--permission-prompt-tool"
+_ASKING_MODES = frozenset({"default", "acceptEdits"})
 _PLAIN = re.compile(r"[A-Za-z0-9_./=:@%+, -]+", re.ASCII)
 """Commands that are one program with plain words: what a rule says about their beginning, it says about all of them."""
 
@@ -43,6 +46,32 @@ def may_be_refused(context: Context, call: ToolCall, home: str) -> bool:
         return True
     rules = [rule for settings in _settings(context, home, started) for rule in _rules(settings, *_REFUSING)]
     return any(_mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_disallowed(started)])
+
+
+def asks_by_default(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether the client asks about a command only because no rule lets it run. In doubt there is another reason.
+
+    A hook's ``allow`` yields to rules that refuse, and drops those that ask. In other modes than these two the person
+    wants to see each call, or none. A program that shows the questions itself goes on being asked.
+    """
+    started = command_line(context.process)
+    if context.mode not in _ASKING_MODES or not started.words or started.has(_OTHER_DIALOG):
+        return False
+    if not _is_below(call.cwd or context.cwd, context.workspace) or may_be_refused(context, call, home):
+        return False
+    if any(_means_all(settings) for settings in _settings(context, home, started)):
+        return False
+    return stays_inside(str(call.tool_input.get("command", "")), context.workspace)
+
+
+def _is_below(folder: str, workspace: str) -> bool:
+    return folder == workspace != "" or folder.startswith(f"{workspace.rstrip('/')}/")
+
+
+def _means_all(permissions: Mapping[str, Any]) -> bool:
+    """Whether a rule without brackets may refuse the shell as a whole, or have the client ask about all of it."""
+    rules = [rule for kind in _REFUSING for rule in _listed(permissions, kind)]
+    return any(not isinstance(rule, str) or rule == "Bash" or "*" in rule.partition("(")[0] for rule in rules)
 
 
 def is_allowed(context: Context, call: ToolCall, home: str) -> bool:
@@ -102,10 +131,14 @@ def _parsed(data: bytes | None) -> Iterator[Mapping[str, Any]]:
 def _rules(permissions: Mapping[str, Any], *kinds: str) -> Iterator[str]:
     """What stands in the brackets of each rule about the shell."""
     for kind in kinds:
-        rules = permissions.get(kind)
-        for rule in rules if isinstance(rules, list) else ():
+        for rule in _listed(permissions, kind):
             if isinstance(rule, str) and rule.startswith(_TOOL) and rule.endswith(")"):
                 yield rule[len(_TOOL) : -1]
+
+
+def _listed(permissions: Mapping[str, Any], kind: str) -> list[Any]:
+    rules = permissions.get(kind)
+    return rules if isinstance(rules, list) else []
 
 
 def _settings_said(started: CommandLine) -> Iterator[str]:

@@ -108,7 +108,7 @@ _BY_FIELD: tuple[tuple[str, Callable[[Mapping[str, Any], Context], Event]], ...]
 def _decided(answer: Answer) -> dict[str, Any]:
     """What becomes of a call. With ``ask`` the client runs what was asked for, whatever else stands in the answer."""
     if answer.verdict is Verdict.ALLOW:
-        return {}
+        return {"permissionDecision": "allow"} if answer.permitted else {}
     if answer.verdict is not Verdict.CONTAIN or answer.new_input is None:
         verdict = "ask" if answer.verdict is Verdict.ASK else "deny"
         return {"permissionDecision": verdict, "permissionDecisionReason": said(answer)}
@@ -186,6 +186,12 @@ class Copilot(ClientAdapter):
         from lockgate.clients.copilot.permission_rules import is_allowed
 
         return is_allowed(context, call, home)
+
+    def may_skip_prompt(self, context: Context, call: ToolCall, home: str) -> bool:
+        """Whether the client asks about the call only because no rule lets it run."""
+        from lockgate.clients.copilot.permission_rules import asks_by_default
+
+        return asks_by_default(context, call, home)
 
     def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
         """Spell an answer: one JSON object or nothing, and the exit code."""

@@ -42,10 +42,18 @@ def may_be_refused(context: Context, call: ToolCall) -> bool:
     return any(mentions(rule, command) for rule in _shell_rules(started, "--deny-tool"))
 
 
+def asks_by_default(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether the client asks about a command only because no rule lets it run. In doubt a rule has another reason."""
+    started = command_line(context.process)
+    if not (any(started.words) and started.exact) or _is_restricted(started, context, home):
+        return False
+    return stays_inside(str(call.tool_input.get("command", "")), context.workspace)
+
+
 def is_allowed(context: Context, call: ToolCall, home: str) -> bool:
     """Whether the client would let exactly this command run unasked. In doubt it would not."""
     started = command_line(context.process)
-    if any(started.has(option) for option in (*_DENYING, "--config-dir")) or _denies_addresses(context, home):
+    if _is_restricted(started, context, home):
         return False
     if any(started.has(option) for option in _EVERYTHING):
         return True
@@ -55,6 +63,11 @@ def is_allowed(context: Context, call: ToolCall, home: str) -> bool:
     if started.has("--allow-all-tools") or caller.environ().get("COPILOT_ALLOW_ALL", "").strip().lower() in _YES:
         return True
     return any(_begins(rule, command) for rule in _shell_rules(started, "--allow-tool"))
+
+
+def _is_restricted(started: CommandLine, context: Context, home: str) -> bool:
+    """Whether the client may hold rules that refuse something, which its ``allow`` drops."""
+    return any(started.has(option) for option in (*_DENYING, "--config-dir")) or _denies_addresses(context, home)
 
 
 def _begins(rule: str, command: str) -> bool:

@@ -69,12 +69,14 @@ class EventRequest:
 
     def spelt(self, answer: Answer) -> tuple[str, int]:
         """Spell an answer: what goes to stdout, and the exit code."""
-        if answer.new_input is not None:
+        if answer.new_input is not None or answer.harmless:
             from lockgate.core.events import ToolRequested
 
             if isinstance(self.event, ToolRequested):
+                asked = self.event.context, self.event.call, self.where.home
                 # A rewritten call keeps what the client's own rules say about it.
-                permitted = self.client.is_permitted(self.event.context, self.event.call, self.where.home)
+                permitted = answer.new_input is not None and self.client.is_permitted(*asked)
+                permitted = permitted or (answer.harmless and self.client.may_skip_prompt(*asked))
                 answer = answer._replace(permitted=permitted)
         return self.client.encode(self.name or "", answer, self.event)
 

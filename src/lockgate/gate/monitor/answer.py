@@ -11,10 +11,15 @@ if TYPE_CHECKING:
     from lockgate.gate.monitor.screening import Screening
 from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
 
+_FEWER = "fewer"
+_HARMLESS = frozenset({EffectKind.INGEST})
+
 
 def answer(question: DecisionInput, ruling: Ruling) -> Answer:
     """Say it to the agent and to the person."""
     said = _said(question, ruling)
+    if question.configuration.options.prompts == _FEWER and _is_harmless(question, ruling):
+        return said._replace(harmless=True)
     if ruling.approval or ruling.person:
         said = said._replace(approval=ruling.approval, approved=ruling.person == "used")
     if ruling.person or (question.opinion is not None and said.verdict in (Verdict.ASK, Verdict.DENY)):
@@ -28,6 +33,25 @@ def answer(question: DecisionInput, ruling: Ruling) -> Answer:
 
     to_agent, to_person = patterns.remarks(found)
     return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
+
+
+def _is_harmless(question: DecisionInput, ruling: Ruling) -> bool:
+    """Whether a shell command needs no person: it runs contained, or it is proven to be local.
+
+    With a label, a local command counts only where it leaves nothing behind: what it wrote could run later.
+    """
+    call, analysis, verdict = question.call, ruling.analysis, ruling.decision.verdict
+    if call.tool != "Bash" or question.found.pattern_matches:
+        return False
+    if verdict is Verdict.CONTAIN:
+        return ruling.new_input is not None
+    if verdict is not Verdict.ALLOW or not all(effect.kind in _HARMLESS for effect in analysis.effects):
+        return False
+    if not question.labels:
+        return bool(analysis.commands)
+    from lockgate.analysis.looking import only_looks
+
+    return only_looks(call, analysis)
 
 
 def _asked_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:

@@ -20,15 +20,18 @@ from lockgate.system.documents.values import dotted
 if TYPE_CHECKING:
     from typing import Any
 
-SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "pause", "strict")
+SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "pause", "prompts", "strict")
 WHOLES = ("judge", "approvals", "plugins", "git", "audit", "observability")
 """Keys whose value is taken whole from the last layer that has it, like that of a single one."""
 JOINED = frozenset({"profile", "mcp_default", "strict", "plugins", "git"})
 """Keys of which the stricter holds, whoever says it. Of all other single values a ``strict`` layer's, or that of one
 below it, holds for all above."""
-OWNERS = frozenset({"judge", "approvals", "plugins", "audit", "observability", "pause"})
-"""Keys that say whom the gate itself asks, runs or tells, how long it keeps its record, and whether it can be paused.
-No project says that, however trusted its file is."""
+OWNERS = frozenset({"judge", "approvals", "plugins", "audit", "observability", "pause", "prompts"})
+"""Keys that say whom the gate itself asks, runs or tells, and how long it keeps its record.
+
+So are those that say whether it can be paused, and what the client need not ask. No project says any of them, however
+trusted its file is.
+"""
 PATHS = ("protected_paths", "secret_paths", "persistent_paths")
 SHIPPED = "shipped"
 """The name of the layer that this package is."""
