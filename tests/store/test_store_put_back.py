@@ -19,8 +19,7 @@ from gate.world import World
 from lockgate.core.model import Label, Subject, Taint, Verdict
 from lockgate.gate.contradictions import accept, contradictions
 from lockgate.gate.host.host_view import own_paths
-from lockgate.gate.session.sessions import touch_session
-from lockgate.gate.session.upgrade_notes import put_back_note
+from lockgate.gate.session.sessions import put_back_note, touch_session
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.chain_links import checkpoint
 from lockgate.store.files import DATABASE, KEY, PUT_BACK

@@ -19,6 +19,7 @@ _COMMANDS = {
     "bench": "lockgate.cli.bench:bench",
     "brief": "lockgate.cli.approvals.brief:brief",
     "canary": "lockgate.cli.canary:canary",
+    "ci": "lockgate.cli.ci:ci",
     "completion": "lockgate.cli.completion:completion",
     "config": "lockgate.cli.config:config",
     "contain": "lockgate.cli.contain:contain",

@@ -39,14 +39,10 @@ def trust(where: str, yes: bool) -> None:
     Exit status: 0 trusted, 1 not valid, nothing to trust or not confirmed, 2 usage, 3 state not writable.
     """
     require_person("trust a project's configuration")
-    found = [(place, data) for place in _project_places(where) if (data := _content(place)) is not None]
+    found = _found(_project_places(where))
     if not found:
         raise click.ClickException("there is no project configuration to trust here")
-    files = [(place, data) for place, data in found if not is_patterns(place.path)]
-    parsed = [parse(data, place.path) for place, data in files]
-    ours = patterns_layers([(place, data) for place, data in found if is_patterns(place.path)])
-    _refuse_invalid([*(problem for one in parsed for problem in one.problems), *ours.problems])
-    for line in _what_it_means(found, files, parsed, ours):
+    for line in _what_it_means(found, *_read(found)):
         click.echo(line)
     if joined(folders().state):
         click.echo("what the fleet's policy fixes is not loosened by that (`lockgate policy status`)")
@@ -56,6 +52,38 @@ def trust(where: str, yes: bool) -> None:
         click.confirm("Trust exactly this content?", default=False, abort=True)
     _record({place.path: digest_of(data) for place, data in found})
     click.echo("trusted, until any byte of it changes")
+
+
+def trust_all(root: str) -> list[str]:
+    """Trust what configuration and pattern files a project has now. Returns their paths.
+
+    Only for a caller that knows where they come from.
+
+    Args:
+        root: The project's root.
+
+    Raises:
+        ClickException: One is not valid.
+    """
+    found = _found(_places_below(root))
+    _read(found)
+    _record({place.path: digest_of(data) for place, data in found})
+    return [place.path for place, _ in found]
+
+
+def _found(among: Sequence[LayerPlace]) -> list[tuple[LayerPlace, bytes]]:
+    return [(place, data) for place in among if (data := _content(place)) is not None]
+
+
+def _read(
+    found: Sequence[tuple[LayerPlace, bytes]],
+) -> tuple[list[tuple[LayerPlace, bytes]], list[Parsed], PatternLayers]:
+    """Files of configuration with what they say, and what the pattern files say. Raises where one is not valid."""
+    files = [(place, data) for place, data in found if not is_patterns(place.path)]
+    parsed = [parse(data, place.path) for place, data in files]
+    ours = patterns_layers([(place, data) for place, data in found if is_patterns(place.path)])
+    _refuse_invalid([*(problem for one in parsed for problem in one.problems), *ours.problems])
+    return files, parsed, ours
 
 
 def _refuse_invalid(problems: Sequence[ConfigError]) -> None:

@@ -65,6 +65,8 @@ class GateOptions(Record):
     """Whether a person may pause: ``allowed`` or ``forbidden``; ``None`` where no layer says."""
     prompts: str | None = None
     """``fewer`` where the client is not to ask about harmless commands; ``client`` or ``None`` where it asks."""
+    ci: Mapping[str, Any] | None = None
+    """Agents in jobs of a CI service, as the file says it; ``None`` where no layer says."""
 
 
 class Configuration(Record):

@@ -37,6 +37,9 @@ class Context(Record):
 
     A workflow puts issues, titles and diffs of others into the prompt, so that the prompt is nobody's.
     """
+    run: str = ""
+    """The run of that job, as :func:`lockgate.gate.session.jobs.run_of` names it. Empty where the variables do not say
+    it that the client was started with, and for whatever comes from another machine."""
 
 
 class ToolRequested(Record):

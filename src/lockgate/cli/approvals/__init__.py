@@ -19,7 +19,7 @@ from lockgate.cli.approvals.find import (
     question_of,
 )
 from lockgate.cli.common.state import opened
-from lockgate.gate.approvals.notification_text import facts
+from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import WHOLE
 from lockgate.store.rows import ApprovalRow
 
@@ -54,7 +54,7 @@ def list_questions(everything: bool, as_json: bool) -> None:
         if store is not None:
             now = store.clock()
     if as_json:
-        click.echo(json.dumps([{**facts(row), "waited": is_waited(row)} for row in rows]))
+        click.echo(json.dumps([{**notification_text.facts(row), "waited": is_waited(row)} for row in rows]))
         return
     for row in rows:
         click.echo(text.summary(row, now, waited=is_waited(row) is not False))
@@ -75,7 +75,7 @@ def show(approval: str, as_json: bool) -> None:
     if as_json:
         whole: dict[str, Any] = {WHOLE: row.about[WHOLE]} if text.is_whole(row) else {}
         decided = {"decided_by": row.decided_by, "reason": row.reason}
-        click.echo(json.dumps({**facts(row), **whole, **decided, "waited": is_waited(row)}))
+        click.echo(json.dumps({**notification_text.facts(row), **whole, **decided, "waited": is_waited(row)}))
         return
     for line in text.lines(row, now):
         click.echo(line)

@@ -13,7 +13,7 @@ from lockgate.cli.approvals.find import ids, opened_for_questions, question_of
 from lockgate.cli.common.state import paint
 from lockgate.core.display_text import visible
 from lockgate.core.model import Subject, Taint
-from lockgate.gate.approvals.notification_text import facts
+from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import IN_DIALOG, REACHED, WHOLE
 from lockgate.gate.session import endorsements
 from lockgate.gate.session.endorsements import UntrustedResult
@@ -66,7 +66,7 @@ def _told(row: ApprovalRow, sources: list[Taint]) -> dict[str, Any]:
     where = "dialog" if row.about.get(IN_DIALOG) else "elsewhere"
     decided = {"decided_by": row.decided_by, "reason": row.reason}
     return {
-        **facts(row),
+        **notification_text.facts(row),
         **whole,
         **decided,
         "asked_in": where,

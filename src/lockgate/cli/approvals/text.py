@@ -12,7 +12,7 @@ from typing import Any
 
 from lockgate.cli.common.state import paint
 from lockgate.core.display_text import condensed, visible
-from lockgate.gate.approvals.notification_text import reaches
+from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import IN_DIALOG, WHOLE
 from lockgate.store.audit.bodies import items, number, part
 from lockgate.store.rows import ApprovalRow
@@ -124,7 +124,7 @@ def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _reached(effects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for what in dict.fromkeys(str(effect.get("what")) for effect in effects if reaches(effect)):
+    for what in dict.fromkeys(str(effect.get("what")) for effect in effects if notification_text.reaches(effect)):
         yield paint(visible(what, _SENTENCE), "red")
 
 

@@ -16,7 +16,7 @@ from lockgate.cli.approvals.find import clients, is_waited, open_questions, open
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import made
 from lockgate.core.display_text import visible
-from lockgate.gate.approvals.notification_text import facts
+from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.waiting import LOOK_SECONDS, WATCHERS
 from lockgate.gate.approvals.wakeups import WakeupSocket
 from lockgate.store.protocol import Store
@@ -52,7 +52,7 @@ def run(*, as_json: bool) -> None:
             for row in fresh:
                 shown.add(row.approval)
                 if as_json:
-                    click.echo(json.dumps(facts(row)))
+                    click.echo(json.dumps(notification_text.facts(row)))
                 else:
                     _ask(store, row, bell)
             if not fresh:

@@ -1,4 +1,4 @@
-"""Compile the table of events to JSON: ``python -m lockgate.cli.ci.build [--check]``."""
+"""Compile the YAML tables beside this file to JSON: ``python -m lockgate.cli.ci.build [--check]``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
-_FOR_PEOPLE = ("text", "source", "examples")
+_FOR_PEOPLE = ("text", "source", "examples", "yes", "no")
 
 
 def load(table: Path) -> Any:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from lockgate.core.lazy import lazy_re
 
 GITHUB_SHA = "GITHUB_SHA"
+FORK = "a pull request from a fork"
+"""What is said of a change that somebody proposes who need not be able to write."""
 _COMMON = {"action", "enterprise", "installation", "organization", "repository", "sender"}
 """What any event may hold: nobody's words but those of who owns the repository."""
 _SHA = lazy_re(r"(?!0+\Z)(?:[0-9a-f]{40}|[0-9a-f]{64})")
@@ -69,6 +71,11 @@ def facts_of(name: str, event: object, sha: str, bots: Collection[str] = ()) -> 
     )
 
 
+def is_commit(text: str) -> bool:
+    """Whether a text can name a commit, and nothing else."""
+    return bool(_SHA.fullmatch(text))
+
+
 def _table() -> Any:
     return json.loads(Path(__file__).with_name("events.json").read_bytes())
 
@@ -79,7 +86,7 @@ def _strangers(row: Mapping[str, Any], event: Mapping[str, Any], bots: frozenset
     if more:
         yield "fields of the event whose author is not known"
     if "head" in row and not _is_own(event, row["head"]):
-        yield "a pull request from a fork"
+        yield FORK
     if _at(event, "issue.pull_request") is not None:
         yield "a pull request whose branch the event does not tell"
     if row["writers"] == "sender" and not _is_person(event.get("sender")) and not _is_named(event.get("sender"), bots):

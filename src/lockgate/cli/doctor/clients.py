@@ -67,6 +67,19 @@ def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
     return [check for check in found if check.state == "fail"]
 
 
+def unproven(client: str, seen: CheckContext) -> list[DoctorCheck]:
+    """What leaves it open whether the hooks of a client run: also what :func:`unguarded` leaves to a person."""
+    if client == "claude-code":
+        return unguarded(client, seen)
+    file = dict(other_checks.guarded(seen)).get(client)
+    if file is None:
+        return [DoctorCheck(client, "fail", "its hooks stand in no file", f"run: lockgate install {client}")]
+    current, *hazards = other_checks.checks_of(client, file, seen)
+    tried = list(_other_self_test(client, seen)) or [DoctorCheck(client, "fail", "its hook cannot be tried")]
+    open_ones = [current] if current.state != "ok" else []
+    return [*open_ones, *(check for check in (*hazards, *tried) if check.state == "fail")]
+
+
 def _other_self_test(client: str, seen: CheckContext) -> Iterator[DoctorCheck]:
     with _announced(seen) as session:
         tried = other_checks.trial(client, seen, session)
@@ -158,6 +171,8 @@ def _denied(stdout: str) -> bool:
         answer = {**answer, **answer.get("hookSpecificOutput", {})}
     except (ValueError, TypeError, AttributeError):
         return False
+    if "deny" in answer:
+        return "place:" in str(answer["deny"])
     verdict = answer.get("permissionDecision") or answer.get("permission") or answer.get("decision")
     reason = answer.get("permissionDecisionReason") or answer.get("agent_message") or answer.get("reason")
     return verdict == "deny" and "place:" in str(reason)

@@ -38,7 +38,8 @@ class _Client(click.Choice[str]):
         return super().convert(_ALIASES.get(value, value), param, ctx)
 
 
-_CLIENTS = _Client(CLIENTS)
+CLIENT = _Client(CLIENTS)
+"""The type of an option or argument that names a client."""
 
 
 def _options(command: click.decorators.FC) -> click.decorators.FC:
@@ -58,7 +59,7 @@ def _options(command: click.decorators.FC) -> click.decorators.FC:
             show_default=True,
             help="Whose settings: yours for all projects, the project's shared ones, or yours for the project.",
         ),
-        click.argument("client", type=_CLIENTS, required=False),
+        click.argument("client", type=CLIENT, required=False),
         click.option("--all", "every", is_flag=True, help="All clients that are found on this machine."),
     ):
         command = option(command)

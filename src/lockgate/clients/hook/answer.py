@@ -97,7 +97,12 @@ def _in_job(event: Event | None, environ: Mapping[str, str]) -> Event | None:
     from lockgate.clients.common.transcripts import client_environ
 
     job = _job(environ) or _job(client_environ(_CI))
-    return event._replace(context=event.context._replace(job=job)) if job else event
+    if not job:
+        return event
+    from lockgate.gate.session import jobs
+
+    # What is kept of a run can make the gate less strict, so that only the client's own variables name it.
+    return event._replace(context=event.context._replace(job=job, run=jobs.run_of(client_environ(jobs.RUN))))
 
 
 def _job(environ: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lockgate.clients.adapter import adapter
-from lockgate.clients.common.hook_command import either_client, hook_command, missing_entries
+from lockgate.clients.common.hook_command import either_client, hook_command, hook_words, missing_entries
 from lockgate.clients.install import codex_trust, others
 from lockgate.clients.install.claude import this_launch
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
@@ -42,8 +43,7 @@ def checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Look at each client that is guarded, or could be."""
     there = guarded(seen)
     for client, file in there:
-        yield _current(client, file, seen)
-        yield from _HAZARDS[client](file, seen) if client in _HAZARDS else ()
+        yield from checks_of(client, file, seen)
     for client, program in PROGRAMS.items():
         if client not in dict(there) and shutil.which(program, path=seen.environ.get("PATH")):
             yield DoctorCheck(
@@ -51,8 +51,14 @@ def checks(seen: CheckContext) -> Iterator[DoctorCheck]:
             )
 
 
+def checks_of(client: str, file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
+    """Look at one client that is guarded, by the file that its hooks stand in."""
+    yield _current(client, file, seen)
+    yield from _HAZARDS[client](file, seen) if client in _HAZARDS else ()
+
+
 def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[str, Any]] | None:
-    """The registered command, and a payload of a session that it must refuse; ``None`` where the client runs none."""
+    """The registered command, and a payload of a session that it must refuse; ``None`` for another client."""
     dialect = adapter(client)
     target = os.path.join(seen.folders.state, "lockgate.db")
     patch = f"*** Begin Patch\n*** Delete File: {target}\n*** End Patch"
@@ -66,12 +72,15 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
             "toolName": "create",
             "toolArgs": {"path": target},
         },
+        "opencode": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
     if client not in payloads:
         return None
-    command = hook_command(this_launch(seen.folders, dict(guarded(seen))[client]), dialect.CALL_EVENT, client)
-    return command, payloads[client]
+    launch = this_launch(seen.folders, dict(guarded(seen))[client])
+    if client == "opencode":  # which starts the hook from a plugin
+        return shlex.join([*hook_words(launch, client), "--event", dialect.CALL_EVENT]), payloads[client]
+    return hook_command(launch, dialect.CALL_EVENT, client), payloads[client]
 
 
 def _current(client: str, file: str, seen: CheckContext) -> DoctorCheck:

@@ -54,6 +54,8 @@ class _Case(Record):
     """By the timer of the gate's parts."""
     steps: Mapping[str, float]
     """Milliseconds that each step before the transaction took."""
+    unasked: bool = False
+    """Whether it is made in a CI job that was set up: nobody is asked then, here or elsewhere."""
     room: str = ""
     """The room that the agent's own text names, where it is one that runs a command contained."""
 
@@ -131,6 +133,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         trial = session.take_trial(tx, context.subject.session, now)
         if not trial:
             _enter(parts, tx, context, now)
+        case = _in_job(tx, case, now)
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, heard, tx, now)
@@ -181,6 +184,17 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
     return answer(question, ruling)
 
 
+def _in_job(tx: Transaction, case: _Case, now: float) -> _Case:
+    """The case, with nobody to be asked where it is one of a CI job that was set up."""
+    if not case.event.context.run:
+        return case
+    from lockgate.gate.session.jobs import job_of
+
+    if not job_of(tx, case.event.context.run, now):
+        return case
+    return case._replace(event=case.event._replace(askable=False, waits=False, headless=True), unasked=True)
+
+
 def _kept(question: DecisionInput, ruling: Ruling) -> Ruling:
     """The ruling with the id of its question, where the client's own dialog is about to put one."""
     if ruling.decision.verdict is not Verdict.ASK or ruling.place is None:
@@ -207,7 +221,7 @@ def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) ->
         from lockgate.gate.monitor import dialog
 
         return dialog.prepared(parts, question, ruling)
-    if event.waits or (event.headless and parts.consultants.attended(case.configuration)):
+    if event.waits or (event.headless and not case.unasked and parts.consultants.attended(case.configuration)):
         return ruling, True
     if event.askable:
         return ruling, False
@@ -257,8 +271,10 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
 
 def _place(parts: Parts, case: _Case, heard: _Heard, tx: Transaction) -> LocatedPerson:
     """Where the person is who can be asked."""
-    from lockgate.gate.monitor.attendance import place_of
+    from lockgate.gate.monitor.attendance import LocatedPerson, PersonLocation, place_of
 
+    if case.unasked:
+        return LocatedPerson(PersonLocation.NOBODY, "this is a CI job")
     return place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(heard.approval))
 
 

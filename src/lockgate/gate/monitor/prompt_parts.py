@@ -6,25 +6,22 @@ names them, and they are told apart by their lengths. Nothing is searched for in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import PERSON, PROGRAM, REGISTERED, STRANGER, PromptPart, PromptSubmitted
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_PROMPT, canonical
+from lockgate.gate.session import jobs
+from lockgate.gate.session.sealed_settings import drop_old, sealed, unsealed
+from lockgate.store import chain_links
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from lockgate.store.protocol import Store, Transaction
 
 _SETTING = "prompt:"
 """How the setting is named that holds the parts; the id follows."""
-_SECONDS = 86400.0
-"""For how long parts are kept."""
 _FIRST_LINE = lazy_re(r"Lockgate prompt [0-9a-f]{32}\b")
 """The first line of a registered prompt. Where it stands elsewhere, it can only make the prompt count for less."""
 _MOST_PARTS = 100
@@ -53,14 +50,15 @@ def register(tx: Transaction, parts: Sequence[PromptPart], prompt_id: str, now: 
     if any("\ud800" <= character <= "\udfff" for part in kept for character in part.text):
         raise BadInputError("a part holds half a character (a lone surrogate), which no prompt can hold")
     kept[-1] = kept[-1]._replace(text=kept[-1].text.rstrip())
-    live = _drop_old(tx, now)
+    live = drop_old(tx, chain_links.PURPOSE_PROMPT, _SETTING, now)
     if any(known in part.text for part in kept for known in (*live, prompt_id)):
         raise BadInputError("a part holds the id of a prompt: it repeats what an agent was given; take it out")
     if len(live) >= _MOST_PROMPTS:
         raise BadInputError(f"{_MOST_PROMPTS} prompts are registered already; they are dropped after a day")
     body = "".join(part.text for part in kept)
     lengths = [[part.author, part.source, len(part.text)] for part in kept]
-    tx.put_setting(f"{_SETTING}{prompt_id}", _sealed(tx, prompt_id, {"at": now, "of": _digest(body), "parts": lengths}))
+    text = sealed(tx, chain_links.PURPOSE_PROMPT, prompt_id, {"at": now, "of": _digest(body), "parts": lengths})
+    tx.put_setting(f"{_SETTING}{prompt_id}", text)
     return f"{REGISTERED}{prompt_id}\n{body}"
 
 
@@ -99,14 +97,17 @@ def parts_of(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPa
         # Something was put before it, so that nothing tells its parts apart any more.
         return (_changed(event.prompt),)
     if event.context.job and event.human:
-        return (PromptPart(STRANGER, event.prompt, f"the prompt of a CI job ({event.context.job} is set)"),)
+        with store.reading() as tx:
+            strangers = jobs.strangers_in(tx, event.context, now)
+        # Nobody is in front: what no stranger wrote commands nothing by itself, and opens no address.
+        return (PromptPart(STRANGER if strangers else PROGRAM, event.prompt, strangers),)
     return ()
 
 
 def _registered(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPart, ...]:
     prompt_id, _, body = event.prompt.removeprefix(REGISTERED).partition("\n")
     with store.transaction() as tx:
-        kept = _unsealed(tx, prompt_id, tx.setting(f"{_SETTING}{prompt_id}") or "", now)
+        kept = unsealed(tx, chain_links.PURPOSE_PROMPT, prompt_id, tx.setting(f"{_SETTING}{prompt_id}"), now)
         lengths = kept["parts"] if kept else []
         whole = sum(length for _, _, length in lengths)
         if not kept or _digest(body[:whole]) != kept["of"]:
@@ -114,7 +115,7 @@ def _registered(store: Store, event: PromptSubmitted, now: float) -> tuple[Promp
         session = event.context.subject.session
         if kept.setdefault("session", session) != session:
             return (PromptPart(STRANGER, event.prompt, "a registered prompt of another session"),)
-        tx.put_setting(f"{_SETTING}{prompt_id}", _sealed(tx, prompt_id, kept))
+        tx.put_setting(f"{_SETTING}{prompt_id}", sealed(tx, chain_links.PURPOSE_PROMPT, prompt_id, kept))
     found, at = [], 0
     for author, source, length in lengths:
         found.append(PromptPart(author, body[at : at + length], source))
@@ -126,37 +127,6 @@ def _registered(store: Store, event: PromptSubmitted, now: float) -> tuple[Promp
 
 def _changed(prompt: str) -> PromptPart:
     return PromptPart(STRANGER, prompt, "a prompt that is not as it was registered")
-
-
-def _drop_old(tx: Transaction, now: float) -> list[str]:
-    """Drop the parts that are older than a day; the ids of the others."""
-    live = []
-    for name, value in tx.settings(_SETTING).items():
-        prompt_id = name.removeprefix(_SETTING)
-        if _unsealed(tx, prompt_id, value, now):
-            live.append(prompt_id)
-        else:
-            tx.put_setting(name, None)
-    return live
-
-
-def _sealed(tx: Transaction, prompt_id: str, kept: dict[str, Any]) -> str:
-    seal = tx.keyed(PURPOSE_PROMPT, canonical({"id": prompt_id, **kept}))
-    return canonical({**kept, "seal": seal})
-
-
-def _unsealed(tx: Transaction, prompt_id: str, value: str, now: float) -> dict[str, Any]:
-    """What was registered under an id; empty where that is nothing, was changed since, or is too old."""
-    from hmac import compare_digest
-
-    try:
-        kept = json.loads(value)
-        seal = kept.pop("seal")
-        holds = compare_digest(str(seal), tx.keyed(PURPOSE_PROMPT, canonical({"id": prompt_id, **kept})))
-        holds = holds and abs(now - kept["at"]) <= _SECONDS
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return {}
-    return dict(kept) if holds else {}
 
 
 def _digest(body: str) -> str:

@@ -50,6 +50,7 @@ __all__ = [
     "has_read_untrusted",
     "hold_secrets",
     "is_out",
+    "jobs",
     "join_message",
     "knows",
     "labels_of",
@@ -63,5 +64,4 @@ __all__ = [
     "settle_prompt",
     "take_trial",
     "unknown_results",
-    "upgrade_notes",
 ]

@@ -9,7 +9,7 @@ from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.labels import flow
 from lockgate.patterns.redaction.credentials import redact
-from lockgate.store.files import PUT_BACK_SINCE
+from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
 from lockgate.store.rows import AuditQuery, SessionRow
 
 if TYPE_CHECKING:
@@ -278,10 +278,22 @@ def _unwatched(
 
 def _expect_prompt(tx: Transaction, context: Context, now: float) -> None:
     """Label a session in a CI job before its prompt has come: a client may have no event for prompts."""
-    if context.job:
-        source = f"the prompt of a CI job ({context.job} is set)"
+    if not context.job:
+        return
+    from lockgate.gate.session.jobs import strangers_in
+
+    if source := strangers_in(tx, context, now):
         taint = Taint(Label.UNTRUSTED, source, "prompt:job", PROMPT_CALL, now, TaintState.PENDING)
         tx.add_taints(Subject(context.subject.session), [taint])
+
+
+def put_back_note(tx: Transaction) -> str:
+    """What to tell while the state is not believed to be the one of before; said until a person has looked."""
+    reason = tx.setting(PUT_BACK)
+    if not reason:
+        return ""
+    says = "Every session of before has every label. Look: lockgate audit verify. Then: lockgate audit accept."
+    return f"Lockgate: {reason}. {says}"
 
 
 def _cleared(tx: Transaction, process: str) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import RELEASE
-from lockgate.store.files import COPIED, PUT_BACK
+from lockgate.gate.session.sessions import put_back_note
+from lockgate.store.files import COPIED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,15 +29,6 @@ def take_note(tx: Transaction, *, version: str = RELEASE, notes: Mapping[str, st
     """
     kept = _copy_kept(tx)
     return " ".join(filter(None, (put_back_note(tx), _news(tx, version, notes), kept)))
-
-
-def put_back_note(tx: Transaction) -> str:
-    """What to tell while the state is not believed to be the one of before; said until a person has looked."""
-    reason = tx.setting(PUT_BACK)
-    if not reason:
-        return ""
-    says = "Every session of before has every label. Look: lockgate audit verify. Then: lockgate audit accept."
-    return f"Lockgate: {reason}. {says}"
 
 
 def _copy_kept(tx: Transaction) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "pause", "prompts", "strict")
-WHOLES = ("judge", "approvals", "plugins", "git", "audit", "observability")
+WHOLES = ("judge", "approvals", "plugins", "git", "audit", "observability", "ci")
 """Keys whose value is taken whole from the last layer that has it, like that of a single one."""
 JOINED = frozenset({"profile", "mcp_default", "strict", "plugins", "git"})
 """Keys of which the stricter holds, whoever says it. Of all other single values a ``strict`` layer's, or that of one
