@@ -25,8 +25,6 @@ class ClientHooks(NamedTuple):
 
     user: tuple[str, ...]
     """The user's file, below the home folder."""
-    own: int
-    """How many of the first parts of ``user`` lead to the client's own folder."""
     project: tuple[str, ...]
     """The project's file, below its root; empty where there is none."""
     moved_by: str = ""
@@ -37,6 +35,8 @@ class ClientHooks(NamedTuple):
     """The text of a file that holds nothing but the gate's hooks."""
     grouped: bool = True
     empty: str = "{}"
+    own: int = 1
+    """How many of the first parts of ``user`` lead to the client's own folder."""
     then: str = ""
     """What is left for the person to do."""
 
@@ -75,30 +75,28 @@ def _opencode(client: str, launch: HookLaunch) -> str:
 WAYS: Mapping[str, ClientHooks] = {
     "codex": ClientHooks(
         (".codex", "hooks.json"),
-        1,
         (".codex", "hooks.json"),
         "CODEX_HOME",
         _codex,
         then="Codex runs no hook that you have not trusted, and says nothing: open it, type /hooks and trust them,"
         " or run this again with --trust. Then: lockgate doctor",
     ),
-    "gemini-cli": ClientHooks((".gemini", "settings.json"), 1, (".gemini", "settings.json"), "", _gemini),
+    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _gemini),
     "copilot-cli": ClientHooks(
         (".copilot", "hooks", "lockgate.json"),
-        1,
         (".github", "hooks", "lockgate.json"),
         "COPILOT_HOME",
         whole=_copilot,
     ),
     "opencode": ClientHooks(
         (".config", "opencode", "plugins", "lockgate.js"),
-        2,
         (".opencode", "plugins", "lockgate.js"),
         "XDG_CONFIG_HOME",
         whole=_opencode,
+        own=2,
     ),
     "cursor": ClientHooks(
-        (".cursor", "hooks.json"), 1, (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
+        (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
     ),
 }
 """How each client is told, by its name."""
