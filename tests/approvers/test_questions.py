@@ -54,7 +54,7 @@ def settle(store: SqliteStore, row: ApprovalRow, now: float = NOW + 2, **changes
     twice = changes.get("twice", False)
     with store.transaction() as tx:
         return approvals.settle(
-            tx, row.approval, subject=subject, digest=digest, basis=basis, now=now, twice=twice
+            tx, row.approval, subject=subject, digest=digest, basis=basis, now=now, approvers=None, twice=twice
         ).state
 
 

@@ -194,7 +194,7 @@ def test_put_back_by_hand(ann: Person, gate: bool) -> None:
     # What a person then says at a terminal: below this process nobody is one, since it has run hooks as a client does.
     store = SqliteStore.open(str(ann.state))
     with store.transaction() as tx:
-        accept_found(tx, contradictions(tx), by="ann (terminal)", now=store.clock())
+        accept_found(tx, contradictions(tx, None), by="ann (terminal)", now=store.clock())
     store.close()
     ann.does(verify)
     assert "STATE PUT BACK" not in _status_line(ann, "s2")

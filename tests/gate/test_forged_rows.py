@@ -413,14 +413,14 @@ def test_a_forged_row_is_told_and_mended(tmp_path: Path, statement: str, what: s
     spoil(world, statement)
     assert set(_problems(world)) == {f"{what} has no seal that holds"}
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=2e6)
+        accept(tx, contradictions(tx, None), by="ann", now=2e6)
     assert _problems(world) == []
 
 
 def _problems(world: World) -> list[str]:
     with world.store.reading() as tx:
         assert verify_store(tx, world.store.key).ok
-        return [each.problem for each in contradictions(tx)]
+        return [each.problem for each in contradictions(tx, None)]
 
 
 def test_a_token_that_somebody_wrote_opens_nothing(tmp_path: Path) -> None:

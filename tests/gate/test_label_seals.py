@@ -46,7 +46,7 @@ def rows(world: World, query: str) -> list[Any]:
 def problems(world: World) -> list[str]:
     with world.store.reading() as tx:
         assert verify_store(tx, world.store.key).ok
-        return [each.problem for each in contradictions(tx)]
+        return [each.problem for each in contradictions(tx, None)]
 
 
 OTHER = "it has other labels, or from other sources, than were sealed"
@@ -102,7 +102,7 @@ def test_other_sessions_are_not_touched(world: World) -> None:
 def test_it_is_told_and_mended_once_and_no_label_goes(world: World) -> None:
     spoil(world, "DELETE FROM taints", "DELETE FROM label_seals")
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     assert "untrusted" in world.labels()
     assert len(world.records("accepted")[-1]["problems"]) == 2
@@ -118,7 +118,7 @@ def test_a_seal_from_before_is_found_by_the_audit(world: World) -> None:
     spoil(world, "DELETE FROM taints WHERE session = 's3'", before)
     assert problems(world) == [LOST]
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     assert world.labels(session_id="s3") == {"untrusted"}
 
@@ -212,7 +212,7 @@ def test_a_database_without_seals_gets_them_once_and_says_so(world: World) -> No
         store = open_existing(str(world.folder / "state"))
         assert isinstance(store, SqliteStore)
         with store.reading() as tx:
-            assert [each.text for each in contradictions(tx)] == []
+            assert [each.text for each in contradictions(tx, None)] == []
             assert verify_store(tx, store.key).ok
             assert sum('"event":"sealed"' in row.body for row in tx.audit()) == 1
         store.close()
@@ -248,7 +248,7 @@ def test_a_state_that_was_sealed_is_not_sealed_anew(world: World, statements: li
     assert world.labels() == world.labels(session_id="clean") == {"untrusted", "secret"}
     with world.store.reading() as tx:
         assert verify_store(tx, world.store.key).ok is told
-        assert [each.problem for each in contradictions(tx)] == [NO_SEAL, NO_SEAL]
+        assert [each.problem for each in contradictions(tx, None)] == [NO_SEAL, NO_SEAL]
     assert world.records("sealed")[-1]["again"] is True
 
 
@@ -300,7 +300,7 @@ def test_a_session_whose_rows_are_all_deleted_does_not_begin_anew(world: World) 
 def test_nor_does_it_after_a_person_has_accepted_that(world: World) -> None:
     spoil(world, *delete_all())
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     world.start()
     assert world.labels() == BOTH
@@ -326,7 +326,7 @@ def test_who_changes_the_list_makes_nobody_clean(world: World, statements: list[
     found = problems(world)
     assert any(BROKEN in each for each in found)
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     assert world.labels() == BOTH
     world.start(session_id="later")
@@ -337,7 +337,7 @@ def test_who_changes_the_list_makes_nobody_clean(world: World, statements: list[
 def test_what_was_written_into_the_list_is_not_taken_over(world: World, marks: str) -> None:
     spoil(world, *delete_all(), f"UPDATE begun SET marks = {marks}")
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     world.start()
     assert world.labels() == BOTH

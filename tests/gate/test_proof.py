@@ -81,7 +81,7 @@ class Attacked(World):
     def problems(self) -> list[str]:
         with self.store.reading() as tx:
             assert verify_store(tx, self.store.key).ok
-            return [each.problem for each in contradictions(tx)]
+            return [each.problem for each in contradictions(tx, None)]
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_a_used_row_that_was_never_answered_takes_no_no_back(world: Attacked) ->
 
     with world.store.reading() as tx:
         [row] = denials.of_session(tx, "s1")
-        assert not denials._was_allowed_since(tx, row)
+        assert not denials._was_allowed_since(tx, row, None)
     assert world.problems() == ["it is used, and the audit has no such answer"]
 
 
@@ -190,7 +190,7 @@ def test_a_no_that_is_gone_is_found(world: Attacked, statement: str, problem: st
     world.spoil(statement)
     assert world.problems() == [problem]
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     assert world.problems() == []
     assert world.records("accepted")[-1]["problems"] == [f"question {question.approval}: {problem}"]
     assert (world.end(world.waiting()[0]).verdict if "DELETE" in statement else world.bash(PUSH["command"])) is DENY

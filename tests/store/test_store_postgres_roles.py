@@ -492,7 +492,7 @@ def test_a_row_that_another_role_sets_to_approved_is_no_yes(roles: Roles) -> Non
         f"UPDATE lockgate.approvals SET {said}, {there} WHERE approval = 'moved'",
     )
     with roles.south.reading() as tx:
-        assert sorted(each.approval for each in contradictions(tx)) == ["forged", "moved"]
+        assert sorted(each.approval for each in contradictions(tx, None)) == ["forged", "moved"]
     found = []
     for name in ("forged", "moved", "real"):
         with roles.south.transaction() as tx:
@@ -503,6 +503,7 @@ def test_a_row_that_another_role_sets_to_approved_is_no_yes(roles: Roles) -> Non
                 digest=APPROVAL.digest,
                 basis=APPROVAL.basis,
                 now=roles.south.clock(),
+                approvers=None,
             )
             found.append(row.state)
     assert found == ["unproven", "unproven", "used"]

@@ -109,7 +109,7 @@ def test_a_backup_cannot_clean_a_session(world: Kept) -> None:
     assert [body["reason"] for body in world.records("put-back")] == [world.reason()]
     with world.store.reading() as tx:
         assert verify_store(tx, world.store.key).ok
-        assert contradictions(tx)[0].is_of_all
+        assert contradictions(tx, None)[0].is_of_all
         assert "lockgate audit accept" in put_back_note(tx)
     world.start(session_id="new")
     assert world.labels(session_id="new") == set(), "a session that begins now has read nothing"
@@ -120,10 +120,10 @@ def test_it_is_mended_once_and_no_label_goes(world: Kept) -> None:
     world.taint()
     world.put_back(copy)
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     world.reopen()
     with world.store.reading() as tx:
-        assert contradictions(tx) == []
+        assert contradictions(tx, None) == []
         assert put_back_note(tx) == ""
     assert world.labels() == set(BOTH)
     assert world.records("accepted")[-1]["problems"]
@@ -420,7 +420,7 @@ def test_steps_that_cannot_be_read_are_believed_to_be_all(world: Kept, content: 
     assert world.reason()
     assert world.labels() == set(BOTH)
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx), by="ann", now=world._now())
+        accept(tx, contradictions(tx, None), by="ann", now=world._now())
     world.reopen()
     assert world.reason() is None, "it is told once"
 
@@ -695,7 +695,7 @@ def test_an_honest_life_raises_no_alarm(tmp_path_factory: pytest.TempPathFactory
             world.reopen()
         elif act == "accept":
             with world.store.transaction() as tx:
-                accept(tx, contradictions(tx), by="ann", now=world._now())
+                accept(tx, contradictions(tx, None), by="ann", now=world._now())
         else:
             other = SqliteStore.open(str(world.state))
             with other.transaction() as tx:

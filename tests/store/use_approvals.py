@@ -21,7 +21,13 @@ def main() -> None:
         try:
             with store.transaction() as tx:
                 row = approvals.settle(
-                    tx, name, subject=Subject("s1", "a1"), digest="2" * 64, basis="3" * 64, now=store.clock()
+                    tx,
+                    name,
+                    subject=Subject("s1", "a1"),
+                    digest="2" * 64,
+                    basis="3" * 64,
+                    now=store.clock(),
+                    approvers=None,
                 )
                 tx.append_audit(store.clock(), {"event": "answered", "approval": name, "state": row.state})
         except ApprovalError:

@@ -53,6 +53,8 @@ class GateOptions(Record):
     """The model that is asked, as the file says it; ``None`` where no layer says."""
     approvals: Mapping[str, Any] | None = None
     """How a person is asked and told, as the file says it; ``None`` where no layer says."""
+    approvers: Mapping[str, Any] | None = None
+    """Whose signature a yes takes, as the file says it; ``None`` where no layer says, and then nobody signs."""
     plugins: tuple[str, ...] = ()
     """Plugins that are asked about each call: names of entry points, or files."""
     git: Mapping[str, Any] | None = None
@@ -87,6 +89,12 @@ class Configuration(Record):
     """Whether some layer has rules or plugins asked about calls."""
     digest: str = ""
     """Changes with every file that counts; empty where the configuration was not loaded for a decision."""
+
+    @property
+    def is_signed_alone(self) -> bool:
+        """Whether a yes counts only where an approver has signed it, so that no dialog of a client can take one."""
+        approvers = self.options.approvers
+        return approvers is not None and approvers.get("dialog") != "allowed"
 
     @property
     def locked(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.approvals.proof import is_proven, parsed_body
+from lockgate.gate.approvals.proof import UNSIGNED, is_proven, parsed_body
 from lockgate.gate.approvals.questions import without_call
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.record import happened
@@ -22,6 +22,7 @@ from lockgate.store.files import PUT_BACK
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.gate.approvals.proof import Approvers
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
 
@@ -73,44 +74,90 @@ class _Told(Record):
 class _Chains:
     """What all chains tell."""
 
-    def __init__(self, tx: Transaction) -> None:
+    def __init__(self, tx: Transaction, approvers: Approvers) -> None:
+        self.signatures = _Signatures(approvers)
         self.told: dict[str, _Told] = {}
         """Of each question, last."""
         self.gave: dict[Subject, dict[tuple[Label, str], float]] = {}
         """To each subject: labels, each with the call that gave it, and when."""
         self.since = 0.0
         """From when on nothing was removed from any of them."""
-        for gate in tx.gates():
-            is_cut = tx.audit_checkpoint(gate=gate.gate).seq > 0
-            for row in records(tx, gate.gate):
-                if is_cut:
-                    self.since, is_cut = max(self.since, row.at), False
-                if _TELLS.search(row.body):
-                    self._add(parsed_body(row.body), row.at)
+        gates = tx.gates()
+        found = [each for gate in gates for each in self._of_gate(tx, gate.gate)]
+        if len(gates) > 1:  # all have the time of the same database, and tell of the same sessions
+            found.sort(key=lambda each: each[0])
+        for at, text in found:
+            self._add(parsed_body(text), at)
+
+    def _of_gate(self, tx: Transaction, gate: str) -> Iterator[tuple[float, str]]:
+        """When a gate has recorded what matters here, and how."""
+        is_cut = tx.audit_checkpoint(gate=gate).seq > 0
+        for row in records(tx, gate):
+            if is_cut:
+                self.since, is_cut = max(self.since, row.at), False
+            if _TELLS.search(row.body):
+                yield row.at, row.body
 
     def _add(self, body: Mapping[str, Any], at: float) -> None:
         match body.get("event"):
             case "outcome":
                 self._given(body).update({(label, str(body.get("call"))): at for label in _labels(body.get("gave"))})
+            case "endorse" | "retract" if not self.signatures.may_loosen(body, at):
+                pass
             case "endorse":
-                self._given(body).pop((Label.UNTRUSTED, str(body.get("call"))), None)
+                self._endorsed(self._given(body), (Label.UNTRUSTED, str(body.get("call"))), at)
             case _:
                 _add(self.told, body, at)
+
+    def _endorsed(self, given: dict[tuple[Label, str], float], what: tuple[Label, str], at: float) -> None:
+        # A record that says that it is older may have been made so for want of a key.
+        if self.signatures.approvers is None or given.get(what, 0.0) <= at:
+            given.pop(what, None)
 
     def _given(self, body: Mapping[str, Any]) -> dict[tuple[Label, str], float]:
         return self.gave.setdefault(Subject(str(body.get("session", "")), str(body.get("agent", ""))), {})
 
 
-def contradictions(tx: Transaction) -> list[Contradiction]:
-    """All that answers, labels and the audit say against each other, of every gate that uses the store."""
+class _Signatures:
+    """What approvers have to sign, by the configuration."""
+
+    def __init__(self, approvers: Approvers) -> None:
+        self.approvers = approvers
+        self._since = 0.0
+        if approvers is not None:
+            from lockgate.gate.approvals import signatures
+
+            self._since = signatures.begins(approvers)
+
+    def are_due(self, at: float) -> bool:
+        """Whether what was said at a time had to be signed."""
+        return self.approvers is not None and at >= self._since
+
+    def may_loosen(self, body: Mapping[str, Any], at: float) -> bool:
+        """Whether a record that takes a no or a label back is signed, where it has to be."""
+        if self.approvers is None or not self.are_due(at):
+            return True
+        from lockgate.gate.approvals import signatures
+
+        facts = signatures.facts_in(body, at)
+        return signatures.is_signed(self.approvers, str(body.get("event")), facts, body.get(signatures.SIGNED))
+
+
+def contradictions(tx: Transaction, approvers: Approvers) -> list[Contradiction]:
+    """All that answers, labels and the audit say against each other, of every gate that uses the store.
+
+    Args:
+        tx: The transaction.
+        approvers: The ``approvers`` of the configuration: what loosens counts only where one of them has signed it.
+    """
     put_back = tx.setting(PUT_BACK)
     if put_back is not None:
         # By its records it is consistent, and what is missing in it is what they cannot tell.
         says = f"{put_back}: it may have been put back from a copy, so every session of before has every label"
         return [Contradiction(says, is_of_all=True), *_unsealed(tx)]
-    chains = _Chains(tx)
+    chains = _Chains(tx, approvers)
     rows = {row.approval: row for row in tx.approvals()}
-    found = [_of_row(tx, row, chains.told.get(row.approval), chains.since) for row in rows.values()]
+    found = [_of_row(tx, row, chains) for row in rows.values()]
     found += [_of_record(tx, name, each) for name, each in chains.told.items() if name not in rows]
     found += _unsealed(tx)
     found += [_of_labels(tx, subject, gave) for subject, gave in chains.gave.items() if gave]
@@ -158,14 +205,14 @@ def accept(tx: Transaction, found: Sequence[Contradiction], *, by: str, now: flo
     tx.append_audit(now, happened(Context("cli", Subject("")), ACCEPTED, facts))
 
 
-def _of_row(tx: Transaction, row: ApprovalRow, told: _Told | None, since: float) -> Contradiction | None:
+def _of_row(tx: Transaction, row: ApprovalRow, chains: _Chains) -> Contradiction | None:
     """What a question says against its records. What was recorded before a time may have been removed by retention."""
-    problem, no = "", ("", "")
+    problem, no, told = "", ("", ""), chains.told.get(row.approval)
     if told is None:
-        if row.state in _YES | _NO and row.decided_at >= since:
+        if row.state in _YES | _NO and row.decided_at >= chains.since:
             problem = f"it is {row.state}, and the audit has no such answer"
     else:
-        problem = _against(tx, row, told)
+        problem = _against(tx, row, told, chains.signatures)
         no = (told.session, told.digest) if told.state in _NO else no
     return Contradiction(problem, row.approval, no) if problem else None
 
@@ -184,13 +231,17 @@ def _is_of_another_call(row: ApprovalRow, told: _Told) -> bool:
     return (row.digest, row.session) != (told.digest, session)
 
 
-def _against(tx: Transaction, row: ApprovalRow, told: _Told) -> str:
+def _against(tx: Transaction, row: ApprovalRow, told: _Told, signatures: _Signatures) -> str:
     if told.state in _YES | _NO and _is_of_another_call(row, told):
         return f"it is about another call, or of another session, than the one that was {told.state}"
     if row.state in _YES and told.state not in _YES:
         return f"it is {row.state}, and the audit tells that it was {told.state}"
-    if row.state in _YES and told.sealed and not is_proven(tx, row):
+    if row.state in _YES and told.sealed and not is_proven(tx, row, None):
         return "it is bound to another call than the yes that the audit has"
+    # By the record's time, too: whoever writes the row could call the yes older than any key.
+    due = signatures.are_due(max(row.asked_at, row.decided_at, told.at))
+    if row.state in _YES and due and not is_proven(tx, row, signatures.approvers):
+        return UNSIGNED
     if row.state == "approved" and told.state == "used":
         return "its yes was used already, and it can be used again"
     if row.state == "pending" and told.state != _OVER:
@@ -225,6 +276,7 @@ def _add(told: dict[str, _Told], body: Mapping[str, Any], at: float) -> None:
     elif event == "retract":
         taken_back = _Told(session, digest, "denied", 0.0)
         same = [key for key, each in told.items() if each._replace(at=0.0, sealed=False) == taken_back]
+        same = [key for key in same if told[key].at <= at]
         told |= {key: told[key]._replace(state=_OVER) for key in same}
     elif event == "answered":
         _add_answered(told, body, _Told(session, digest, str(body.get("state", "")), at, "seal" in body))

@@ -82,6 +82,7 @@ def _problems(document: Document, file: str) -> tuple[ConfigError, ...]:
 def _beyond_schema(value: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     yield from _bad_patterns(value)
     yield from _bad_tools(value)
+    yield from _bad_days(value)
     for row, cells in value.get("table", {}).items():
         columns = cells.items() if isinstance(cells, dict) else ((None, cells),)
         for column, cell in columns:
@@ -89,6 +90,18 @@ def _beyond_schema(value: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
                 chain(cell)
             except ValueError as error:
                 yield ("table", row, column) if column else ("table", row), str(error)
+
+
+def _bad_days(value: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Days that no calendar has: the key would count for nothing, and nobody would see why."""
+    from datetime import date
+
+    for index, each in enumerate(value.get("approvers", {}).get("keys", ())):
+        for name in ("from", "until"):
+            try:
+                date.fromisoformat(each.get(name, "2000-01-01"))
+            except ValueError:
+                yield ("approvers", "keys", index, name), "no calendar has this day"
 
 
 def pattern_lists(value: Mapping[str, Any]) -> Iterator[tuple[str, Path, list[str]]]:

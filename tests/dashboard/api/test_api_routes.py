@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from lockgate.configuration.bundles.keys import PrivateKey
 from lockgate.store.rows import SessionRow
 from support.api_server import Machine, Server
 
@@ -123,6 +126,30 @@ def test_nothing_is_approved_but_what_was_shown(machine: Machine, person: httpx.
     answer = person.post(f"approvals/{harmless}/approve", json={"shown": shown})
     assert (answer.status_code, answer.json()["code"]) == (409, "changed")
     assert machine.row(harmless).state == machine.row(other).state == "pending"
+
+
+@pytest.fixture
+def signing(machine: Machine) -> Iterator[None]:
+    """The person's configuration names an approver."""
+    file = Path(machine.home) / ".config" / "lockgate" / "lockgate.yaml"
+    file.parent.mkdir(parents=True)
+    line = PrivateKey.generate().public().line
+    file.write_text(json.dumps({"approvers": {"keys": [{"name": "ann", "key": line}]}}))
+    yield
+    shutil.rmtree(file.parents[1])
+
+
+@pytest.mark.usefixtures("signing")
+def test_what_an_approver_has_to_sign_is_said_in_their_terminal(machine: Machine, person: httpx.Client) -> None:
+    approval = machine.asked()
+    shown = get(person, f"approvals/{approval}")["shown"]
+    answer = person.post(f"approvals/{approval}/approve", json={"shown": shown})
+    assert (answer.status_code, answer.json()["code"], answer.json()["state"]) == (409, "signature", "pending")
+    assert f"`lockgate approve {approval}`" in answer.json()["detail"]
+    assert machine.row(approval).state == "pending"
+    answer = person.post("results/0123456789abcdef/endorse", json={"session": "s1", "shown": "0" * 64})
+    assert (answer.status_code, answer.json()["code"]) == (409, "signature")
+    assert person.post(f"approvals/{approval}/deny", json={}).status_code == 200
 
 
 def test_what_is_not_whole_cannot_be_approved(machine: Machine, person: httpx.Client) -> None:

@@ -18,6 +18,7 @@ from lockgate.cli.approvals.find import (
     person,
     question_of,
 )
+from lockgate.cli.approvals.key import key, signer
 from lockgate.cli.common.state import opened
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import WHOLE
@@ -33,6 +34,9 @@ def approvals() -> None:
 
     Answer them with `lockgate approve` and `lockgate deny`, or in `lockgate approvals watch`.
     """
+
+
+approvals.add_command(key)
 
 
 @approvals.command("list", short_help="List the questions that wait.")
@@ -99,7 +103,8 @@ def retract(approval: str) -> None:
     with opened_for_questions() as store:
         require_approver("take a refusal back", clients(store))
         row = question_of(store, approval)
-        answering(lambda: take_back(store, row.approval, by=person()))
+        signs = signer(store)
+        answering(lambda: take_back(store, row.approval, by=person(), signer=signs))
     click.echo("taken back: the call is asked about again when it is made again")
 
 

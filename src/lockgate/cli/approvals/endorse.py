@@ -8,12 +8,13 @@ import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
 from lockgate.cli.approvals.find import clients, opened_for_questions, person
+from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import unreadable
 from lockgate.cli.status import session_here
 from lockgate.core.display_text import BAR, condensed, visible, visible_block
 from lockgate.core.errors import EndorsementError, StoreError
-from lockgate.gate.approvals.endorsing import endorse as endorse_it
+from lockgate.gate.approvals import endorsing
 from lockgate.gate.session import endorsements
 from lockgate.system.timestamps import local_time
 
@@ -56,8 +57,9 @@ def endorse(result: str, session: str, yes: bool) -> None:
         if not yes:
             forget_what_was_typed()
             click.confirm("Is this text fine, so that the session is not held back by it?", default=False, abort=True)
+        signs = signer(store)
         try:
-            left = endorse_it(store, source, by=person())
+            left = endorsing.endorse(store, source, by=person(), signer=signs)
         except EndorsementError as error:
             raise click.ClickException(str(error)) from error
         except StoreError as error:

@@ -83,8 +83,12 @@ def settle(store: Store, approval: str, *, approve: bool, reason: str = "", fetc
     Raises:
         click.ClickException: It cannot be answered (any more).
     """
+    from lockgate.cli.approvals.key import signer
+
+    signs = signer(store) if approve else None
+    state, by = state_dir(), person()
     answering(
-        lambda: answer(store, state_dir(), approval, approve=approve, by=person(), reason=reason, fetches=fetches)
+        lambda: answer(store, state, approval, approve=approve, by=by, reason=reason, fetches=fetches, signer=signs)
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from lockgate.cli.approvals.find import clients, person
+from lockgate.cli.approvals.key import configured
 from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.person import require_approver
@@ -277,7 +278,7 @@ def _holds(found: Verification, *, sealed: bool) -> str:
 
 def problems(tx: Transaction) -> list[str]:
     """What the state says against the audit, for a person."""
-    return [visible(each.text, 300) for each in contradictions(tx)]
+    return [visible(each.text, 300) for each in contradictions(tx, configured())]
 
 
 @audit.command()
@@ -314,5 +315,5 @@ def _mend(store: Store, found: Sequence[str]) -> None:
             raise click.ClickException(f"the audit itself does not hold: {visible(verified.problem, 300)}")
         if problems(tx) != found:
             raise click.ClickException("the state has changed meanwhile: look again")
-        accept_found(tx, contradictions(tx), by=person(), now=store.clock())
+        accept_found(tx, contradictions(tx, configured()), by=person(), now=store.clock())
     click.echo(f"mended, and recorded: {len(found)}")

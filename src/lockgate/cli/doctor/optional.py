@@ -35,9 +35,12 @@ def people(project: str, state: str) -> Iterator[Found]:
         state: The state folder.
     """
     try:
-        options = load.load_for_cli(project).options.approvals or {}
+        found = load.load_for_cli(project).options
     except LockgateError:
         return  # the configuration has a check of its own
+    if found.approvers is not None and not installed("cryptography"):
+        yield "fail", NOT_INSTALLED, "until then no yes counts: nobody can verify what approvers have signed"
+    options = found.approvals or {}
     problems = list(_problems(options))
     for problem, mend in problems:
         yield "warn", problem, mend

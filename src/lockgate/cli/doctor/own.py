@@ -325,6 +325,7 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
 
 
 def _state(where: Folders) -> Iterator[DoctorCheck]:
+    from lockgate.configuration.load import load_for_cli
     from lockgate.gate.contradictions import contradictions
     from lockgate.store.audit.chain import verify_store
     from lockgate.store.opening import open_existing
@@ -339,10 +340,11 @@ def _state(where: Folders) -> Iterator[DoctorCheck]:
         yield DoctorCheck("state", "ok", "nothing is recorded yet")
         return
     try:
+        approvers = load_for_cli(where.home).options.approvers
         with store.reading() as tx:
             yield DoctorCheck("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
             verified = verify_store(tx, store.key)
-            against = contradictions(tx) if verified.ok else []
+            against = contradictions(tx, approvers) if verified.ok else []
     except LockgateError as error:
         yield DoctorCheck("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
         return

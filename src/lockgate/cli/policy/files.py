@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -71,13 +72,48 @@ def passphrase_from(file: str | None) -> bytes | None:
 def private_key(path: str, passphrase_file: str | None) -> PrivateKey:
     """A private key; asks for its passphrase at a terminal where it has one."""
     data = read_file(path, 20_000)
-    passphrase = passphrase_from(passphrase_file)
-    if passphrase is None and b"ENCRYPTED" in data:
-        passphrase = click.prompt(f"Passphrase of {visible(path, 200)}", hide_input=True, err=True).encode()
+
+    def ask() -> bytes:
+        return str(click.prompt(f"Passphrase of {visible(path, 200)}", hide_input=True, err=True)).encode()
+
     try:
-        return PrivateKey.load(data, passphrase)
+        return PrivateKey.load(data, passphrase_from(passphrase_file), ask)
     except BundleError as error:
         raise click.ClickException(f"{visible(path, 300)}: {error}") from error
+
+
+def new_key(file: str, comment: str, passphrase_file: str | None, *, no_passphrase: bool) -> PublicKey:
+    """Make a key pair: a private file of this user alone, and beside it ``FILE.pub`` for others.
+
+    Raises:
+        click.ClickException: It cannot be made, or there is such a file.
+        click.UsageError: Nobody says a passphrase, nor that there is to be none.
+    """
+    passphrase = None if no_passphrase else passphrase_from(passphrase_file)
+    if passphrase is None and not no_passphrase:
+        if not sys.stdin.isatty():
+            raise click.UsageError("give --passphrase-file or --no-passphrase where nobody can be asked")
+        passphrase = click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True).encode()
+    if passphrase == b"":
+        raise click.UsageError("the passphrase is empty; without one, say --no-passphrase")
+    try:
+        key = PrivateKey.generate()
+    except BundleError as error:
+        raise refused(error) from error
+    public = key.public(comment or os.path.basename(file))
+    _write_new(file, key.pem(passphrase), 0o600)
+    _write_new(f"{file}.pub", f"{public.line}\n".encode(), 0o644)
+    return public
+
+
+def _write_new(path: str, data: bytes, mode: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(data)
+    except OSError as error:
+        raise click.ClickException(f"{visible(path, 300)} cannot be written: {error.strerror}") from error
 
 
 def expiry(text: str | None, now: float) -> float:

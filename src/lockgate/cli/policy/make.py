@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 
 import click
@@ -15,7 +14,7 @@ from lockgate.cli.policy.files import (
     as_json,
     described,
     expiry,
-    passphrase_from,
+    new_key,
     private_key,
     public_key,
     read_bundle,
@@ -26,7 +25,7 @@ from lockgate.cli.policy.files import (
 )
 from lockgate.configuration.bundles import manifest
 from lockgate.configuration.bundles.envelope import Envelope, Signature
-from lockgate.configuration.bundles.keys import PrivateKey, PublicKey
+from lockgate.configuration.bundles.keys import PublicKey
 from lockgate.configuration.bundles.manifest import Bundle
 from lockgate.configuration.bundles.validation import problems
 from lockgate.core.display_text import visible
@@ -51,32 +50,9 @@ def keygen(file: str, comment: str, passphrase_file: str | None, no_passphrase: 
     Exit status: 0 made, 1 not made, 2 usage.
     """
     require_person("make a key that signs policies")
-    passphrase = None if no_passphrase else passphrase_from(passphrase_file)
-    if passphrase is None and not no_passphrase:
-        if not sys.stdin.isatty():
-            raise click.UsageError("give --passphrase-file or --no-passphrase where nobody can be asked")
-        passphrase = click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True).encode()
-    if passphrase == b"":
-        raise click.UsageError("the passphrase is empty; without one, say --no-passphrase")
-    try:
-        key = PrivateKey.generate()
-    except BundleError as error:
-        raise refused(error) from error
-    public = key.public(comment or os.path.basename(file))
-    _write_new(file, key.pem(passphrase), 0o600)
-    _write_new(f"{file}.pub", f"{public.line}\n".encode(), 0o644)
+    public = new_key(file, comment, passphrase_file, no_passphrase=no_passphrase)
     click.echo(public.line)
     click.echo(f"fingerprint {public.id}; private key: {visible(file, 300)}", err=True)
-
-
-def _write_new(path: str, data: bytes, mode: int) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
-            file.write(data)
-    except OSError as error:
-        raise click.ClickException(f"{visible(path, 300)} cannot be written: {error.strerror}") from error
 
 
 @click.command(short_help="Check a folder of policy files and make a bundle of them.")

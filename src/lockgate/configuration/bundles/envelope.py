@@ -56,8 +56,8 @@ def encode(envelope: Envelope) -> bytes:
     """The file of an envelope."""
     value = {
         "payloadType": PAYLOAD_TYPE,
-        "payload": _text(envelope.payload),
-        "signatures": [{"keyid": each.keyid, "sig": _text(each.value)} for each in envelope.signatures],
+        "payload": to_base64(envelope.payload),
+        "signatures": [{"keyid": each.keyid, "sig": to_base64(each.value)} for each in envelope.signatures],
     }
     return json.dumps(value, indent=1).encode() + b"\n"
 
@@ -106,7 +106,8 @@ def _signature(value: Any) -> Signature:
     return Signature(keyid, found)
 
 
-def _text(data: bytes) -> str:
+def to_base64(data: bytes) -> str:
+    """Bytes as a field holds them in Base64."""
     return b2a_base64(data, newline=False).decode()
 
 

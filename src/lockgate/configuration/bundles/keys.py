@@ -15,12 +15,15 @@ from lockgate.system.digests import sha256
 from lockgate.system.libraries import library
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 KIND = "ssh-ed25519"
 _PREFIX = len(KIND).to_bytes(4, "big") + KIND.encode() + (32).to_bytes(4, "big")
 """What stands before the 32 bytes of a key in OpenSSH's format (RFC 8709, section 4)."""
 _LONGEST_COMMENT = 100
+_NO_BCRYPT = "the passphrase of a key in OpenSSH's format takes the library bcrypt: pip install bcrypt"
 NOT_INSTALLED = "the library cryptography is not installed: in a clone of Lockgate, pip install '.[fleet]'"
 
 
@@ -105,8 +108,13 @@ class PrivateKey:
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
-    def load(cls, data: bytes, passphrase: bytes | None) -> PrivateKey:
+    def load(cls, data: bytes, passphrase: bytes | None, ask: Callable[[], bytes] | None = None) -> PrivateKey:
         """Read a key: PKCS #8 in PEM, as :meth:`pem` writes it, or OpenSSH's own format.
+
+        Args:
+            data: The content of its file.
+            passphrase: Its passphrase, where that is known.
+            ask: Asks a person for the passphrase, where it has one that is not known.
 
         Raises:
             BundleError: It is none, or the passphrase is another, or is missing.
@@ -121,10 +129,13 @@ class PrivateKey:
         try:
             key = read(data, passphrase)
         except TypeError:
+            if passphrase is None and ask is not None:
+                return cls.load(data, ask())
             needs = "needs a passphrase" if passphrase is None else "has no passphrase"
             raise BundleError(f"the private key {needs}") from None
-        except (ValueError, UnsupportedAlgorithm):
-            raise BundleError("not a private key, or another passphrase") from None
+        except (ValueError, UnsupportedAlgorithm) as error:
+            lacking = "bcrypt" in str(error)
+            raise BundleError(_NO_BCRYPT if lacking else "not a private key, or another passphrase") from None
         if not isinstance(key, Ed25519PrivateKey):
             raise BundleError("the private key is none of Ed25519")
         return cls(key)

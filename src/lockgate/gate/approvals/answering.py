@@ -10,6 +10,11 @@ from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.store.audit.record import happened
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lockgate.configuration.bundles.keys import PrivateKey
+    from lockgate.gate.approvals.signatures import Signer as Signer
     from lockgate.store.protocol import Store
     from lockgate.store.rows import ApprovalRow
 
@@ -27,6 +32,7 @@ def answer(
     reason: str = "",
     client: str = "cli",
     fetches: bool = False,
+    signer: Signer | None = None,
 ) -> ApprovalRow:
     """Answer a question, and wake whoever waits for it.
 
@@ -39,6 +45,7 @@ def answer(
         reason: What the agent is told.
         client: Through which program of ours they say it, as the audit names it: ``cli`` or ``dashboard``.
         fetches: Whether a yes is for all fetches of the page's host, until the session has another label.
+        signer: The approver who signs it, where the configuration names any: see :func:`signer_of`.
 
     Raises:
         ApprovalError: There is no such question, or it was answered, or its time is over, or cannot be answered so.
@@ -54,6 +61,7 @@ def answer(
             now=store.clock(),
             client=client,
             for_all=approve and fetches,
+            signer=signer,
         )
     # Only what is committed can be read by whoever is woken.
     wakeups.ring(state, approval)
@@ -61,7 +69,20 @@ def answer(
     return row
 
 
-def take_back(store: Store, approval: str, *, by: str, client: str = "cli") -> ApprovalRow:
+def signer_of(approvers: Mapping[str, Any], key: PrivateKey, now: float) -> Signer:
+    """The approver whose key this is, by the ``approvers`` of the configuration.
+
+    Raises:
+        ApprovalError: It is the key of none, or not of now.
+    """
+    from lockgate.gate.approvals import signatures
+
+    return signatures.signer(approvers, key, now)
+
+
+def take_back(
+    store: Store, approval: str, *, by: str, client: str = "cli", signer: Signer | None = None
+) -> ApprovalRow:
     """Take a no back for a person, and record that.
 
     Args:
@@ -69,14 +90,25 @@ def take_back(store: Store, approval: str, *, by: str, client: str = "cli") -> A
         approval: The question's id.
         by: Who says so, as ``ann (terminal)``.
         client: Through which program of ours, as the audit names it.
+        signer: The approver who signs it, where the configuration names any.
 
     Raises:
         ApprovalError: There is no such question, or it was not answered with no.
         StoreError: The store cannot be written.
     """
+    by = signer.by if signer is not None else by
     with store.transaction() as tx:
-        row = denials.retract(tx, approval, by=by)
+        row, now = denials.retract(tx, approval, by=by), store.clock()
         person = Context(client, Subject(row.session, row.agent))
-        facts = {"approval": row.approval, "digest": row.digest, "by": by}
-        tx.append_audit(store.clock(), happened(person, "retract", facts))
+        body = happened(person, "retract", {"approval": row.approval, "digest": row.digest, "by": by})
+        tx.append_audit(now, {**body, **signed(signer, "retract", body, now)})
     return row
+
+
+def signed(signer: Signer | None, act: str, body: Mapping[str, Any], at: float) -> dict[str, Any]:
+    """What an approver's signature adds to the record of something else than a yes; nothing where nobody signs."""
+    if signer is None:
+        return {}
+    from lockgate.gate.approvals import signatures
+
+    return {signatures.SIGNED: signer.sign(act, signatures.facts_in(body, at))}

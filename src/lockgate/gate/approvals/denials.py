@@ -15,6 +15,7 @@ from lockgate.store.rows import ApprovalRow
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
+    from lockgate.gate.approvals.proof import Approvers
     from lockgate.store.protocol import Transaction
 
 TARGETS = "targets"
@@ -36,32 +37,37 @@ def targets(effects: Iterable[Effect]) -> list[str]:
     return sorted({_target(effect) for effect in effects})
 
 
-def alike(tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect]) -> ApprovalRow | None:
+def alike(
+    tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect], approvers: Approvers
+) -> ApprovalRow | None:
     """The latest no to a call that did to the same targets what these effects do; none where a later yes was used.
 
     Args:
         tx: The transaction.
         noes: The noes that stand in the session.
         effects: All that the call can do.
+        approvers: The ``approvers`` of the configuration: a yes counts only where one of them has signed it.
     """
     mine = frozenset(targets(effects))
     found = max((row for row in noes if _within(row, mine)), key=lambda row: row.decided_at, default=None)
-    return None if found is None or _was_allowed_since(tx, found) else found
+    return None if found is None or _was_allowed_since(tx, found, approvers) else found
 
 
-def all_alike(tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect]) -> list[ApprovalRow]:
+def all_alike(
+    tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect], approvers: Approvers
+) -> list[ApprovalRow]:
     """All such noes."""
     mine = frozenset(targets(effects))
-    return [row for row in noes if _within(row, mine) and not _was_allowed_since(tx, row)]
+    return [row for row in noes if _within(row, mine) and not _was_allowed_since(tx, row, approvers)]
 
 
-def _was_allowed_since(tx: Transaction, no: ApprovalRow) -> bool:
+def _was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) -> bool:
     from lockgate.gate.approvals.proof import is_proven
 
     wanted = frozenset(_kept(no))
     yeses = tx.approvals(session=no.session, state="used")
     later = (row for row in yeses if row.decided_at > no.decided_at and wanted <= frozenset(_kept(row)))
-    return any(is_proven(tx, row) for row in later)
+    return any(is_proven(tx, row, approvers) for row in later)
 
 
 def concerns(no: ApprovalRow, effect: Effect) -> bool:
@@ -73,7 +79,7 @@ def retract(tx: Transaction, approval: str, *, by: str) -> ApprovalRow:
     """Take a no back for a person, and all others to the same call: it is asked about again when it is made again.
 
     Raises:
-        ApprovalError: There is no such question, or it was not answered with no.
+        ApprovalError: There is no such question, or it was not answered with no. Or it is another role's.
     """
     row = tx.approval(approval)
     if row is None:
@@ -83,6 +89,9 @@ def retract(tx: Transaction, approval: str, *, by: str) -> ApprovalRow:
     for each in of_session(tx, row.session):
         if each.digest == row.digest:
             tx.put_approval(each._replace(state="changed", reason=f"taken back by {by}"))
+    left = tx.approval(approval)
+    if left is not None and left.state == "denied":
+        raise ApprovalError("a shared store lets only the gate of this session take the no back: do it there")
     return row
 
 

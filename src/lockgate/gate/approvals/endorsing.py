@@ -7,19 +7,23 @@ from lockgate.core.events import Context
 from lockgate.core.model import Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import fetches
+from lockgate.gate.approvals.answering import signed
 from lockgate.gate.approvals.proof import parsed_body
 from lockgate.gate.session import endorsements
 from lockgate.store.audit.record import happened
 from lockgate.store.rows import AuditQuery
 
 if TYPE_CHECKING:
+    from lockgate.gate.approvals.signatures import Signer
     from lockgate.gate.session.endorsements import UntrustedResult
     from lockgate.store.protocol import Store, Transaction
 
 _MOVED = "the audit does not tell that this call has brought all of that: lockgate audit verify"
 
 
-def endorse(store: Store, shown: UntrustedResult, *, by: str, client: str = "cli") -> frozenset[Label]:
+def endorse(
+    store: Store, shown: UntrustedResult, *, by: str, client: str = "cli", signer: Signer | None = None
+) -> frozenset[Label]:
     """Take the label ``untrusted`` of one result from whoever has read it, and record that.
 
     Args:
@@ -27,6 +31,7 @@ def endorse(store: Store, shown: UntrustedResult, *, by: str, client: str = "cli
         shown: The result as the person was shown it.
         by: Who says so, as ``ann (terminal)``.
         client: Through which program of ours, as the audit names it: ``cli`` or ``dashboard``.
+        signer: The approver who signs it, where the configuration names any.
 
     Returns:
         The labels that its subject has left.
@@ -35,6 +40,7 @@ def endorse(store: Store, shown: UntrustedResult, *, by: str, client: str = "cli
         EndorsementError: It cannot be endorsed (any more).
         StoreError: The store cannot be written.
     """
+    by = signer.by if signer is not None else by
     with store.transaction() as tx:
         now = store.clock()
         as_recorded = _is_as_recorded(tx, shown)
@@ -51,7 +57,8 @@ def endorse(store: Store, shown: UntrustedResult, *, by: str, client: str = "cli
             "by": by,
             "left": sorted(left),
         }
-        tx.append_audit(now, happened(Context(client, shown.subject), "endorse", facts))
+        body = happened(Context(client, shown.subject), "endorse", facts)
+        tx.append_audit(now, {**body, **signed(signer, "endorse", body, now)})
     return left
 
 

@@ -64,14 +64,19 @@ def for_all(row: ApprovalRow) -> ApprovalRow:
     return row._replace(about={**row.about, FETCHES: {"host": host, "labels": sorted(_labels(row.about))}})
 
 
-def granted(tx: Transaction, subject: Subject, host: str, labels: Collection[Label]) -> bool:
-    """Whether a person has said yes to all fetches of a host by this subject, which has the same labels as then."""
+def granted(
+    tx: Transaction, subject: Subject, host: str, labels: Collection[Label], approvers: Mapping[str, Any] | None
+) -> bool:
+    """Whether a person has said yes to all fetches of a host by this subject, which has the same labels as then.
+
+    Where the configuration names approvers, it has to be one of them.
+    """
     if not host or Label.SECRET in labels:
         return False
     wanted = {"host": host, "labels": sorted(labels)}
     given = (row for row in _given(tx, subject.session) if row.agent == subject.agent)
     same = (row for row in given if row.about.get(FETCHES) == wanted)
-    return any(is_proven(tx, row) and not is_endorsed_since(tx, row) for row in same)
+    return any(is_proven(tx, row, approvers) and not is_endorsed_since(tx, row) for row in same)
 
 
 def end(tx: Transaction, session: str) -> None:

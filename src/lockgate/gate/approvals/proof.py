@@ -1,7 +1,8 @@
 """What proves a person's yes: its record in the audit chain, to which the question is bound.
 
 A row that says "approved" is only a row: whoever can write the database can write it. So a yes is recorded with a keyed
-hash of all that it is bound to. The question names that record, and a call runs only where the two agree.
+hash of all that it is bound to. The question names that record, and a call runs only where the two agree. Where the
+configuration names approvers, the record also has to hold the signature of one: another gate's seal nobody can check.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from lockgate.system.digests import json_object
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.gate.approvals.signatures import Signer
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow, AuditRow
+
+    Approvers = Mapping[str, Any] | None
 
 ANSWER = "answer"
 """The name under which a question with a yes holds where that is recorded: the gate and the number of the record."""
@@ -26,23 +30,41 @@ FETCHES = "fetches"
 UNPROVEN = "unproven"
 """What became of a question that says "approved", where the audit does not."""
 BECAUSE = "the audit has no record of this yes"
+UNSIGNED = "no approver of the configuration has signed this yes"
 
 
-def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any]) -> ApprovalRow:
+def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signer: Signer | None = None) -> ApprovalRow:
     """Record a yes, and bind the question to the record. The question is still to be put, by the same transaction.
 
     Args:
         tx: The transaction.
         row: The question, with its answer.
         body: The record, without what proves the yes.
+        signer: The approver who says it, where one does.
     """
-    proof = {"basis": row.basis, "seal": tx.keyed(PURPOSE_YES, _bound(row))}
+    proof: dict[str, Any] = {"basis": row.basis, "seal": tx.keyed(PURPOSE_YES, _bound(row))}
+    if signer is not None:
+        import lockgate.gate.approvals.signatures as signatures
+
+        shown = signatures.shown_in(row.about)
+        signed = signer.sign(signatures.YES, signatures.facts_of(row, row.about.get(FETCHES), shown))
+        proof[signatures.SIGNED] = {**signed, "shown": shown}
     link = tx.append_audit(row.decided_at, {**body, **proof})
     return row._replace(about={**row.about, ANSWER: [tx.gate, link.seq]})
 
 
-def is_proven(tx: Transaction, row: ApprovalRow, *, unused: bool = False) -> bool:
-    """Whether the audit has the yes that a question says it had; or only one that was not used when it was written."""
+def is_proven(
+    tx: Transaction, row: ApprovalRow, approvers: Approvers, *, unused: bool = False, shown: str = ""
+) -> bool:
+    """Whether the audit has the yes that a question says it had.
+
+    Args:
+        tx: The transaction.
+        row: The question.
+        approvers: The ``approvers`` of the configuration: one of them must have signed it. ``None``: it names none.
+        unused: Whether it must be one that was not used when it was written.
+        shown: Digest of the call as a person had to be shown it; empty where that is not known any more.
+    """
     match row.about.get(ANSWER):
         case [str(gate), int(seq)] if seq > 0:
             found = tx.audit(after=seq - 1, limit=1, gate=gate)
@@ -53,15 +75,33 @@ def is_proven(tx: Transaction, row: ApprovalRow, *, unused: bool = False) -> boo
     link = found[0]
     if link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
         return False
-    return _says(tx, row, gate, parsed_body(link.body), unused=unused)
+    body = parsed_body(link.body)
+    if not _says(tx, row, gate, body, unused=unused):
+        return False
+    return approvers is None or _is_signed(tx, row, gate, body, approvers, shown)
 
 
-def may_be_used(tx: Transaction, row: ApprovalRow) -> bool:
+def may_be_used(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: str) -> bool:
     """Whether the audit has the yes of a question, and does not tell that it was used already."""
-    if not is_proven(tx, row, unused=True):
+    if not is_proven(tx, row, approvers, unused=True, shown=shown):
         return False
     later = _later(tx, row, AuditQuery(event="answered", text=row.approval))
     return all(parsed_body(each.body).get("approval") != row.approval for each in later)
+
+
+def _is_signed(
+    tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any], approvers: Mapping[str, Any], shown: str
+) -> bool:
+    """Whether the record of a yes is signed by an approver; or is of this machine's own dialog, where that may do."""
+    if body.get("event") != "approve":
+        return gate == tx.gate and approvers.get("dialog") == "allowed"
+    import lockgate.gate.approvals.signatures as signatures
+
+    signed = body.get(signatures.SIGNED)
+    if not isinstance(signed, Mapping) or (shown and signed.get("shown") != shown):
+        return False
+    facts = signatures.facts_of(row, row.about.get(FETCHES), str(signed.get("shown", "")))
+    return signatures.is_signed(approvers, signatures.YES, facts, signed)
 
 
 def is_endorsed_since(tx: Transaction, row: ApprovalRow) -> bool:

@@ -10,13 +10,15 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials, fetches
-from lockgate.gate.approvals.proof import BECAUSE, FETCHES, UNPROVEN, is_proven, may_be_used, record_yes
+from lockgate.gate.approvals.proof import BECAUSE, FETCHES, UNPROVEN, UNSIGNED, is_proven, may_be_used, record_yes
 from lockgate.store.audit.record import happened
 from lockgate.store.rows import ApprovalRow
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.gate.approvals.proof import Approvers
+    from lockgate.gate.approvals.signatures import Signer
     from lockgate.store.protocol import Transaction
 
 EXPIRE_SECONDS = 300
@@ -173,6 +175,7 @@ def decide(
     now: float,
     client: str = "cli",
     for_all: bool = False,
+    signer: Signer | None = None,
 ) -> ApprovalRow:
     """Answer a question for a person, and record that.
 
@@ -187,6 +190,7 @@ def decide(
         now: Seconds since the epoch.
         client: Through which program of ours they say it, as the audit names it.
         for_all: Whether a yes is for all fetches of the page's host.
+        signer: The approver who signs a yes; they are named then as the one who says it.
 
     Raises:
         ApprovalError: There is no such question, it was answered, or its time is over. Or a no to the same call stands
@@ -202,6 +206,7 @@ def decide(
         raise ApprovalError("this call is asked about in the client's window: say yes there")
     if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
         raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
+    by = signer.by if signer is not None else by
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
     person = Context(client, Subject(row.session, row.agent))
     facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": by, "reason": reason}
@@ -213,7 +218,7 @@ def decide(
     if for_all:
         row = fetches.for_all(row)
         facts[FETCHES] = row.about[FETCHES]
-    row = record_yes(tx, row, happened(person, "approve", facts))
+    row = record_yes(tx, row, happened(person, "approve", facts), signer)
     tx.put_approval(row)
     return row
 
@@ -243,6 +248,8 @@ def settle(
     digest: str,
     basis: str,
     now: float,
+    approvers: Approvers,
+    shown: str = "",
     call_id: str | None = None,
     twice: bool = False,
 ) -> ApprovalRow:
@@ -255,6 +262,8 @@ def settle(
         digest: SHA-256 of the exact call, hexadecimal.
         basis: Digest of what the call's decision rests on now.
         now: Seconds since the epoch.
+        approvers: The ``approvers`` of the configuration: a yes that none of them has signed is none.
+        shown: Digest of the call as a person had to be shown it, where there are approvers.
         call_id: What the client calls the call: another one may have found the question in the meantime.
         twice: Whether a second hook for the very same call hears what the first has heard: for a client that itself
             runs a call once, however many hooks it has. Whoever takes requests from elsewhere must not say so.
@@ -275,11 +284,12 @@ def settle(
         return row._replace(state="changed")
     if row.state == "used":
         again = twice and (row.digest, row.basis) == (digest, basis) and not _over(row, now)
-        return row if again and is_proven(tx, row) else row._replace(state="changed")
+        return row if again and is_proven(tx, row, approvers, shown=shown) else row._replace(state="changed")
     if row.state == "pending" or (row.state == "approved" and _over(row, now)):
         row = row._replace(state="expired", decided_at=row.decided_at or now)
-    elif row.state == "approved" and not may_be_used(tx, row):
-        return _end(tx, row._replace(state="expired", reason=BECAUSE))._replace(state=UNPROVEN)
+    elif row.state == "approved" and not may_be_used(tx, row, approvers, shown):
+        because = UNSIGNED if approvers is not None and is_proven(tx, row, None) else BECAUSE
+        return _end(tx, row._replace(state="expired", reason=because))._replace(state=UNPROVEN)
     elif row.state == "approved":
         row = row._replace(state="used" if (row.digest, row.basis) == (digest, basis) else "changed")
     return _end(tx, row)

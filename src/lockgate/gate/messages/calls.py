@@ -190,7 +190,9 @@ def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint],
     return "\n".join(to_agent), "\n".join(to_person)
 
 
-def unheard(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], *, job: bool = False) -> tuple[str, str]:
+def unheard(
+    call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], *, job: bool = False, signed: bool = False
+) -> tuple[str, str]:
     """Build what the agent and the person read when a question would be due that nobody would hear.
 
     Args:
@@ -198,6 +200,7 @@ def unheard(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], *
         decision: What is decided about it.
         taints: Those of the session.
         job: Whether it is made in a CI job, in which nobody is asked.
+        signed: Whether an approver would have to sign the yes.
     """
     blocked = f"Lockgate blocked this call ({call_text(call, 300)})."
     why = [f"Why: {'; '.join(_because(decision.reasons))}.", *exposure(taints)]
@@ -207,7 +210,8 @@ def unheard(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], *
             "Say at the end what you could not do. A person can do it, or a step of the workflow that holds the token."
         )
         return "\n".join([blocked, *why, how, then, _LOCAL_WORK]), "\n".join([blocked, *why, how])
-    how = "This client cannot ask a person about it, and nobody listens elsewhere, so nobody was asked."
+    cannot = "An approver has to sign a yes to it" if signed else "This client cannot ask a person about it"
+    how = f"{cannot}, and nobody listens elsewhere, so nobody was asked."
     to_agent = [
         "Tell the person: they can do it themselves. Or they run `lockgate approvals watch` in a terminal of their own "
         "and let you try this exact call again: it then waits there for their word.",

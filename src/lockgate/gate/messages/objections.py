@@ -53,8 +53,8 @@ _ANSWERS = {
     "denied": "A person was asked about this call and said no",
     "denied before": "A person said no to exactly this call before, and that stands until they take it back",
     "expired": "A person was asked about this call, and nobody answered in time",
-    "unproven": "The state says that a person approved this call, and the audit has no record of that, so that it does"
-    " not run. Something else has written the state: the person runs `lockgate audit verify`",
+    "unproven": "The state says that a person approved this call, and nothing proves that, so that it does not run."
+    " The person runs `lockgate audit verify`",
 }
 
 _NOES = frozenset({"denied", "denied before"})

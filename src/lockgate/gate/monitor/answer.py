@@ -91,7 +91,8 @@ def _said(question: DecisionInput, ruling: Ruling) -> Answer:
         text = _asked_brief(brief, ruling, question) if brief else calls.asked(call, decision, taints)
         return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
     elif ruling.unheard:
-        to_agent, to_person = calls.unheard(call, decision, taints, job=bool(question.context.run))
+        signed, job = question.configuration.is_signed_alone, bool(question.context.run)
+        to_agent, to_person = calls.unheard(call, decision, taints, job=job, signed=signed)
     elif ruling.lost_in:
         to_agent, to_person = calls.unaskable(call, decision, taints, ruling.lost_in)
     elif decision.tier is Tier.RULES:

@@ -12,6 +12,8 @@ from enum import StrEnum
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lockgate.configuration.load import Configuration
     from lockgate.core.events import ToolRequested
     from lockgate.core.model import Effect
@@ -27,6 +29,7 @@ HEARD = "prompted"
 """The name under which a no says when the person has said something else since, in seconds since the epoch."""
 MOST_OPEN = 3
 """Questions without a yes since the person's last word after which nobody is asked any more."""
+SIGNED_ALONE = "an approver has to sign the yes, which the client's window cannot do"
 _MOST_NOES = 2
 """Noes to the same effects on the same targets, after which nobody is asked about such a call."""
 
@@ -63,7 +66,7 @@ def place_of(
     """
     if asked:
         return LocatedPerson(PersonLocation.ELSEWHERE)
-    because = _not_in_dialog(consultants, event, tx)
+    because = SIGNED_ALONE if configuration.is_signed_alone else _not_in_dialog(consultants, event, tx)
     if because is None:
         return LocatedPerson(PersonLocation.DIALOG)
     return LocatedPerson(
@@ -83,7 +86,13 @@ def _not_in_dialog(consultants: Consultants, event: ToolRequested, tx: Transacti
     return consultants.unattended(context, event.call) or None
 
 
-def ends_asking(tx: Transaction, session: str, noes: Sequence[ApprovalRow], effects: Sequence[Effect]) -> str:
+def ends_asking(
+    tx: Transaction,
+    session: str,
+    noes: Sequence[ApprovalRow],
+    effects: Sequence[Effect],
+    approvers: Mapping[str, Any] | None,
+) -> str:
     """Why a person is not asked about a call before they have said something else; empty where they can be.
 
     Args:
@@ -91,11 +100,12 @@ def ends_asking(tx: Transaction, session: str, noes: Sequence[ApprovalRow], effe
         session: The session.
         noes: The noes that stand in it.
         effects: All that the call can do.
+        approvers: The ``approvers`` of the configuration: a yes counts only where one of them has signed it.
     """
     from lockgate.gate.approvals import denials
 
     fresh = [row for row in noes if HEARD not in row.about]
-    like = denials.all_alike(tx, fresh, effects)
+    like = denials.all_alike(tx, fresh, effects, approvers)
     if any(IN_DIALOG in row.about for row in like) or len(like) >= _MOST_NOES:
         return "a person said no to a call that does the same to the same target"
     waiting = [row for row in tx.approvals(session=session, state="pending") if IN_DIALOG in row.about]

@@ -138,7 +138,9 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, heard, tx, now)
         ruling, elsewhere = _ruled(parts, case, question, heard)
-        step = _step(tx, context.subject, call) if context.subject.agent else ""
+        # What lets a step run is a yes in the client's window, which no approver signs.
+        is_asked = context.subject.agent and case.configuration.options.approvers is None
+        step = _step(tx, context.subject, call) if is_asked else ""
         if step:
             ruling, elsewhere = _with_step(question, ruling, elsewhere=elsewhere)
         if heard.turn is None and ruling.decision.verdict is not Verdict.ALLOW and question.taints:
@@ -223,10 +225,13 @@ def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) ->
         return dialog.prepared(parts, question, ruling)
     if event.waits or (event.headless and not case.unasked and parts.consultants.attended(case.configuration)):
         return ruling, True
-    if event.askable:
+    signed = event.askable and case.configuration.is_signed_alone
+    if signed and parts.consultants.listened(case.configuration, question.tx):
+        return ruling, True
+    if event.askable and not signed:
         return ruling, False
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=False)
-    unheard = event.headless and ruling.decision.verdict is Verdict.DENY
+    unheard = (event.headless or signed) and ruling.decision.verdict is Verdict.DENY
     return ruling._replace(unheard=unheard), False
 
 
@@ -236,7 +241,8 @@ def _is_granted(question: DecisionInput, ruling: Ruling) -> bool:
 
     decision, call = ruling.decision, question.call
     host = fetches.host_of(call.tool, call.tool_input, {reason.row for reason in decision.reasons})
-    return decision.tier is Tier.TABLE and fetches.granted(question.tx, question.context.subject, host, question.labels)
+    subject, approvers = question.context.subject, question.configuration.options.approvers
+    return decision.tier is Tier.TABLE and fetches.granted(question.tx, subject, host, question.labels, approvers)
 
 
 def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> DecisionInput:

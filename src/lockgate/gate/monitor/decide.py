@@ -145,7 +145,9 @@ def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, a
     if question.noes:
         import lockgate.gate.monitor.denied_before as denied_before
 
-        again = denied_before.asked_again(question.tx, question.noes, ruling.analysis.effects, ruling.decision)
+        approvers = question.configuration.options.approvers
+        effects = ruling.analysis.effects
+        again = denied_before.asked_again(question.tx, question.noes, effects, ruling.decision, approvers)
         ruling = ruling if again is None else ruling._replace(decision=again, new_input=None)
     elsewhere = ruling.place is not None and ruling.place.where == "elsewhere"
     if ruling.decision.verdict is Verdict.ASK and not (askable or elsewhere):
@@ -354,6 +356,8 @@ def _escape(question: DecisionInput, ruling: Ruling) -> Ruling:
     context = question.context
     if briefs.wants_delegate(call) and column in (LabelState.UNTRUSTED, LabelState.BOTH):
         text = briefs.brief_of(call)
+        if question.configuration.options.approvers is not None:
+            text = briefs.BriefRefusal("no approver can sign a brief: the person has the work done by a new session")
         if isinstance(text, briefs.BriefRefusal):
             return _overruled(ruling, Verdict.DENY, "escape:brief", text.because)
         row = briefs.ask(question.tx, context.subject, call, question.digest, text, question.now)

@@ -45,7 +45,8 @@ def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[Rul
         ruling: It asks, and says where the person is.
     """
     tx, context = question.tx, question.context
-    tired = attendance.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects)
+    approvers = question.configuration.options.approvers
+    tired = attendance.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects, approvers)
     if tired:
         because = f"{tired}; nobody is asked about such a call before the person's next prompt"
         return _unasked(ruling, because), False

@@ -37,7 +37,7 @@ def hear(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool 
     """
     tx, now, basis = question.tx, question.now, basis_of(question, ruling)
     if approval:
-        row = _settled(question, approval, basis, twice=twice)
+        row = _settled(question, approval, basis, shown=_shown(question, ruling), twice=twice)
         if ruling.decision.verdict is not Verdict.ASK:
             return ruling._replace(approval=approval)
         if row.state == "used":
@@ -75,7 +75,18 @@ def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | N
     )
 
 
-def _settled(question: DecisionInput, approval: str, basis: str, *, twice: bool = False) -> ApprovalRow:
+def _shown(question: DecisionInput, ruling: Ruling) -> str:
+    """Digest of the call as an approver had to be shown it; empty where nobody has to sign."""
+    if question.configuration.options.approvers is None:
+        return ""
+    from lockgate.gate.approvals.signatures import shown_in
+
+    return shown_in(about(question, ruling))
+
+
+def _settled(
+    question: DecisionInput, approval: str, basis: str, *, shown: str = "", twice: bool = False
+) -> ApprovalRow:
     """What came of the question that a call waited for, recorded where that is news."""
     tx, now = question.tx, question.now
     before = tx.approval(approval)
@@ -86,6 +97,8 @@ def _settled(question: DecisionInput, approval: str, basis: str, *, twice: bool 
         digest=question.digest,
         basis=basis,
         now=now,
+        approvers=question.configuration.options.approvers,
+        shown=shown,
         call_id=question.call.call_id,
         twice=twice,
     )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lockgate.configuration.load import load_for_cli
 from lockgate.gate.contradictions import contradictions
 from lockgate.service.http.context import DashboardContext
 from lockgate.service.http.problems import RequestRefused
@@ -47,9 +48,10 @@ class BackgroundChecks:
         with _alone(self._verifying, "the audit is being checked"), self._desk.store() as store:
             began = time.monotonic()
             if store is not None:
+                approvers = load_for_cli(self._desk.where.home).options.approvers
                 with store.reading() as tx:
                     found = verify_store(tx, store.key)
-                    against = [each.text for each in contradictions(tx)] if found.ok else []
+                    against = [each.text for each in contradictions(tx, approvers)] if found.ok else []
                 self._verified = VerificationShown(
                     ok=found.ok,
                     records=found.records,

@@ -10,12 +10,14 @@ from typing import Any, Protocol
 
 from fastapi import Request
 
+from lockgate.configuration.load import load_for_cli
 from lockgate.core.model import ToolCall
 from lockgate.core.record import Record
 from lockgate.service.http.auth.sessions import Access, ApiCaller
 from lockgate.service.http.auth.tokens import Scope, find
 from lockgate.service.http.middleware import HostNames
 from lockgate.service.http.problems import RequestRefused
+from lockgate.service.http.schemas import ApprovalState
 from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.sqlite.store import SqliteStore
@@ -113,6 +115,21 @@ class DashboardContext:
             now = store.clock()
             with store.reading() as tx:
                 yield tx, now
+
+    def demand_unsigned(self, command: str, state: ApprovalState | None = None) -> None:
+        """Refuse what an approver has to sign: their private key is not here, and must not be.
+
+        Args:
+            command: What they run instead, at a terminal of their own.
+            state: What has become of the question by now.
+
+        Raises:
+            RequestRefused: The configuration names approvers.
+            StoreError: The state cannot be read.
+        """
+        if load_for_cli(self.where.home).options.approvers is not None:
+            says = f"an approver has to sign this, with the key on their own machine: run `{command}` there"
+            raise RequestRefused(409, says, code="signature", state=state)
 
     def token(self, given: str) -> ApiCaller | None:
         """Who has a token; ``None`` for nobody. Raises ``StoreError``."""

@@ -44,6 +44,7 @@ def router(desk: DashboardContext) -> APIRouter:
         with desk.store() as store:
             if store is None:
                 raise missing("session")
+            desk.demand_unsigned(f"lockgate endorse {result}")
             return results.endorse(store, result, word, who)
 
     @api.post("/approvals/{approval}/needless", tags=["approvals"], responses=documented(404))

@@ -191,6 +191,7 @@ def _add_approvals(api: APIRouter, desk: DashboardContext) -> None:
     @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
     def approve(approval: ApprovalId, yes: Approve, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Let exactly the call run that was shown, once."""
+        desk.demand_unsigned(f"lockgate approve {approval}", "pending")
         return answered(lambda store: approvals.approve(store, desk.where.state, approval, yes.shown, yes.reason, who))
 
     @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=documented(404, 409))

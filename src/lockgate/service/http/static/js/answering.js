@@ -174,7 +174,7 @@ export class Answering {
         throw error;
       }
       this.#busy = false;
-      if (error.status === 409) {
+      if (error.status === 409 && error.code !== "signature") {
         this.#frame.say(error.message);
         this.#done(true);
         return;

@@ -1,0 +1,168 @@
+"""``lockgate approvals key``: the key of one's own with which a person signs what they answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from lockgate.cli.common.person import require_person
+from lockgate.cli.common.state import unreadable
+from lockgate.cli.policy.files import new_key, private_key, public_key, read_file
+from lockgate.configuration.load import load_for_cli
+from lockgate.core.display_text import visible
+from lockgate.core.errors import ApprovalError, StoreError
+from lockgate.gate.approvals import answering
+from lockgate.store.files import own_folder
+from lockgate.system.files import replace
+from lockgate.system.folders import folders, state_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lockgate.configuration.bundles.keys import PublicKey
+    from lockgate.store.protocol import Store
+
+FILE = "approver.json"
+"""The file of the state folder that says where the person's own key lies."""
+_KEY_FILE = click.Path(dir_okay=False)
+_NONE = "you have chosen no key yet: `lockgate approvals key use ~/.ssh/id_ed25519`, or `key make FILE` for a new one"
+
+
+@click.group(short_help="The key with which you sign your answers.")
+def key() -> None:
+    """Choose, make or show the key with which you sign your answers, where the configuration names `approvers`.
+
+    It is a key of Ed25519, such as OpenSSH's. The private file stays where it is, and is read when you say yes. Give it
+    a passphrase: a program that runs as you can read a file of yours.
+    """
+
+
+@key.command(short_help="Use a key that you have.")
+@click.argument("file", type=_KEY_FILE)
+def use(file: str) -> None:
+    """Sign answers with the private key FILE from now on, such as ~/.ssh/id_ed25519.
+
+    Exit status: 0 chosen, 1 it cannot be used, 2 usage.
+    """
+    require_person("choose the key that signs answers")
+    path = os.path.abspath(os.path.expanduser(file))
+    _demand_own(path)
+    _choose(path, private_key(path, None).public(_comment(path)))
+
+
+@key.command(short_help="Make a key.")
+@click.argument("file", type=_KEY_FILE)
+@click.option("--comment", default="", help="What the key is called, such as ann-laptop.")
+@click.option("--passphrase-file", type=_KEY_FILE, help="A file whose first line is the passphrase.")
+@click.option("--no-passphrase", is_flag=True, help="Do not encrypt the private key.")
+def make(file: str, comment: str, passphrase_file: str | None, no_passphrase: bool) -> None:
+    """Make a key that signs answers, and use it from now on: FILE is private, FILE.pub is for the configuration.
+
+    Exit status: 0 made, 1 not made, 2 usage.
+    """
+    require_person("make a key that signs answers")
+    path = os.path.abspath(os.path.expanduser(file))
+    _choose(path, new_key(path, comment, passphrase_file, no_passphrase=no_passphrase))
+
+
+@key.command(short_help="Show your public key.")
+def show() -> None:
+    """Print the public key for the `approvers` of the configuration.
+
+    Exit status: 0 shown, 1 none is chosen.
+    """
+    path, public = chosen()
+    _tell(path, public)
+
+
+def chosen() -> tuple[str, PublicKey]:
+    """Where the private key of the person lies, and its public key.
+
+    Raises:
+        click.ClickException: None is chosen, or what says so cannot be read.
+    """
+    path = os.path.join(state_dir(), FILE)
+    if not os.path.lexists(path):
+        raise click.ClickException(_NONE)
+    try:
+        match json.loads(read_file(path, 10_000)):
+            case {"file": str(file), "key": str(line)}:
+                return file, public_key(line)
+    except ValueError:
+        pass
+    raise click.ClickException(f"{visible(path, 300)} is damaged: choose your key again with `lockgate approvals key`")
+
+
+def configured() -> Mapping[str, Any] | None:
+    """The ``approvers`` that hold on this machine; ``None`` where a yes needs no signature. No project says them.
+
+    Raises:
+        click.ClickException: The state cannot be read.
+    """
+    try:
+        return load_for_cli(folders().home).options.approvers
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+def signer(store: Store) -> answering.Signer | None:
+    """The person at this terminal as an approver; ``None`` where a yes needs no signature.
+
+    Raises:
+        click.ClickException: It does, and they have no key, or one that counts for nothing.
+    """
+    approvers = configured()
+    if approvers is None:
+        return None
+    path, _ = chosen()
+    _demand_own(path)
+    try:
+        return answering.signer_of(approvers, private_key(path, None), store.clock())
+    except ApprovalError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _choose(path: str, public: PublicKey) -> None:
+    state = state_dir()
+    try:
+        own_folder(state, create=True)
+    except StoreError as error:
+        raise unreadable(error) from error
+    data = json.dumps({"file": path, "key": public.line}).encode()
+    kept = os.path.join(state, FILE)
+    try:
+        replace(kept, data, draft=f"{kept}.{os.getpid()}.draft", sync=True)
+    except OSError as error:
+        raise click.ClickException(f"{visible(kept, 300)} cannot be written: {error.strerror}") from error
+    _tell(path, public)
+
+
+def _tell(path: str, public: PublicKey) -> None:
+    click.echo(public.line)
+    click.echo(f"fingerprint {public.id}; private key: {visible(path, 300)}", err=True)
+
+
+def _demand_own(path: str) -> None:
+    """Refuse a private key that others can read.
+
+    Raises:
+        click.ClickException: They can, or it is another user's.
+    """
+    try:
+        about = os.stat(path)
+    except OSError as error:
+        raise click.ClickException(f"{visible(path, 300)} cannot be read: {error.strerror}") from error
+    if about.st_uid != os.geteuid() or about.st_mode & 0o077:
+        raise click.ClickException(f"{visible(path, 300)} is not yours alone: chmod 600 it, or make another key")
+
+
+def _comment(path: str) -> str:
+    """What the public file beside a private key calls it."""
+    try:
+        return public_key(f"{path}.pub").comment
+    except click.ClickException:
+        return os.path.basename(path)
