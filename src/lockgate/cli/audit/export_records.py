@@ -99,7 +99,7 @@ def export(
         if follow:
             _follow(_line_of(form), output, wanted, from_now=after is None and since is None)
         elif form == "jsonl" and wanted.is_all:
-            _write_chain(output)
+            write_chain(output)
         else:
             _write(_line_of(form), output, wanted)
     except BrokenPipeError:
@@ -122,7 +122,8 @@ def _line_of(form: str) -> Callable[[AuditRow], str]:
     return record_line
 
 
-def _write_chain(output: str) -> None:
+def write_chain(output: str) -> None:
+    """Write the whole chain as JSON lines, with its sealed head: what ``lockgate audit verify FILE`` checks."""
     with looking() as tx:
         if tx is None:
             click.echo("nothing recorded yet", err=True)

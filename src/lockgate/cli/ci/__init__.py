@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from lockgate.cli.ci.report import report
 from lockgate.cli.install import CLIENT
 
 
@@ -27,3 +28,6 @@ def ci(context: click.Context, client: str | None, base: str) -> None:
     from lockgate.cli.ci.job import set_up
 
     set_up(client, base)
+
+
+ci.add_command(report)

@@ -129,17 +129,23 @@ def _prove(client: str, root: str) -> None:
         raise click.ClickException("nothing proves that the client's hooks would run: see above")
 
 
+def log_text(text: str, most: int = _MOST_SHOWN) -> str:
+    """A text of others for a line of the job's log, in which no command of the service begins."""
+    return visible(text, most).replace("##[", "# #[").replace("::", ": :")
+
+
 def _tell(facts: JobFacts, strangers: str, restored: base_commit.RestoredFiles) -> None:
     for path in restored.written:
-        click.echo(f"taken from the base commit: {visible(path, _MOST_SHOWN)}")
+        click.echo(f"taken from the base commit: {log_text(path)}")
     for path in restored.removed:
-        click.echo(f"removed, since the base commit has it not: {visible(path, _MOST_SHOWN)}")
+        click.echo(f"removed, since the base commit has it not: {log_text(path)}")
     for path in restored.left_out:
-        click.echo(f"left out, a link of the base commit to no file of it: {visible(path, _MOST_SHOWN)}")
+        click.echo(f"left out, a link of the base commit to no file of it: {log_text(path)}")
     if facts.event == "pull_request" and FORK in facts.strangers:
         click.echo("Note: in a fork's pull request the workflow is the fork's too, so that it proves nothing.")
     if strangers:
-        click.echo(f"Sessions of this job begin untrusted: its prompts can hold words of others ({strangers}).")
+        others = log_text(strangers)
+        click.echo(f"Sessions of this job begin untrusted: its prompts can hold words of others ({others}).")
     elif not os.path.isdir("/proc/self"):
         click.echo("Sessions of this job begin untrusted: this system does not tell what a client was started with.")
     else:

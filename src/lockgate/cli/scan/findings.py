@@ -140,11 +140,28 @@ def sarif(findings: Iterable[Finding], incomplete: Iterable[str], version: str) 
         rules.setdefault(match.rule, _sarif_rule(match))
         results.append(_sarif_result(finding, numbers.setdefault(match.rule, len(numbers))))
     notes = [{"level": "error", "message": {"text": each}} for each in incomplete]
+    return sarif_log(list(rules.values()), results, notes, version)
+
+
+def sarif_log(
+    rules: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
+    notes: Sequence[Mapping[str, Any]],
+    version: str,
+) -> Mapping[str, Any]:
+    """A SARIF 2.1.0 log of results.
+
+    Args:
+        rules: What the results refer to.
+        results: Each with its rule and its place.
+        notes: What kept the run from being whole.
+        version: Of Lockgate.
+    """
     invocation = {"executionSuccessful": not notes, "toolExecutionNotifications": notes}
     driver = {
         "name": "Lockgate",
         "version": version,
-        "rules": list(rules.values()),
+        "rules": rules,
     }
     run = {
         "tool": {"driver": driver},
@@ -180,13 +197,13 @@ def _sarif_result(finding: Finding, index: int) -> dict[str, Any]:
         "level": _LEVELS[match.severity],
         "message": {"text": f"{match.type} found{coded}"},
         "locations": [
-            {"physicalLocation": {"artifactLocation": {"uri": _uri(finding.name)}, "region": region}},
+            {"physicalLocation": {"artifactLocation": {"uri": file_uri(finding.name)}, "region": region}},
         ],
         "partialFingerprints": {"lockgate/v1": match.fingerprint},
     }
 
 
-def _uri(name: str) -> str:
+def file_uri(name: str) -> str:
     """A reference to a file: relative to the current folder where it lies there, as code hosts expect it."""
     from urllib.parse import quote
 

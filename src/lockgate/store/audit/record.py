@@ -222,6 +222,7 @@ def _who(event: str, context: Context) -> dict[str, Any]:
         "client": context.client,
         "session": context.subject.session,
         "agent": context.subject.agent,
+        **({"run": context.run} if context.run else {}),
     }
 
 
