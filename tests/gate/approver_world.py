@@ -37,7 +37,7 @@ class Fleet(World):
     def __init__(self, folder: Path, server: Server) -> None:
         super().__init__(folder)
         self.store.close()
-        url = server.url(server.database())
+        self.url = url = server.url(server.database())
         for name in GATES:
             if not server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{name}_role'"):
                 server.execute(f"CREATE ROLE {name}_role LOGIN")

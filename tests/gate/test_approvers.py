@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from gate.approver_world import KEYS, OTHER, PUSH, Fleet, listed
@@ -414,6 +415,19 @@ def test_no_project_says_who_approves(fleet: Fleet) -> None:
     (fleet.project / "lockgate.yaml").write_text(json.dumps({"approvers": listed("eve")}))
     found = fleet._configure(fleet.context())
     assert found.options.approvers == fleet.approvers
+
+
+def test_what_the_database_says_of_the_configuration_names_no_approver(fleet: Fleet) -> None:
+    """What the files come to is kept there, where the role of the very gate may write."""
+    with psycopg.connect(fleet.url.replace("postgres@", "south_role@")) as connection:
+        kept = "SELECT name, value FROM lockgate.settings WHERE name LIKE 'config:compiled:%'"
+        [(name, value)] = connection.execute(kept).fetchall()
+        forged = value.replace(KEYS["ann"].public().line, KEYS["eve"].public().line)
+        assert forged != value
+        connection.execute("UPDATE lockgate.settings SET value = %s WHERE name = %s", (forged, name))
+    assert fleet._configure(fleet.context()).options.approvers == fleet.approvers
+    with fleet.store.reading() as tx:
+        assert tx.setting(name) == value, "it is found out anew"
 
 
 @pytest.mark.parametrize(

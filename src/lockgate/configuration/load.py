@@ -26,6 +26,7 @@ from lockgate.core.model import Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.core.version import PACKAGE_FOLDER, __version__
 from lockgate.policy.compiled import Policy, policy
+from lockgate.store import chain_links
 from lockgate.system.files import real_path
 from lockgate.system.folders import managed_folder
 
@@ -40,6 +41,8 @@ KEPT = 200
 _FORMAT = 3
 """Of what is kept; another number makes every kept configuration stale."""
 _CACHE = "config:compiled:"
+_SEAL = 64
+"""Characters of the seal before what is kept."""
 
 
 class GateOptions(Record):
@@ -243,8 +246,10 @@ def _key(looks: Sequence[LayerFile], trusted: frozenset[tuple[str, str]], fleet:
 
 
 def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
-    text = tx.setting(name)
-    if text is None:
+    kept = tx.setting(name) or ""
+    seal, text = kept[:_SEAL], kept[_SEAL:]
+    # In a shared store whoever has this gate's role writes it, and could name other approvers.
+    if not text or seal != _seal(tx, name, text):
         return None
     try:
         value: dict[str, Any] = json.loads(text)
@@ -263,7 +268,12 @@ def _keep(tx: Transaction, name: str, value: Mapping[str, Any]) -> None:
     if len(others) >= KEPT and name not in others:
         for other in others:
             tx.put_setting(other, None)
-    tx.put_setting(name, json.dumps(value))
+    text = json.dumps(value)
+    tx.put_setting(name, _seal(tx, name, text) + text)
+
+
+def _seal(tx: Transaction, name: str, text: str) -> str:
+    return tx.keyed(chain_links.PURPOSE_COMPILED, f"{name}\0{text}")
 
 
 def _configuration(value: Mapping[str, Any]) -> Configuration:
