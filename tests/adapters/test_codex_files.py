@@ -101,6 +101,32 @@ def test_a_transcript_shows_whether_something_was_read(
     assert codex_files.has_history(_transcript(tmp_path, body, kind=kind)) is read
 
 
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "hi"}
+RUN = _call("c1", cmd="ls")
+
+
+@pytest.mark.parametrize(("bodies", "at", "found"), [
+    pytest.param([RUN, OUTPUT], 30, ("c1",), id="a command"),
+    pytest.param([{**RUN, "name": "mcp__t__get"}, OUTPUT], 30, ("c1",), id="an MCP tool"),
+    pytest.param([{**RUN, "name": "shell", "arguments": '{"command": ["ls"]}'}, OUTPUT], 30, ("c1",), id="older tool"),
+    pytest.param([RUN, OUTPUT], 10, (), id="older"),
+    pytest.param([RUN], 30, (), id="still running"),
+    pytest.param([OUTPUT], 30, (), id="no call"),
+    pytest.param([{**RUN, "name": "update_plan"}, OUTPUT], 30, (), id="no hook is run for it"),
+    pytest.param([{**RUN, "arguments": "{"}, OUTPUT], 30, (), id="no call that Codex could read"),
+    pytest.param([_call("c1", workdir="/"), OUTPUT], 30, (), id="no command"),
+    pytest.param([_cell("x"), {**OUTPUT, "type": "custom_tool_call_output", "call_id": "c9"}], 30, (), id="a cell"),
+    pytest.param([RUN, {"type": "message", "content": json.dumps(OUTPUT)}], 30, (), id="inside a message"),
+])  # fmt: skip
+def test_results_that_are_newer_than_a_time(
+    tmp_path: Path, bodies: list[dict[str, Any]], at: int, found: tuple[str, ...]
+) -> None:
+    lines = [{"timestamp": f"1970-01-01T00:00:{at}.500Z", "type": "response_item", "payload": body} for body in bodies]
+    file = tmp_path / "rollout.jsonl"
+    file.write_text("".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines) + '"function_call\n{')
+    assert codex_files.results_since(str(file), 20.0) == found
+
+
 def test_a_fork_names_its_parent(tmp_path: Path) -> None:
     transcript = _transcript(tmp_path, {"id": "own", "forked_from_id": "parent"}, kind="session_meta")
     assert codex_files.parent_sessions(transcript, "own") == ("parent",)

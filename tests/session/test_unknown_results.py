@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from gate.world import World
+from lockgate.clients.adapter import ClientAdapter
 from lockgate.clients.claude.events import Claude
+from lockgate.clients.codex.events import ADAPTER as CODEX
 from lockgate.core.events import Context, SessionEnded, SessionStarted
 from lockgate.core.model import Label, Verdict
 from lockgate.gate import Monitor
@@ -50,7 +52,8 @@ class Told(World):
     def __init__(self, folder: Path) -> None:
         self.transcript = folder / "t.jsonl"
         self.at = NEXT
-        self.client = Counting()
+        self.counting = Counting()
+        self.client: ClientAdapter = self.counting
         super().__init__(folder)
 
     def _monitor(self) -> Monitor:
@@ -142,7 +145,7 @@ def test_what_the_gate_has_seen_is_no_news(world: Told) -> None:
     _, call = world.ask("Bash", {"command": "lockgate approve 1"})
     world.write(result(call.call_id, world.at + 3))
     ask(world)
-    assert world.client.looks
+    assert world.counting.looks
     assert world.labels() == set()
 
 
@@ -163,7 +166,7 @@ def test_what_the_gate_has_seen_is_no_news(world: Told) -> None:
 def test_what_is_no_new_result(world: Told, line: str) -> None:
     world.write(line)
     ask(world)
-    assert world.client.looks
+    assert world.counting.looks
     assert world.labels() == set()
 
 
@@ -193,8 +196,32 @@ def test_a_call_that_nobody_could_decide_on_has_brought_nothing(world: Told, rec
         assert sweep(str(world.folder / "state"), world.store) == 1
     world.write(result("late", world.at + 5, "Lockgate blocks to be safe", block={"is_error": True}))
     ask(world)
-    assert world.client.looks
+    assert world.counting.looks
     assert world.labels() == set()
+
+
+def codex_result(call: str, at: float) -> str:
+    stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(at))}.500Z"
+    ran = {"type": "function_call", "name": "exec_command", "call_id": call, "arguments": '{"cmd": "ls"}'}
+    bodies = ran, {"type": "function_call_output", "call_id": call, "output": "found"}
+    lines = [{"timestamp": stamp, "type": "response_item", "payload": body} for body in bodies]
+    return "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
+
+
+def test_a_transcript_of_codex_is_compared_too(tmp_path: Path) -> None:
+    world = Told(tmp_path)
+    world.client = CODEX
+    world.reopen()
+    world.start()
+    _, call = world.ask("Bash", {"command": "ls"})
+    world.write(codex_result(call.call_id, world.at))
+    world.done(call, "a.py")
+    ask(world)
+    assert world.labels() == set(), "the gate has seen it"
+    world.write(codex_result("lost", world.at + 5))
+    ask(world)
+    assert world.labels() == BOTH
+    assert [body["calls"] for body in world.records("unknown-results")] == [["lost"]]
 
 
 def test_a_gate_that_stays_looks_once(tmp_path: Path) -> None:
@@ -205,7 +232,7 @@ def test_a_gate_that_stays_looks_once(tmp_path: Path) -> None:
         for number in range(5):
             world.write(result(f"t{number}", NEXT - 100))
             ask(world)
-        assert world.client.looks == 1
+        assert world.counting.looks == 1
         world.at -= 1000  # another state with an earlier time, put under it
         with world.store.transaction() as tx:
             row = tx.session("s1")

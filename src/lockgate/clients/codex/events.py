@@ -207,6 +207,10 @@ class Codex(ClientAdapter):
         """Whether a session's transcript shows that it has read something already."""
         return transcript.has_history(context.transcript)
 
+    def results_since(self, context: Context, since: float) -> Sequence[str]:
+        """The calls whose results a session's transcript holds that are newer than a time."""
+        return transcript.results_since(context.transcript, since)
+
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: in a sandbox of Codex, a second one could not be built."""
         return context.mode != _UNCONFINED

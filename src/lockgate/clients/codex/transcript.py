@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockgate.clients.common.transcripts import ends_of, parse_json
+from lockgate.clients.common.transcripts import ends_of, moment_of, parse_json
 from lockgate.core.events import Context, ToolFinished
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _RECENT = 512 * 1024
 """Bytes of a transcript's end in which searches are looked for; each event looks again."""
+_NEW = 4 * 1024 * 1024
+"""Bytes of a transcript's end in which results are looked for that are new."""
+_SHELLS = frozenset({"exec_command", "shell", "shell_command"})
+"""Tools that run a command."""
 _NOTICE = "results of a web search"
 
 
@@ -35,6 +39,36 @@ def has_history(transcript: str) -> bool:
         if kind == "response_item" and str(body.get("type", "")).endswith("_output"):
             return True
     return any(kind == "compacted" for kind, _ in _items(transcript, b'"compacted"', 2 * 1024 * 1024))
+
+
+def results_since(transcript: str, since: float) -> tuple[str, ...]:
+    """The ids of calls whose results a transcript's end holds that are newer than a time, in seconds since the epoch.
+
+    Only of commands and MCP tools that hooks name by the same id. What runs inside of a cell of the model's JavaScript
+    has an id that no transcript tells. A call whose arguments Codex cannot make sense of has no hook.
+    """
+    started: set[str] = set()
+    found: dict[str, None] = {}
+    for line in ends_of(transcript, _NEW, only_end=True):
+        record = parse_json(line) if b'"function_call' in line else None
+        body = record.get("payload") if isinstance(record, dict) and record.get("type") == "response_item" else None
+        if not isinstance(record, dict) or not isinstance(body, dict):
+            continue
+        call = str(body.get("call_id"))
+        if body.get("type") == "function_call" and _has_hook(body):
+            started.add(call)
+        is_result = body.get("type") == "function_call_output" and call in started
+        if is_result and (moment_of(record.get("timestamp")) or 0.0) > since:
+            found[call] = None
+    return tuple(found)
+
+
+def _has_hook(body: dict[str, Any]) -> bool:
+    name, text = str(body.get("name", "")), body.get("arguments")
+    given = parse_json(text.encode(errors="replace")) if isinstance(text, str) else None
+    if not isinstance(given, dict):
+        return False
+    return name.startswith("mcp__") or (name in _SHELLS and bool(given.get("cmd") or given.get("command")))
 
 
 def parent_sessions(transcript: str, own: str) -> tuple[str, ...]:
