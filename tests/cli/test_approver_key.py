@@ -191,6 +191,20 @@ def test_who_is_no_approver_is_told_so_and_can_still_refuse(desk: Answering, cho
     assert desk.row(approval).state == "denied"
 
 
+@pytest.mark.parametrize(
+    ("listed", "says"),
+    [
+        pytest.param("ann", "you sign answers as ann", id="an approver"),
+        pytest.param("bob", "your key is not among the approvers", id="another person's key is listed"),
+    ],
+)
+def test_the_doctor_tells_whether_the_person_is_an_approver(desk: Answering, listed: str, says: str) -> None:
+    keys = {name: desk.ssh_key(name) for name in ("ann", "bob")}
+    assert desk.run("approvals", "key", "use", str(keys["ann"])).returncode == 0
+    desk.listed(listed, keys[listed].with_suffix(".pub").read_text())
+    assert says in desk.run("doctor").stdout
+
+
 def test_a_yes_that_nobody_signed_is_found(desk: Answering) -> None:
     approval = desk.asked()
     with desk.terminal("approve", approval, "--yes") as terminal:

@@ -245,6 +245,16 @@ def test_a_yes_is_used_once(fleet: Fleet) -> None:
     assert fleet.end(again).verdict is DENY
 
 
+def test_a_yes_that_another_gate_has_used_is_not_used_again(fleet: Fleet) -> None:
+    """A session goes on at the desk, and its row is put back."""
+    going, approval = fleet.waiting()
+    row = fleet.answers(approval)
+    with fleet.desk.transaction() as tx:
+        tx.append_audit(fleet._now(), {"event": "answered", "approval": approval, "state": "used"})
+        assert tx.approval(approval) == row
+    assert fleet.end(going).verdict is DENY
+
+
 def test_nobody_signs_with_a_key_that_is_not_listed(fleet: Fleet) -> None:
     with pytest.raises(ApprovalError, match="not among the `approvers`"):
         answering.signer_of(listed("ann"), KEYS["eve"], fleet._now())

@@ -9,6 +9,10 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any, Literal
 
+import click
+
+from lockgate.cli.approvals.key import chosen
+from lockgate.cli.policy.files import public_key
 from lockgate.clients.common.hook_command import CALL_TIMEOUT
 from lockgate.configuration import load
 from lockgate.configuration.bundles.fleet import Fleet, look
@@ -38,8 +42,8 @@ def people(project: str, state: str) -> Iterator[Found]:
         found = load.load_for_cli(project).options
     except LockgateError:
         return  # the configuration has a check of its own
-    if found.approvers is not None and not installed("cryptography"):
-        yield "fail", NOT_INSTALLED, "until then no yes counts: nobody can verify what approvers have signed"
+    if found.approvers is not None:
+        yield from _signing(found.approvers)
     options = found.approvals or {}
     problems = list(_problems(options))
     for problem, mend in problems:
@@ -48,6 +52,23 @@ def people(project: str, state: str) -> Iterator[Found]:
         waits = waiting.attended(state, options)
         does = "waits for lockgate approve" if waits else "is refused (to have it wait: docs/approvals.md)"
         yield "ok", f"in a headless session, a call that needs a person {does}", ""
+
+
+def _signing(approvers: Mapping[str, Any]) -> Iterator[Found]:
+    """Whether what approvers sign can be verified here, and whether the person is one of them."""
+    if not installed("cryptography"):
+        yield "fail", NOT_INSTALLED, "until then no yes counts: nobody can verify what approvers have signed"
+        return
+    try:
+        _, own = chosen()
+    except click.ClickException:
+        return  # not everybody approves
+    names = [each["name"] for each in approvers["keys"] if public_key(each["key"]).raw == own.raw]
+    if names:
+        yield "ok", f"you sign answers as {names[0]}", ""
+    else:
+        mend = "give whoever keeps the configuration what `lockgate approvals key show` prints"
+        yield "warn", "your key is not among the approvers: a yes of yours counts for nothing", mend
 
 
 def _problems(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

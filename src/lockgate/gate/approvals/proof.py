@@ -85,7 +85,12 @@ def may_be_used(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: 
     """Whether the audit has the yes of a question, and does not tell that it was used already."""
     if not is_proven(tx, row, approvers, unused=True, shown=shown):
         return False
-    later = _later(tx, row, AuditQuery(event="answered", text=row.approval))
+    query = AuditQuery(event="answered", text=row.approval)
+    later = _later(tx, row, query)
+    if approvers is not None:  # a session may have gone on elsewhere, and used it there
+        since = query._replace(since=row.asked_at)
+        others = [each.gate for each in tx.gates() if not each.own]
+        later += [found for gate in others for found in tx.find_audit(since, gate=gate)]
     return all(parsed_body(each.body).get("approval") != row.approval for each in later)
 
 
