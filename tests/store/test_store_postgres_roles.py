@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 import pytest
@@ -36,19 +38,12 @@ ROLES = ("north_role", "south_role", "fleet_role", "reader_role", "member_role")
 class Roles:
     """A database with two gates, each with a role of its own."""
 
-    def __init__(self, folder: Path, server: Server, url: str) -> None:
-        for role in ROLES:
-            if not server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"):
-                server.execute(f"CREATE ROLE {role} LOGIN")
-        server.execute("GRANT fleet_role TO member_role")
+    def __init__(self, folder: Path, url: str) -> None:
         self._folder = folder
         self.owner = url
-        migrate(url, gate_roles=["north_role", "south_role", "fleet_role"], reader_roles=["reader_role"])
         self._stores: dict[str, PostgresStore] = {}
         self.north = self.gate("north", "north_role")
         self.south = self.gate("south", "south_role")
-        for store in (self.north, self.south):
-            record(store, RECORDS)
 
     def url(self, role: str) -> str:
         return self.owner.replace("postgres@", f"{role}@")
@@ -88,11 +83,36 @@ def record(store: PostgresStore, count: int = 1) -> None:
             tx.append_audit(store.clock(), {"event": "test", "n": number})
 
 
+class Prepared(NamedTuple):
+    """What each test begins with a copy of: the folders of both gates, and the name of their database."""
+
+    folder: Path
+    database: str
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory, postgres_server: Server) -> Prepared:
+    for role in ROLES:
+        postgres_server.execute(f"CREATE ROLE {role} LOGIN")
+    postgres_server.execute("GRANT fleet_role TO member_role")
+    made = Prepared(tmp_path_factory.mktemp("roles"), postgres_server.store_database())
+    url = postgres_server.url(made.database)
+    migrate(url, gate_roles=["north_role", "south_role", "fleet_role"], reader_roles=["reader_role"])
+    roles = Roles(made.folder, url)
+    for store in (roles.north, roles.south):
+        record(store, RECORDS)
+    roles.close()
+    return made
+
+
 @pytest.fixture
-def roles(tmp_path: Path, postgres_server: Server, postgres_url: str) -> Iterator[Roles]:
-    roles = Roles(tmp_path, postgres_server, postgres_url)
+def roles(tmp_path: Path, postgres_server: Server, prepared: Prepared) -> Iterator[Roles]:
+    shutil.copytree(prepared.folder, tmp_path, dirs_exist_ok=True)
+    name = postgres_server.database(prepared.database)
+    roles = Roles(tmp_path, postgres_server.url(name))
     yield roles
     roles.close()
+    postgres_server.drop(name)
 
 
 SEAL = "e" * 64

@@ -182,6 +182,10 @@ class Server:
             migrate(self.url(self._prepared))
         return self.database(self._prepared)
 
+    def drop(self, name: str) -> None:
+        """Remove a database, whoever still uses it."""
+        self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
     def _as_other(self) -> dict[str, Any]:
         found: dict[str, Any] = {"cwd": "/", "env": {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}}
         if os.geteuid() == 0:
@@ -221,7 +225,7 @@ def postgres_url(postgres_server: Server) -> Iterator[str]:
     """The address of a database of the test's own, with Lockgate's tables."""
     name = postgres_server.store_database()
     yield postgres_server.url(name)
-    postgres_server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    postgres_server.drop(name)
 
 
 def use(state: Path, url: str, gate: str = "") -> Path:
