@@ -18,6 +18,7 @@ from lockgate.gate.approvals.answering import answer
 from lockgate.gate.parts import call_digest
 from lockgate.store.rows import ApprovalRow
 from lockgate.store.sqlite.store import SqliteStore
+from support.prepared import open_new
 
 CALL = ToolCall("Bash", {"command": "git push origin main"}, "/work/shop", "toolu_1")
 ANN = Subject("s1", "a1")
@@ -28,7 +29,7 @@ SECONDS = 300.0
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore.open(str(tmp_path / "state"))
+    store = open_new(tmp_path / "state")
     yield store
     store.close()
 

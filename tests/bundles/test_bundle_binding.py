@@ -19,8 +19,8 @@ from lockgate.core.model import LabelState, Verdict
 from lockgate.patterns.model import Mode
 from lockgate.policy.profiles import FIXED_ROWS, shipped
 from lockgate.policy.validation import parse
-from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
+from support.prepared import open_new
 
 CLEAN = LabelState.CLEAN
 
@@ -34,7 +34,7 @@ class World(Machine):
         self.user, self.project = root / "config" / "lockgate.yaml", root / "work"
         for folder in (root / "home", root / "config", self.project):
             folder.mkdir()
-        self.store = SqliteStore.open(str(self.state))
+        self.store = open_new(self.state)
 
     def put_files(self, serial: int = 1, **files: str) -> None:
         named = {name.replace("_", "."): text.encode() for name, text in files.items()}

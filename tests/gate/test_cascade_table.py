@@ -117,7 +117,7 @@ def tier_of(answer: Answer) -> str:
 
 
 FIRST = {call.kind: call for call in reversed(CALLS)}
-"""A call of each kind, for which the words of those who are not asked are tried, too. They are heard by being asked alone."""
+"""A call of each kind, for which the words of those who are not asked are tried, too."""
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)

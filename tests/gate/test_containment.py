@@ -14,6 +14,7 @@ from lockgate.core.model import Label, Subject, ToolCall, Verdict
 from lockgate.gate import Monitor, Parts
 from lockgate.gate.monitor.rooms import name_of, names_in
 from lockgate.store.rows import AgentRow
+from lockgate.store.sqlite.store import SqliteStore
 
 MARK = "contained: "
 
@@ -207,7 +208,9 @@ def test_a_delegate_has_a_room_of_its_own(rooms: Rooms) -> None:
 
 
 def test_another_installation_names_other_rooms(rooms: Rooms, tmp_path_factory: pytest.TempPathFactory) -> None:
-    other = Rooms(tmp_path_factory.mktemp("other"))
+    elsewhere = tmp_path_factory.mktemp("other")
+    SqliteStore.open(str(elsewhere / "state")).close()
+    other = Rooms(elsewhere)
     for each in (rooms, other):
         each.taint()
     assert rooms.room() != other.room()

@@ -19,6 +19,7 @@ from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.approvals.answering import take_back
 from lockgate.store.opening import open_store
 from support.postgres import use
+from support.prepared import give_empty
 
 ASK, DENY, ALLOW = Verdict.ASK, Verdict.DENY, Verdict.ALLOW
 URL = "https://docs.example/v?d=1234"
@@ -111,6 +112,8 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Judged]:
     state = tmp_path / "shared"
     if request.param == "postgresql":
         state = use(state, request.getfixturevalue("postgres_url"))
+    else:
+        give_empty(state)
     store = open_store(str(state), busy_seconds=5)
     with closing(store):
         found.on(store)

@@ -25,7 +25,7 @@ from lockgate.gate import Consultants, Guard, Monitor, Parts, session
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.monitor import kept_files
 from lockgate.resources.host_view import AnalysisRules, HostView, Repository, ScriptFile
-from lockgate.store.sqlite.store import SqliteStore
+from support.prepared import open_new
 
 HOME = "/home/u"
 WORK = "/home/u/work"
@@ -36,7 +36,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.store = SqliteStore.open(str(folder / "state"))
+        self.store = open_new(folder / "state")
         self.config = folder / "config"
         self.config.mkdir()
         self.project = folder / "project"

@@ -26,6 +26,7 @@ from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.patterns.engine.matcher import Matcher
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
+from support.prepared import open_new
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +46,7 @@ class Machine:
         self.ours = root / "config" / "patterns.yaml"
         self.theirs = self.project / "lockgate.patterns.yaml"
         self.folder = root / "state" / "patterns"
-        self.store = SqliteStore.open(self.where.state)
+        self.store = open_new(self.where.state)
 
     def load(self, workspace: str = "", **options: float) -> Artefact:
         return load(self.store, self.where, workspace or str(self.project), **options)

@@ -17,6 +17,7 @@ from lockgate.gate.judge.cache import MOST, recall, remember
 from lockgate.gate.judge.settings import JudgeSettings
 from lockgate.store.sqlite.store import SqliteStore
 from support.fake_judge import FakeJudge, fine, honest, raw, says
+from support.prepared import open_new
 
 KEPT = Opinion(flagged=False, reason="it reads files")
 SETTINGS = JudgeSettings(model="m")
@@ -24,7 +25,7 @@ SETTINGS = JudgeSettings(model="m")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    made = SqliteStore.open(str(tmp_path / "state"))
+    made = open_new(tmp_path / "state")
     yield made
     made.close()
 

@@ -22,6 +22,7 @@ from lockgate.store.chain_links import canonical
 from lockgate.store.rows import ApprovalRow, AuditRow, SessionRow
 from lockgate.store.sqlite.store import SqliteStore
 from observability.exposed import append, at, samples
+from support.prepared import open_new
 
 DECISION: dict[str, Any] = {
     "event": "decision",
@@ -157,7 +158,7 @@ def test_a_record_of_another_shape_is_counted_too(body: object) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:
-    return SqliteStore.open(str(tmp_path / "state"))
+    return open_new(tmp_path / "state")
 
 
 def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:

@@ -23,11 +23,12 @@ from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.error_log import NAME, note
 from observability.exposed import append, at
 from support.postgres import use
+from support.prepared import open_new
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:
-    return SqliteStore.open(str(tmp_path / "state"))
+    return open_new(tmp_path / "state")
 
 
 def total(kept: TailState, name: str = "audit_records") -> float:

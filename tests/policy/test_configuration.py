@@ -18,7 +18,7 @@ from lockgate.configuration.layers.files import digest_of, trust_name
 from lockgate.configuration.load import Configuration, GateOptions, find_workspace, load, places
 from lockgate.core.model import LabelState, Verdict
 from lockgate.policy.profiles import shipped
-from lockgate.store.sqlite.store import SqliteStore
+from support.prepared import open_new
 
 HEAVY = (
     "yaml jsonschema regex dataclasses inspect pathlib logging argparse subprocess click difflib "
@@ -41,7 +41,7 @@ class World:
         for folder in (self.home / ".claude", self.config, self.project / ".claude"):
             folder.mkdir(parents=True)
         self.state = root / "state"
-        self.store = SqliteStore.open(str(self.state))
+        self.store = open_new(self.state)
         self.user, self.ours = self.home / ".claude" / "lockbox.json", self.config / "lockgate.yaml"
         self.theirs = self.project / "lockgate.yaml"
         self.before: dict[str, Configuration] = {}

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from lockgate.store.protocol import Transaction
-from lockgate.store.sqlite.store import SqliteStore
+from support.prepared import open_new
 
 
 @pytest.fixture
 def tx(tmp_path: Path) -> Iterator[Transaction]:
     """A step on it."""
-    store = SqliteStore.open(str(tmp_path / "state"))
+    store = open_new(tmp_path / "state")
     with store.transaction() as tx:
         yield tx
     store.close()

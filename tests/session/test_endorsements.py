@@ -19,6 +19,7 @@ from lockgate.store.protocol import Store, Transaction
 from lockgate.store.sqlite.group_commit import GroupingStore
 from lockgate.store.sqlite.store import SqliteStore
 from support.postgres import use
+from support.prepared import give_empty
 
 ANN = "ann (terminal)"
 
@@ -30,6 +31,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     if request.param == "postgresql":
         state = use(folder, request.getfixturevalue("postgres_url"), "here")
         return lambda: open_store(str(state), busy_seconds=20.0)
+    give_empty(folder)
     kind = SqliteStore if request.param == "sqlite" else GroupingStore
     return lambda: kind.open(str(folder), busy_seconds=20)
 

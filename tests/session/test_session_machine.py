@@ -38,6 +38,7 @@ from lockgate.store.audit.chain import verify
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite.store import SqliteStore
+from support.prepared import open_new
 
 Labels = frozenset[Label]
 U = Label.UNTRUSTED
@@ -83,7 +84,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp()
-        self.store = SqliteStore.open(self.folder + "/state")
+        self.store = open_new(self.folder + "/state")
         self.number = 0
         self.records = 0
         self.truth: dict[Subject, Labels] = {}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from e2e.harness.terminal import Terminal
-from lockgate.store.sqlite.store import SqliteStore
+from support.prepared import open_new
 
 
 class Machine:
@@ -22,7 +22,7 @@ class Machine:
         self.home = root / "home"
         self.home.mkdir()
         self.state = str(self.home / ".local" / "state" / "lockgate")
-        self.store = SqliteStore.open(self.state, busy_seconds=20)
+        self.store = open_new(self.state, busy_seconds=20)
         self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
 
     def argv(self, *arguments: str) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 from lockgate.configuration.pattern_library.cache import SECONDS
@@ -34,6 +36,30 @@ def give_state(state: Path) -> None:
         draft.rename(state)
     except OSError:
         shutil.rmtree(draft)  # another thread was faster
+
+
+def give_empty(state: Path) -> None:
+    """Put an empty store there, unless there is one, as a copy: to make one takes longer than most tests."""
+    if not (state / "key").exists():
+        shutil.copytree(_empty(), state, dirs_exist_ok=True)
+
+
+def open_new(state: Path | str, busy_seconds: float = 5.0) -> SqliteStore:
+    """Open a store that is of one installation with all others that are opened so."""
+    give_empty(Path(state))
+    return SqliteStore.open(str(state), busy_seconds=busy_seconds)
+
+
+@cache
+def _empty() -> Path:
+    """The one that this process copies."""
+    folder = Path(tempfile.mkdtemp(prefix="lockgate-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    store = SqliteStore.open(str(folder / "empty"))
+    with store.transaction() as tx:
+        tx.put_setting(KEPT_AT, None)  # as above
+    store.close()
+    return folder / "empty"
 
 
 def _copy_prepared(draft: Path) -> None:
