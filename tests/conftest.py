@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -30,6 +31,9 @@ _OF_CI = frozenset(
     ("CI", "TF_BUILD", "JENKINS_NODE_COOKIE", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "bamboo_buildKey")
 )
 """Variables of a CI job: in one, prompts are nobody's."""
+
+_SAMPLE = 4
+"""Of how many rows `make room` runs one, in a table with the marker ``sampled``."""
 
 _SANDBOXED = (
     "test_contain.py",
@@ -61,13 +65,26 @@ def no_gate_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     end_gates(tmp_path_factory.getbasetemp())
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs bubblewrap where there is none to install: it belongs to Linux."""
+    """Mark rows that quick tests leave out, and leave out what needs bubblewrap where there is none to install."""
+    _sample(items)
     if sys.platform == "linux":
         return
     out = [item for item in items if isinstance(item, pytest.Function) and _needs_a_sandbox(item)]
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]
+
+
+def _sample(items: list[pytest.Item]) -> None:
+    """Count the rows of each table that is sampled, and mark all but each fourth as slow. The first is always quick."""
+    rows: Counter[str] = Counter()
+    for item in items:
+        if item.get_closest_marker("sampled") and hasattr(item, "callspec"):
+            table = item.nodeid.partition("[")[0]
+            if rows[table] % _SAMPLE:
+                item.add_marker(pytest.mark.slow)
+            rows[table] += 1
 
 
 def _needs_a_sandbox(item: pytest.Function) -> bool:

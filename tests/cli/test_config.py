@@ -16,6 +16,8 @@ from lockgate.configuration.layers.files import digest_of, trust_name
 from lockgate.policy.validation import schema_text
 from lockgate.store.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.sampled
+
 
 class Person:
     """A home, a project, and a command line."""

@@ -27,6 +27,8 @@ from lockgate.core.errors import StoreError
 from lockgate.store.opening import open_existing, open_store
 from support.postgres import use
 
+pytestmark = pytest.mark.sampled
+
 
 class Machine:
     """A home folder with the gate installed, and a project."""

@@ -15,6 +15,8 @@ import pytest
 
 from hook.process import hook
 
+pytestmark = pytest.mark.sampled
+
 STATES = ["clean", "untrusted", "secret", "both"]
 
 

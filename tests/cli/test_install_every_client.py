@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
 
+pytestmark = pytest.mark.sampled
+
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode"}
 FILES = {
     "claude-code": ".claude/settings.json",

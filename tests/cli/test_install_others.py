@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from lockgate.cli.main import cli
 from lockgate.clients.adapter import CLIENTS, adapter
 
+pytestmark = pytest.mark.sampled
+
 OTHERS = [client for client in CLIENTS if client != "claude-code"]
 FILES = {
     "codex": ".codex/hooks.json",

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 
 from lockgate.cli.main import _COMMANDS, cli
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.mark.parametrize(
     "command",

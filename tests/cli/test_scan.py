@@ -19,6 +19,8 @@ from lockgate.cli.main import cli
 from lockgate.cli.scan import scan_command
 from support.prepared import give_state
 
+pytestmark = pytest.mark.sampled
+
 KEY = "ghp_" + "8aspm4G7VmSUfOoD6V1vrORcmn0iSH2JWh3d"
 """Made up, with a checksum that is right."""
 ADDRESS = "a.keller@" + "kellerbau-nord.ch"

@@ -19,6 +19,8 @@ from lockgate.core.events import Answer
 from lockgate.core.model import Verdict
 from lockgate.service.containers.groups import ContainerGroup
 
+pytestmark = pytest.mark.sampled
+
 ASKED = "git push; touch /project/ran"
 ALLOW = HostReply(Answer(Verdict.ALLOW))
 Forger = Callable[[ContainerGroup, ContainerGroup, str, bytes], bytes | None]

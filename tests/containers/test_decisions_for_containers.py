@@ -15,6 +15,8 @@ from containers.boxes import READ_A_STRANGER, WAITS, Boxes, Host, call, until
 from lockgate.clients.wire.keys import read_key
 from lockgate.gate.approvals import wakeups as bells
 
+pytestmark = pytest.mark.sampled
+
 
 def test_a_clean_session_may_push(host: Host, box: Boxes) -> None:
     one = box()

@@ -17,6 +17,8 @@ from lockgate.core.events import Context, PromptSubmitted, SessionStarted
 from lockgate.core.model import Subject
 from lockgate.service.containers.groups import ContainerGroup
 
+pytestmark = pytest.mark.sampled
+
 NAME = "a" * 31
 
 

@@ -32,6 +32,8 @@ from lockgate.service.containers.serve import ContainerServerSettings, check
 from lockgate.system.folders import Folders
 from support.ports import free_port
 
+pytestmark = pytest.mark.sampled
+
 
 def ask(place: str, group: ContainerGroup, command: str, ca_file: str = "") -> Verdict:
     """Ask as a hook does."""

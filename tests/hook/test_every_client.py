@@ -14,6 +14,8 @@ from lockgate.clients.adapter import CLIENTS, adapter
 from lockgate.clients.common.hook_command import HookLaunch, hook_command
 from lockgate.system.folders import Folders
 
+pytestmark = pytest.mark.sampled
+
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "claude-code": ("PreToolUse", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse",
                                    "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "c"}),

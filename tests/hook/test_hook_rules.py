@@ -14,6 +14,8 @@ import pytest
 from adapters.payloads import shell_result, tool
 from hook.process import HOOK, Told, folders, hook, run
 
+pytestmark = pytest.mark.sampled
+
 DENIES = "def before_tool_use(tool_name, tool_input):\n    return {'decision': 'deny', 'reason': 'not today'}\n"
 
 

@@ -18,6 +18,8 @@ from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common.hook_command import HookLaunch, hook_command
 from lockgate.system.folders import Folders
 
+pytestmark = pytest.mark.sampled
+
 FORBIDDEN = {
     "argparse",
     "click",

@@ -16,6 +16,8 @@ from lockgate.clients.install.claude_entries import weakened_events
 from lockgate.system.folders import Folders
 from support.builds import Build
 
+pytestmark = pytest.mark.sampled
+
 
 class Installed:
     """A build with an interpreter of its own, and the hooks that it has registered."""

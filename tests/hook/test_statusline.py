@@ -16,6 +16,8 @@ from hook.process import Told, hook, run
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.store.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.sampled
+
 SCRIPT = os.path.abspath(lockgate.statusline.__file__)
 INPUT = {"session_id": SESSION, "cwd": "/w/app", "model": {"id": "m", "display_name": "M"}, "version": "2.1.329"}
 

@@ -16,6 +16,8 @@ from lockgate.policy.profiles import shipped
 from lockgate.shell import analyse_shell
 from lockgate.system.folders import Folders
 
+pytestmark = pytest.mark.sampled
+
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "GIT_CONFIG_NOSYSTEM": "1",

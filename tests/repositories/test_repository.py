@@ -20,6 +20,8 @@ from lockgate.gate.host.repositories.index import files_of
 from lockgate.gate.host.repositories.objects import _patched
 from lockgate.gate.host.repositories.repository import GitRepository, UnreadableRepository, repository_at
 
+pytestmark = pytest.mark.sampled
+
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "GIT_CONFIG_NOSYSTEM": "1",

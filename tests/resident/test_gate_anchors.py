@@ -17,6 +17,8 @@ from support.builds import Build
 
 from .machine import Machine
 
+pytestmark = pytest.mark.sampled
+
 PAGE = {"url": "https://example.org/", "prompt": "read"}
 STALLING = """#!/bin/sh
 [ -e {folder}/stall ] || exit 0

@@ -23,6 +23,8 @@ from support.builds import Build
 
 from .machine import PATIENT, Machine
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.fixture
 def one(tmp_path: Path) -> Build:

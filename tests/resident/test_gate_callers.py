@@ -17,6 +17,8 @@ from lockgate.service.resident.decider import REMEMBER
 
 from .machine import PATIENT, Machine
 
+pytestmark = pytest.mark.sampled
+
 PUSH = "git push https://git.example.com/x.git"
 
 

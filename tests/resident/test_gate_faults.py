@@ -21,6 +21,8 @@ from lockgate.core.errors import BadInputError
 
 from .machine import Machine, heard_by
 
+pytestmark = pytest.mark.sampled
+
 PUSH = tool("PreToolUse", tool_input={"command": "git push https://git.example.com/x.git"})
 READ = tool("PostToolUse", "WebFetch", {"url": "https://example.org/"}, tool_response={"result": "text", "code": 200})
 AFTER = "the gate still answers"

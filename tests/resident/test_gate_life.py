@@ -31,6 +31,8 @@ from support.prepared import give_state
 
 from .machine import PATIENT, Machine
 
+pytestmark = pytest.mark.sampled
+
 PUSH = tool("PreToolUse", tool_input={"command": "git push https://git.example.com/x.git"})
 READ = tool("PostToolUse", "WebFetch", {"url": "https://example.org/"}, tool_response={"result": "text", "code": 200})
 

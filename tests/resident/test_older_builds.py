@@ -28,6 +28,8 @@ from support import steady
 from support.builds import Environment, of_commit
 from support.gates import end_gates, programs_below
 
+pytestmark = pytest.mark.slow  # installs builds of before, each with all that it needs
+
 OLD = "09373df5"
 """Its gates decide for whoever asks, its tables have no seals, and it lets all of these run."""
 BEFORE = "d1e98386"

@@ -17,6 +17,8 @@ from support.made_up import without_what_is_made_up
 from .machine import PATIENT, Machine
 from .stories import STORIES
 
+pytestmark = pytest.mark.sampled
+
 _CHAINED = ("audit", "audit_head", "audit_checkpoint", "begun")
 _WRONG = (("--deadline",), ("--no-such-option",))
 """Options of which the hook itself says what is wrong."""
