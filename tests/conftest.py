@@ -18,6 +18,7 @@ from support.postgres import postgres_server, postgres_url  # noqa: F401 - fixtu
 from support.start_variables import forget_start
 
 settings.register_profile("developer", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)  # what `make room` loads
 settings.register_profile("ci", deadline=None, derandomize=True)
 _IN_CI = "TESTS_RUN_IN_CI"
 """Set for the processes among which the tests are shared out: ``CI`` itself is taken from them below."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -39,6 +40,18 @@ def test_the_reference_is_what_the_code_says() -> None:
         [sys.executable, ROOT / "scripts" / "reference.py", "--check"], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_tests_are_compiled_once_whatever_the_environment_says() -> None:
+    probe = "probe: ; @printenv PYTHONDONTWRITEBYTECODE || echo unset"
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--eval", probe, "probe"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.stdout == "unset\n", done.stderr
 
 
 def test_every_room_has_quick_tests_and_every_folder_of_tests_a_room() -> None:

@@ -54,12 +54,18 @@ def open_new(state: Path | str, busy_seconds: float = 5.0) -> SqliteStore:
 def _empty() -> Path:
     """The one that this process copies."""
     folder = Path(tempfile.mkdtemp(prefix="lockgate-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     store = SqliteStore.open(str(folder / "empty"))
     with store.transaction() as tx:
         tx.put_setting(KEPT_AT, None)  # as above
     store.close()
     return folder / "empty"
+
+
+def _remove(folder: Path, maker: int) -> None:
+    """Remove it at the end of the process that made it: a child that a test forked ends earlier."""
+    if os.getpid() == maker:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _copy_prepared(draft: Path) -> None:
