@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from lockgate.service.containers.groups import ContainerGroup, Groups, new_secre
 from lockgate.store.rows import ApprovalRow
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
+from support.alongside import alongside
 from support.prepared import give_state
 
 PACKAGE = Path(lockgate.__file__).parent
@@ -144,23 +145,14 @@ class Host:
         """A person elsewhere, who says yes to every question."""
         return self._person(approve=True)
 
-    @contextmanager
-    def _person(self, *, approve: bool) -> Iterator[None]:
-        gone = threading.Event()
-
-        def answer() -> None:
+    def _person(self, *, approve: bool) -> AbstractContextManager[None]:
+        def answer(gone: threading.Event) -> None:
             while not gone.wait(0.02):
                 question = self.question()
                 if question is not None:
                     self.decide(question.approval, approve=approve)
 
-        thread = threading.Thread(target=answer)
-        thread.start()
-        try:
-            yield
-        finally:
-            gone.set()
-            thread.join()
+        return alongside(answer)
 
 
 class Box:

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from lockgate.clients.wire.messages import HostReply, write_reply
 from lockgate.core.events import Answer
 from lockgate.core.model import Verdict
 from lockgate.service.containers.groups import ContainerGroup
+from support.alongside import alongside
 
 pytestmark = pytest.mark.sampled
 
@@ -27,14 +28,12 @@ Forger = Callable[[ContainerGroup, ContainerGroup, str, bytes], bytes | None]
 """Makes an answer: for a group, with another group at hand, to a request with its id."""
 
 
-@contextmanager
-def impostor(group: ContainerGroup, other: ContainerGroup, forge: Forger):
+def impostor(group: ContainerGroup, other: ContainerGroup, forge: Forger) -> AbstractContextManager[None]:
     """Somebody who writes answers, where the host should."""
-    gone = threading.Event()
     alive = Path(group.responses) / "alive"
     alive.touch()
 
-    def answer() -> None:
+    def answer(gone: threading.Event) -> None:
         while not gone.wait(0.005):
             os.utime(alive)
             for path in Path(group.requests).glob("*.json"):
@@ -46,13 +45,7 @@ def impostor(group: ContainerGroup, other: ContainerGroup, forge: Forger):
                     draft.chmod(0o600)
                     draft.rename(Path(group.responses) / path.name)
 
-    thread = threading.Thread(target=answer)
-    thread.start()
-    try:
-        yield
-    finally:
-        gone.set()
-        thread.join()
+    return alongside(answer)
 
 
 def right(group: ContainerGroup, other: ContainerGroup, name: str, request: bytes) -> bytes:

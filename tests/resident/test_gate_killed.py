@@ -15,6 +15,7 @@ import pytest
 from hook.process import Told
 from lockgate.clients.wire.resident_files import run_folder
 from lockgate.core.model import Label, Subject
+from support.alongside import alongside
 from support.stress import times
 
 from .machine import Machine
@@ -27,10 +28,9 @@ STORIES, AT_ONCE = times(12), 6
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "ended"])
 def test_under_load(machine: Machine, number: int) -> None:
     """Each session reads something untrusted, then pushes: every push must be refused."""
-    over = threading.Event()
     killed = [0]
 
-    def kill() -> None:
+    def kill(over: threading.Event) -> None:
         chance = random.Random(7)
         while not over.is_set():
             Path(run_folder(machine.state), "started").unlink(missing_ok=True)  # else hooks wait before the next start
@@ -43,14 +43,8 @@ def test_under_load(machine: Machine, number: int) -> None:
         asked = machine.hook(read_event("PreToolUse", index))
         return asked, machine.hook(read_event("PostToolUse", index)), machine.hook(push_event(index))
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        with ThreadPoolExecutor(AT_ONCE) as crowd:
-            told = list(crowd.map(story, range(STORIES)))
-    finally:
-        over.set()
-        killer.join(30)
+    with alongside(kill), ThreadPoolExecutor(AT_ONCE) as crowd:
+        told = list(crowd.map(story, range(STORIES)))
     assert killed[0] >= 3
 
     read = {index for index, (asked, _, _) in enumerate(told) if asked.code == 0 and not asked.refuses}

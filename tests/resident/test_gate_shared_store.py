@@ -14,6 +14,7 @@ from adapters.payloads import tool
 from hook.process import Told
 from lockgate.core.model import Label, Subject
 from lockgate.store.audit.anchors import verify_anchors, verify_chain
+from support.alongside import alongside
 from support.postgres import Server, running
 from support.shared_states import opened, share
 
@@ -43,9 +44,8 @@ def test_a_database_that_is_killed_under_load(hosts: list[Machine], database: Se
     """Each session reads on one host and pushes on the other: whatever read, may not push."""
     for machine in hosts:
         machine.start()
-    over = threading.Event()
 
-    def kill() -> None:
+    def kill(over: threading.Event) -> None:
         for _ in range(KILLS):
             if over.wait(0.8):
                 return
@@ -61,14 +61,8 @@ def test_a_database_that_is_killed_under_load(hosts: list[Machine], database: Se
                 break  # else nothing was read: the agent tries again
         return asked, other.hook(push_event(number))
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        with ThreadPoolExecutor(AT_ONCE) as crowd:
-            told = list(crowd.map(story, range(STORIES)))
-    finally:
-        over.set()
-        killer.join()
+    with alongside(kill), ThreadPoolExecutor(AT_ONCE) as crowd:
+        told = list(crowd.map(story, range(STORIES)))
     read = [number for number, (asked, _) in enumerate(told) if not asked.refuses]
     assert len(read) > STORIES // 4, "the database was there often enough"
     assert [number for number in read if not told[number][1].refuses] == []
