@@ -69,6 +69,23 @@ def commit(folder: Path, files: dict[str, str | None], message: str = "x") -> st
     return git(folder, "rev-parse", "HEAD")
 
 
+def job_variables(folder: Path, name: str, event: object, sha: str) -> dict[str, str]:
+    """The variables of a job, whose event file is written into a folder."""
+    (folder / "event.json").write_text(json.dumps(event))
+    return {
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_SERVER_URL": "https://github.example",
+        "GITHUB_REPOSITORY": "owner/tool",
+        "GITHUB_RUN_ID": "1234",
+        "GITHUB_RUN_ATTEMPT": "1",
+        "GITHUB_JOB": "agent",
+        "GITHUB_EVENT_NAME": name,
+        "GITHUB_EVENT_PATH": str(folder / "event.json"),
+        "GITHUB_SHA": sha,
+    }
+
+
 class CiJob:
     """A job."""
 
@@ -78,7 +95,6 @@ class CiJob:
         self.home.mkdir(exist_ok=True)
         give_state(self.home / ".local" / "state" / "lockgate")
         self.event_file = folder / "event.json"
-        self.event_file.write_text(json.dumps(event))
         programs = folder / "bin"
         programs.mkdir(exist_ok=True)
         (programs / "codex").write_text(_CODEX)
@@ -87,16 +103,7 @@ class CiJob:
             "PATH": f"{programs}:/usr/bin:/bin",
             "HOME": str(self.home),
             "LOCKGATE_RESIDENT": "off",
-            "CI": "true",
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_SERVER_URL": "https://github.example",
-            "GITHUB_REPOSITORY": "owner/tool",
-            "GITHUB_RUN_ID": "1234",
-            "GITHUB_RUN_ATTEMPT": "1",
-            "GITHUB_JOB": "agent",
-            "GITHUB_EVENT_NAME": name,
-            "GITHUB_EVENT_PATH": str(self.event_file),
-            "GITHUB_SHA": sha,
+            **job_variables(folder, name, event, sha),
         }
 
     def lockgate(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
