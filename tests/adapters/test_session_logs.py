@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lockgate.clients.common.guarded_sessions import NEAR, GateRecords, unguarded_sessions
 from lockgate.clients.common.session_logs import READS, RanCall, SessionLog, session_logs
+from support.stress import examples
 
 AT = 1_795_640_400.0
 STAMP = "2026-11-25T21:00:00.000Z"
@@ -166,7 +167,7 @@ ODD = st.dictionaries(st.sampled_from(_FIELDS), JSON | st.dictionaries(st.sample
 _MARKS = b' "tool_result" "session_meta" _call "sessionId" "toolCalls" "session.start" "tool.execution_complete"'
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(ODD, max_size=4), st.binary(max_size=60))
 def test_no_log_is_a_fault(tmp_path_factory: pytest.TempPathFactory, records: list[Any], rest: bytes) -> None:
     home = tmp_path_factory.mktemp("home")
@@ -220,7 +221,7 @@ def test_the_logs_of_one_session_are_one() -> None:
 CALLS = st.lists(st.tuples(st.floats(0, 86_400), st.sampled_from("ab"), st.booleans()), max_size=30)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(CALLS, st.floats(0, NEAR))
 def test_a_guarded_day_gives_no_alarm(calls: list[tuple[float, str, bool]], late: float) -> None:
     """500 days in which the gate recorded each call, by its id or a moment before it ran."""

@@ -18,6 +18,7 @@ from lockgate.store.audit.pruning import AT_ONCE, beginning, closing, cut, retai
 from lockgate.store.chain_links import PRUNED, canonical, checkpoint, link_digest, seal
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 from lockgate.store.sqlite.store import SqliteStore
+from support.stress import examples
 
 DAY = 86400.0
 STEP = st.one_of(
@@ -77,7 +78,7 @@ def replay(folder: str, steps: list[tuple[str, int]]) -> History:
 
 
 @given(steps=st.lists(STEP, max_size=7), data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_verify_accepts_what_the_store_was_and_nothing_else(steps: list[tuple[str, int]], data: st.DataObject) -> None:
     """Somebody without the key puts together what they have: every record, checkpoint and head that ever was."""
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +102,7 @@ def test_verify_accepts_what_the_store_was_and_nothing_else(steps: list[tuple[st
 
 
 @given(steps=st.lists(STEP, min_size=2, max_size=8), data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_archives_and_the_rest_are_one_whole_chain(steps: list[tuple[str, int]], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         history = replay(folder, steps)
@@ -254,7 +255,7 @@ _LINE = st.one_of(
 
 
 @given(lines=st.lists(_LINE, max_size=5), key=st.sampled_from([None, b"k" * 32]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_a_file_holds_is_refused_in_words(lines: list[str], key: bytes | None) -> None:
     try:
         found = verify_parts([read_export(lines)], key)

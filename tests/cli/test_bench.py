@@ -32,6 +32,7 @@ def test_a_drawing_that_cannot_be_written_is_told_before_anything_is_measured(tm
     assert "No such file" in done.output
 
 
+@pytest.mark.slow  # it measures, which takes its time
 def test_the_figures_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plot = tmp_path / "plot.svg"
     started: list[gates.BenchGate] = []

@@ -23,6 +23,7 @@ from lockgate.core.errors import BadInputError
 from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.resources.protected_paths import PathGuard
 from support.answering import answering
+from support.stress import examples
 
 HOSTILE = (
     b"",
@@ -74,7 +75,7 @@ NAMES = st.sampled_from(
 PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=5), min_size=1, max_size=12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(PATHS)
 def test_what_another_has_seen_comes_to_the_same(
     tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]]

@@ -21,6 +21,7 @@ from lockgate.store.audit.chain import verify_store
 from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed
 from lockgate.store.opening import open_existing
 from lockgate.store.sqlite.store import SqliteStore
+from support.stress import examples
 
 PUSH = {"command": "git push"}
 
@@ -493,7 +494,7 @@ class Work:
 STEPS = ["read", "secret", "spawn", "stop", "speaks", "quiet", "fails", "fine", "fork", "restart"]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.sampled_from(STEPS), max_size=16))
 def test_whatever_agents_do_is_what_is_sealed(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
     work = Work(World(tmp_path_factory.mktemp("world")))

@@ -22,6 +22,7 @@ from lockgate.core.events import (
 from lockgate.core.model import Verdict
 from lockgate.gate import session
 from lockgate.gate.monitor.prompt_parts import register
+from support.stress import examples
 
 from .world import World
 
@@ -363,7 +364,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(words=st.lists(WORDS, max_size=8).map(" ".join), before=st.booleans(), call=st.sampled_from(CALLS))
 def test_no_word_of_a_stranger_opens_anything(
     tmp_path_factory: pytest.TempPathFactory, words: str, before: bool, call: str

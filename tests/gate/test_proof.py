@@ -20,6 +20,7 @@ from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering
 from lockgate.gate.contradictions import accept, contradictions
 from lockgate.store.audit.chain import verify_store
+from support.stress import examples
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 MOVED = "it is about another call, or of another session, than the one that was denied"
@@ -258,7 +259,7 @@ class Day:
 DAY = ["ask", "yes", "no", "hear", "retract", "wait", "taint"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.sampled_from(DAY), max_size=14))
 def test_whatever_people_and_agents_do_contradicts_nothing(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]

@@ -23,6 +23,7 @@ from lockgate.store.rows import ApprovalRow, AuditRow, SessionRow
 from lockgate.store.sqlite.store import SqliteStore
 from observability.exposed import append, at, samples
 from support.prepared import open_new
+from support.stress import examples
 
 DECISION: dict[str, Any] = {
     "event": "decision",
@@ -109,7 +110,7 @@ _GATE = (
 
 
 @given(values=st.lists(st.text(max_size=6), max_size=20))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_label_can_be_read_back(values: list[str]) -> None:
     counts = Counts()
     for value in values:

@@ -18,6 +18,7 @@ from lockgate.service.observability.siem.formats import cef, extension_value, he
 from lockgate.service.observability.siem.mapping import fields, found, mapping
 from lockgate.store.chain_links import canonical
 from lockgate.store.rows import AuditRow
+from support.stress import examples
 
 SCHEMA = yaml.safe_load((Path(__file__).parent / "ocsf_1_5_0.yaml").read_text())
 EXAMPLES = mapping()["examples"]
@@ -102,7 +103,7 @@ BODIES = st.fixed_dictionaries(
 
 
 @given(body=BODIES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_any_record_is_an_event_with_all_that_is_required(body: dict[str, Any]) -> None:
     line = ocsf(row(body))
     assert line.isascii()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockgate.gate.host.repositories.settings import settings_in
+from support.stress import examples
 
 PIECES = [
     *("[remote ", '"origin"', '"a\\"b"', '"a.b"', '"A\\\\x"', "]", "[core]", "[Remote.Origin]", "[a b]"),
@@ -43,7 +44,7 @@ def as_read(text: str) -> list[tuple[str, str | None]] | None:
 
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_random_file(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     mine = as_read(text)
     if mine is not None:

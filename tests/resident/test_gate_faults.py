@@ -18,6 +18,7 @@ from adapters.payloads import tool
 from lockgate.clients.wire import resident as wire
 from lockgate.clients.wire.resident_files import SOCKET, run_folder
 from lockgate.core.errors import BadInputError
+from support.stress import examples
 
 from .machine import Machine, heard_by
 
@@ -72,7 +73,7 @@ def test_what_is_written_is_read(arguments: list[str], environ: dict[str, str], 
     assert size == len(payload)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.one_of(st.binary(max_size=64), st.binary(max_size=64).map(lambda tail: wire.HELLO + tail)))
 def test_garbage_on_the_socket_gets_no_answer(served: Machine, data: bytes) -> None:
     with served.connected() as connection:

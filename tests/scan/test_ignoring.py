@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lockgate.cli.scan.sources import files_below
+from support.stress import examples
 
 NAMES = ("a", "b", "c.txt", "d.log", "build", "x y", "#h", "!n", "[z]", "ü")
 _PARTS = (*NAMES, "*", "**", "*.txt", "*.log", "?", "b*", "[ab]", "[!a]", "[a-c]*", "\\#h", "\\!n", "\\[z]", "x\\ y")
@@ -54,7 +55,7 @@ def _by_git(root: Path) -> set[str]:
     return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(trees)
 @example((["a/c.txt", "b"], {"": ["a/", "!a/c.txt"]}))
 @example((["a/b/c.txt", "build/a"], {"": ["**/build", "a/**"], "a": ["!b/"]}))

@@ -39,6 +39,7 @@ from lockgate.store.protocol import Transaction
 from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite.store import SqliteStore
 from support.prepared import open_new
+from support.stress import examples
 
 Labels = frozenset[Label]
 U = Label.UNTRUSTED
@@ -322,7 +323,7 @@ class Machine(RuleBasedStateMachine):
 
 
 Machine.TestCase.settings = settings(
-    max_examples=50,
+    max_examples=examples(50),
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -25,6 +25,7 @@ from lockgate.store.rows import (
     CallRow,
     SessionRow,
 )
+from support.stress import examples
 
 PENDING, CONFIRMED = TaintState.PENDING, TaintState.CONFIRMED
 UNTRUSTED, SECRET = Label.UNTRUSTED, Label.SECRET
@@ -581,7 +582,7 @@ class StoreContract:
 
     @given(text=st.text(st.characters(codec=None)), number=st.floats(0, 1e11))
     @settings(  # each store runs it, and a text that one has lost is of interest to the other too
-        max_examples=40,
+        max_examples=examples(40),
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
     )

@@ -34,6 +34,7 @@ from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system import folders
 from lockgate.system.folders import Folders
 from lockgate.system.uptime import instant
+from support.stress import examples
 
 BOTH = frozenset(Label)
 
@@ -661,7 +662,7 @@ def test_who_is_killed_while_it_writes_leaves_a_whole_page(tmp_path: Path) -> No
 ACTS = ("session", "read", "secret", "call", "reopen", "killed", "restore", "accept", "two", "endorse")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(acts=st.lists(st.sampled_from(ACTS), max_size=12))
 def test_an_honest_life_raises_no_alarm(tmp_path_factory: pytest.TempPathFactory, acts: list[str]) -> None:
     world = Kept(tmp_path_factory.mktemp("life"))

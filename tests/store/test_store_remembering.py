@@ -19,6 +19,7 @@ from lockgate.store.sqlite import row_cache as remembering
 from lockgate.store.sqlite.group_commit import GroupingStore
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.store.sqlite.transaction import SqliteTransaction
+from support.stress import examples
 
 NAMES = ("s1", "s2", "s3")
 
@@ -98,7 +99,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_STEPS)
 def test_what_is_remembered_is_what_is_kept(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
     folder = str(tmp_path_factory.mktemp("store") / "state")

