@@ -16,6 +16,10 @@ from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
 from lockgate.clients.common import payload
 from lockgate.clients.wire import resident as wire
 from lockgate.configuration.bundles import envelope, manifest
+from lockgate.containment.registry_proxy.commands import install_of, wanted_by
+from lockgate.containment.registry_proxy.indexes import NPMJS, PYPI
+from lockgate.containment.registry_proxy.lock_files import UncoveredError
+from lockgate.containment.registry_proxy.requests import Filter
 from lockgate.core.errors import BadInputError, BundleError
 from lockgate.core.model import Analysis, EffectKind
 from lockgate.patterns import decoding
@@ -165,6 +169,22 @@ def gate_request(data: bytes) -> None:
     assert 0 <= code <= 255
 
 
+def lock_file(data: bytes) -> None:
+    """A manifest or lock file: read or refused; and all that it lets be asked for is a plain name or address."""
+    files = ("r.txt", "pyproject.toml", "uv.lock", "package.json", "package-lock.json")
+    read = dict.fromkeys(files, data).get
+    for words in (("pip", "install", "-r", "r.txt"), ("pip", "install", "."), ("uv", "sync"), ("npm", "ci")):
+        install = install_of(words)
+        assert install is not None
+        try:
+            found = wanted_by(install, "", read, (PYPI, NPMJS))
+        except UncoveredError:
+            continue
+        assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in found.projects)
+        assert all(file.startswith("https://") and file.isascii() for file in found.files)
+        Filter(found, (PYPI, NPMJS))
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "reader": reader,
     "shell": shell,
@@ -181,4 +201,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "patterns_decoding": patterns_decoding,
     "policy_bundle": policy_bundle,
     "gate_request": gate_request,
+    "lock_file": lock_file,
 }

@@ -41,7 +41,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
         97,
     ),
     "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 84),
-    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 74),
+    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 85),
 }
 """Payloads, and how many modules of ours they may take, packages counted."""
 

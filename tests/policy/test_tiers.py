@@ -153,7 +153,7 @@ def test_a_further_label_never_loosens_for_calls_with_two_effects(
 def test_in_the_cascade_what_leaves_with_a_label_is_never_let_run_unheard(
     call: Sequence[Effect], label: frozenset[Label], able: frozenset[Verdict]
 ) -> None:
-    leaves = {"fetch", "egress", "egress_secret", "egress_shell", "persist", "destroy"}
+    leaves = {"fetch", "fetch_packages", "egress", "egress_secret", "egress_shell", "persist", "destroy"}
     leaves |= {"execute", "execute_download", "execute_runtime", "execute_unlisted"}
     decision = decide(call, label, shipped()["cascade"], able=able)
     if label and any(one.row in leaves for one in call):
@@ -171,5 +171,6 @@ def test_trifecta_objects_only_where_all_three_meet(
     if decision.verdict > A:
         assert decision.column is LabelState.BOTH
         assert {reason.row for reason in decision.reasons} <= {
-            "fetch", "fetch_search", "egress", "execute", "execute_runtime", "execute_unlisted", "persist",
+            "fetch", "fetch_packages", "fetch_search", "egress", "execute", "execute_runtime", "execute_unlisted",
+            "persist",
         }  # fmt: skip

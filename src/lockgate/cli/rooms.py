@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lockgate.cli.common.state import looking
-from lockgate.containment.rooms import end, forward, ports, standing
+from lockgate.containment import rooms as standing_rooms
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ContainmentError
 from lockgate.gate.monitor.rooms import names_in
@@ -47,9 +47,9 @@ def end_rooms(names: tuple[str, ...]) -> None:
 
     Exit status: 0 ended, 1 there is no such room, 3 state not readable.
     """
-    there = [each.name for each in standing(state_dir())]
+    there = [each.name for each in standing_rooms.standing(state_dir())]
     wanted = [name for name in there if not names or name.startswith(names)]
-    ended = end(state_dir(), wanted)
+    ended = standing_rooms.end(state_dir(), wanted)
     click.echo(f"ended: {len(ended)}")
     if names and not ended:
         raise click.exceptions.Exit(1)
@@ -69,7 +69,11 @@ def forward_port(port: int, room: str, host_port: int | None) -> None:
 
     Exit status: 0 ended, 1 nothing listens there, or the port here is taken.
     """
-    listens = [each.name for each in standing(state_dir()) if port in ports(state_dir(), [each.name])]
+    listens = [
+        each.name
+        for each in standing_rooms.standing(state_dir())
+        if port in standing_rooms.ports(state_dir(), [each.name])
+    ]
     found = [name for name in listens if name.startswith(room)]
     if not found:
         raise click.ClickException(f"nothing listens at port {port} in a room (see: lockgate rooms)")
@@ -77,7 +81,7 @@ def forward_port(port: int, room: str, host_port: int | None) -> None:
         names = ", ".join(name[:12] for name in found)
         raise click.ClickException(f"port {port} is listened at in several rooms: {names}; choose one with --room")
     try:
-        forward(state_dir(), found[0], port, port if host_port is None else host_port, _say_where)
+        standing_rooms.forward(state_dir(), found[0], port, port if host_port is None else host_port, _say_where)
     except ContainmentError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
@@ -90,7 +94,7 @@ def _say_where(port: int) -> None:
 
 
 def _found() -> list[dict[str, Any]]:
-    there = {each.name: each for each in standing(state_dir())}
+    there = {each.name: each for each in standing_rooms.standing(state_dir())}
     whose: dict[str, dict[str, Any]] = {}
     with looking() as tx:
         sessions = [row.session for row in tx.sessions()] if tx is not None and there else []

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import click
 
-from lockgate.containment.host import launchers, try_again
-from lockgate.containment.host_facts import Host
+from lockgate.containment.host import Host, launchers, try_again
 from lockgate.core.display_text import visible
 from lockgate.system.folders import state_dir
 

@@ -7,7 +7,8 @@ import os
 import sys
 import time
 
-from lockgate.containment.host_facts import SYSTEM_LAUNCHER, Host
+from lockgate.containment.host_facts import SYSTEM_LAUNCHER
+from lockgate.containment.host_facts import Host as Host
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER, __version__
 from lockgate.system.digests import json_object

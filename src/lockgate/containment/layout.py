@@ -46,6 +46,8 @@ class ContainedRun(Record):
     """Whether git's records may change (and never its hooks and configuration)."""
     room: str = ""
     """The name of the session's room; empty for a command that stands alone."""
+    registries: str = ""
+    """Under which name it is noted what the command may ask package indexes for; empty for nothing."""
 
 
 class Layout(Record):
@@ -123,7 +125,19 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
     cached = any(os.path.isdir(os.path.join(run.home, ".npm", name)) for name in ("_cacache", "_npx"))
     environment = {**npm_folders(run.home, cached=cached), **contained(run.environ, run.home)}
     plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
-    return Layout(plan, guard, roots, before, folder)
+    return Layout(_with_registries(run, plan) if run.registries else plan, guard, roots, before, folder)
+
+
+def _with_registries(run: ContainedRun, plan: Plan) -> Plan:
+    """A plan with the way to package indexes."""
+    from lockgate.containment.registry_proxy.opening import INSIDE, opened
+
+    proxy = opened(run.state, run.registries, run.home, run.environ)
+    return plan._replace(
+        mounts=(*plan.mounts, Mount(READ_ONLY, INSIDE, proxy.folder)),
+        environment={**plan.environment, **proxy.environment},
+        command=(*proxy.wrapper, *plan.command),
+    )
 
 
 # ---------------------------------------------------------------- the command's own

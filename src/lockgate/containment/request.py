@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lockgate.policy.compiled import Policy
     from lockgate.system.folders import Folders
 
-_VALUES = ("home", "state", "config", "workspace", "folder-to", "room")
+_VALUES = ("home", "state", "config", "workspace", "folder-to", "room", "registries")
 ROOM_NAME = r"[0-9a-f]{32}"
 """How a room is named: what :func:`lockgate.gate.monitor.rooms.name_of` makes."""
 _SHELLS = ("bash", "zsh", "dash", "sh")
@@ -32,7 +32,8 @@ class RunCommandLine(Record):
     """A command line, read."""
 
     options: Mapping[str, str]
-    """``home``, ``state``, ``config``, ``workspace``; where they are given ``folder-to``, ``room``, ``background``."""
+    """``home``, ``state``, ``config``, ``workspace``; where they are given ``folder-to``, ``room``, ``registries``,
+    ``background``."""
     command: tuple[str, ...]
     """The program and its arguments; empty where there is a shell's text."""
     text: str = ""
@@ -78,8 +79,8 @@ def parse(arguments: Sequence[str]) -> RunCommandLine:
             or bool(given) == (name == "background")
         ):
             raise BadInputError(f"unknown argument {word!r}")
-        if name == "room" and not re.fullmatch(ROOM_NAME, value):
-            raise BadInputError("a room has no such name")
+        if name in ("room", "registries") and not re.fullmatch(ROOM_NAME, value):
+            raise BadInputError("a room has no such name, and nothing is noted under it")
         options[name] = value
     raise BadInputError("there is no command")
 
@@ -98,6 +99,7 @@ def run_of(asked: RunCommandLine, where: Folders, place: RunContext, around: Hos
         named=asked.named,
         git="background" not in asked.options and (asked.names_git or bool(asked.command)),
         room=asked.options.get("room", ""),
+        registries=asked.options.get("registries", ""),
     )
 
 

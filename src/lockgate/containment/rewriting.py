@@ -12,6 +12,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    import re
     from typing import Any
 
     from lockgate.containment.host_facts import Host
@@ -20,6 +21,7 @@ _MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
 """Whether a command may change the folder that the shell is in. Too often is only longer."""
 
 _ROOM = lazy_re(r" --room=([0-9a-f]{32})(?= |\Z)")
+_REGISTRIES = lazy_re(r" --registries=([0-9a-f]{32})(?= |\Z)")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./+,:@%")
 """Characters that mean nothing to a shell, wherever they stand; but for a leading ``=``, behind which zsh looks for a
 program."""
@@ -42,6 +44,8 @@ class RunLaunch(Record):
     """The native launcher, which becomes the program where it cannot do without; empty for the program itself."""
     room: str = ""
     """The name of the session's room; empty for a command that stands alone."""
+    registries: str = ""
+    """Under which name it is noted what the command may ask package indexes for; empty for nothing."""
 
 
 def contained_input(
@@ -73,7 +77,7 @@ def contained(command: str, launch: RunLaunch, *, background: bool = False) -> s
     """The text that runs a command contained, for a POSIX shell."""
     moves = not background and _MOVES.search(command) is not None
     options = [f"--{name}={getattr(launch, name)}" for name in ("home", "state", "config", "workspace")]
-    options += [f"--room={launch.room}"] if launch.room else []
+    options += [f"--{name}={value}" for name in ("room", "registries") if (value := getattr(launch, name))]
     options += ["--folder-to=3"] * moves + ["--background"] * background
     words = [*_start(launch), *options, "--shell", command]
     text = " ".join(map(_quoted, words))
@@ -88,16 +92,21 @@ def _start(launch: RunLaunch) -> list[str]:
 
 def room_in(text: str) -> str:
     """The room that a text names in which a command runs contained; empty where it names none."""
-    found = _ROOM.search(text.partition(" --shell ")[0])
+    return _named(_ROOM, text)
+
+
+def _named(option: re.Pattern[str], text: str) -> str:
+    found = option.search(text.partition(" --shell ")[0])
     return found[1] if found else ""
 
 
 def original(text: str, launch: RunLaunch) -> str:
     """The command of which :func:`contained` made a text, with a launcher or without; else the text itself.
 
-    It may name any room: whether that is the one of whoever runs it has to be seen to where it is decided.
+    It may name any room: whether that is the one of whoever runs it has to be seen to where it is decided. What may be
+    asked of package indexes is noted for one room.
     """
-    launch = launch._replace(room=room_in(text))
+    launch = launch._replace(room=room_in(text), registries=_named(_REGISTRIES, text))
     for launcher in (launch.launcher, SYSTEM_LAUNCHER, ""):
         command = _original(text, launch._replace(launcher=launcher))
         if command is not None:

@@ -117,6 +117,12 @@ class Variant(StrEnum):
 
     A table without the row ``execute_unlisted`` decides it by ``execute``.
     """
+    PACKAGES = "packages"
+    """A fetch from package indexes of what the files name that were committed before the session began.
+
+    A relay holds it to that, so it may be contained.
+    A table without the row ``fetch_packages`` decides it by ``fetch``.
+    """
     SECRET = "secret"
     """Sending a secret: to a place that nobody has declared it is asked about in every session.
 

@@ -29,6 +29,7 @@ from lockgate.system.digests import canonical_json, sha256
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.containment.registry_proxy.lookup import Wanted
     from lockgate.core.questions import Need
     from lockgate.store.protocol import Store, Transaction
     from lockgate.store.rows import SessionRow
@@ -130,11 +131,20 @@ class Parts(Record):
     results_since: Callable[[Context, float], Sequence[str]] = lambda *_: ()
     """The calls whose results a session's transcript holds that are newer than a time. Asked with the last time at
     which the store knows of the session."""
-    contain: Callable[[Context, ToolCall, str], Mapping[str, Any] | None] = lambda *_: None
+    contain: Callable[..., Mapping[str, Any] | None] = lambda *_: None
     """The input that makes a call run contained, in the room of a name; ``None`` where it cannot be.
 
-    Asked only where a table says so.
+    Asked only where a table says so: with the context, the call, the room, and for an install what it may ask package
+    indexes for.
     """
+    head: Callable[[Context], tuple[str, str]] = lambda _: ("", "")
+    """The root of the repository of a session's workspace, and the commit that is checked out; empty where none is."""
+    installs: Callable[[Context, Sequence[Analysis]], tuple[list[Analysis], Wanted | None]] = lambda _, analyses: (
+        list(analyses),
+        None,
+    )
+    """What a call can do, where its installs are compared with what was committed before the session; and what they
+    may ask package indexes for. It reads the store when it is asked, so no transaction may be open then."""
     end_rooms: Callable[[Sequence[str]], object] = lambda _: None
     """Ends rooms of contained commands, by their names, with every process in them."""
     original: Callable[[Context, ToolCall], ToolCall] = lambda _, call: call

@@ -28,7 +28,12 @@ FIXED_ROWS = frozenset({"local", "tamper_self"})
 """Rows that no configuration changes."""
 FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
 """What every host can do; a chain ends in one of these. An ``ask`` before the end takes a person proven to be there."""
-FALLS_BACK = {"execute_runtime": "execute", "execute_unlisted": "execute", "destroy_remote": "destroy"}
+FALLS_BACK = {
+    "execute_runtime": "execute",
+    "execute_unlisted": "execute",
+    "destroy_remote": "destroy",
+    "fetch_packages": "fetch",
+}
 """Rows that are a kind of another row: that one says what they do not say themselves."""
 FLOOR = {"egress_secret": "egress", "egress_shell": "egress", "execute_download": "execute"}
 """Rows that ask in every session. Where a table does not have one, the other row says it, and it asks at least."""

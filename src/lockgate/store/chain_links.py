@@ -54,7 +54,8 @@ PURPOSE_JOB = b"lockgate job 1"
 PURPOSE_ROW = b"lockgate row 1"
 """For one row by which a decision can be looser: `lockgate.store.sqlite.statements`."""
 PURPOSE_ROOM = b"lockgate room 1"
-"""For the name of a room of contained commands: `lockgate.gate.monitor.rooms`."""
+"""For the name of a room of contained commands: `lockgate.gate.monitor.rooms`; and for the commit that a session began
+with, which has other fields: `lockgate.gate.monitor.bases`."""
 
 PRUNED = "pruned"
 """The event of the record that tells of a cut. Nothing else writes one: ``Transaction.cut_audit`` does."""

@@ -232,6 +232,7 @@ def _plugins(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 def _containment(where: Folders) -> DoctorCheck:
     from lockgate.containment.host import try_again
+    from lockgate.containment.registry_proxy import lookup
 
     found = try_again(where.state)
     if found.problem:
@@ -242,7 +243,9 @@ def _containment(where: Folders) -> DoctorCheck:
     how = f"commands can be contained by {ways}"
     launched = f"launched natively, by {found.launcher}" if found.launcher else "launched by Python: no native launcher"
     shared = "share a room" if found.launcher == "namespaces" else "stand alone, and a server ends with its command"
-    return DoctorCheck("containment", "ok", f"{how}; {launched}; a session's commands {shared}")
+    why = lookup.why_not()
+    installs = f"installs are asked about: {why}" if why else "installs of what was committed are contained"
+    return DoctorCheck("containment", "ok", f"{how}; {launched}; a session's commands {shared}; {installs}")
 
 
 def _judge(seen: CheckContext) -> Iterator[DoctorCheck]:

@@ -12,7 +12,7 @@ from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.library import PatternGuard
 from lockgate.core.errors import ApprovalError
 from lockgate.core.events import Context
-from lockgate.core.model import Origin, ToolCall
+from lockgate.core.model import Analysis, Origin, ToolCall
 from lockgate.core.questions import NO_DIALOG, RuleSets
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import Consultants, Guard, Monitor, Parts
@@ -35,6 +35,7 @@ from lockgate.system.folders import PAUSE, Folders
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.containment.registry_proxy.lookup import Wanted
     from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion, TurnQuestion
     from lockgate.gate.monitor.kept_files import EarlierFiles
     from lockgate.gate.objections import Objectors
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _TRACEPARENT = 55
 """Characters of the header's value."""
 _NO_RULES = RuleSets()
+_INSTALLERS = ("program:pip/", "program:uv/", "program:npm/")
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
 
@@ -128,6 +130,8 @@ def open_parts(
         looking_around(where, sight),
         store.clock,
         contain=contain,
+        head=_head(where),
+        installs=_installs(store, where),
         end_rooms=ending_rooms(where),
         original=original,
         leave_out=leaving_out(where),
@@ -246,16 +250,40 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
     return earlier
 
 
+def _installs(
+    store: Store, where: Folders
+) -> Callable[[Context, Sequence[Analysis]], tuple[list[Analysis], Wanted | None]]:
+    """What a call's installs may ask package indexes for; nearly all calls have none, and load nothing for that."""
+
+    def look(context: Context, analyses: Sequence[Analysis]) -> tuple[list[Analysis], Wanted | None]:
+        if not any(effect.rule.startswith(_INSTALLERS) for analysis in analyses for effect in analysis.effects):
+            return list(analyses), None
+        from lockgate.gate.host.installs import looked_into
+
+        return looked_into(store, where, context, analyses)
+
+    return look
+
+
+def _head(where: Folders) -> Callable[[Context], tuple[str, str]]:
+    def head(context: Context) -> tuple[str, str]:
+        from lockgate.gate.host.installs import head_of
+
+        return head_of(where.home, context.workspace)
+
+    return head
+
+
 def _contained_ports(store: Store, state: str, session: str) -> frozenset[int]:
     """Ports at which what contained commands of a session have left listens, each in its own network."""
     if not os.path.isdir(os.path.join(state, "rooms")):  # as nearly always: nothing is loaded for that
         return frozenset()
-    from lockgate.containment.rooms import ports
+    from lockgate.containment import rooms
     from lockgate.gate.monitor.rooms import names_in
 
     with store.reading() as tx:
         names = [name for name, _, _ in names_in(tx, session)]
-    return ports(state, names)
+    return rooms.ports(state, names)
 
 
 def _read_file(path: str) -> bytes | None:

@@ -18,7 +18,8 @@ from lockgate.system.folders import Folders, outside_folders
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.containment.host_facts import Host
+    from lockgate.containment.host import Host
+    from lockgate.containment.registry_proxy.lookup import Wanted
     from lockgate.containment.rewriting import RunLaunch
     from lockgate.resources.host_view import Repository, ScriptFile
 
@@ -294,7 +295,7 @@ def containing(
     has_rule: Callable[[Context, ToolCall], bool],
     able: Callable[[Context], Host] | None = None,
 ) -> tuple[
-    Callable[[Context, ToolCall, str], Mapping[str, Any] | None],
+    Callable[..., Mapping[str, Any] | None],
     Callable[[Context, ToolCall], ToolCall],
 ]:
     """How a call is rewritten so that it runs contained, and how the call that an agent made is told from that.
@@ -306,12 +307,18 @@ def containing(
         able: What this machine can do. By default it is found out for each call.
     """
 
-    def contain(context: Context, call: ToolCall, room: str = "") -> Mapping[str, Any] | None:
+    def contain(
+        context: Context, call: ToolCall, room: str = "", wanted: Wanted | None = None
+    ) -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
             return None
         from lockgate.containment.rewriting import contained_input
 
         launch = _launch(where, context)._replace(room=room)
+        if wanted is not None and wanted != type(wanted)():
+            from lockgate.containment.registry_proxy import lookup
+
+            launch = launch._replace(registries=lookup.note(where.state, room, wanted))
         return contained_input(call.tool_input, launch, lambda: look(context))
 
     def original(context: Context, call: ToolCall) -> ToolCall:

@@ -273,10 +273,11 @@ def asked_long_brief(text: str, brief: str, taints: Sequence[Taint]) -> str:
     return "\n".join(lines + exposure(taints))
 
 
-def contained() -> str:
+def contained(*, installs: bool = False) -> str:
     """Tell the agent how its call runs, so that it does not take the sandbox for a fault of the project."""
+    network = "no network but package indexes, for what was committed" if installs else "no network"
     return (
-        "Lockgate runs this command contained: no network and no services of this machine (docker, sudo, a display); "
+        f"Lockgate runs this command contained: {network} and no services of this machine (docker, sudo, a display); "
         "secrets such as .env are empty, files outside the project read-only, /tmp and ~/.cache its own. Git hooks, CI "
         "and agent settings are read-only; what it leaves running is reached by contained commands alone, or ends with "
         "it. If it fails for want of one of these, do not look for a way around it: tell the person, who can run it "

@@ -72,7 +72,7 @@ def _said(question: DecisionInput, ruling: Ruling) -> Answer:
 
     if decision.verdict is Verdict.CONTAIN:
         shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
-        context = calls.contained() if shell else calls.state_left_out()
+        context = calls.contained(installs=question.wanted is not None) if shell else calls.state_left_out()
         return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
     call, taints = question.mask.call(question.call), question.taints
     if decision.verdict is Verdict.ASK and ruling.place is not None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
+    from lockgate.containment.registry_proxy.lookup import Wanted
     from lockgate.core.questions import Deliberation, Need
     from lockgate.gate.monitor.attendance import LocatedPerson
     from lockgate.gate.parts import Guard
@@ -58,6 +59,8 @@ class _Case(Record):
     """Whether it is made in a CI job that was set up: nobody is asked then, here or elsewhere."""
     room: str = ""
     """The room that the agent's own text names, where it is one that runs a command contained."""
+    wanted: Wanted | None = None
+    """What the installs in the call may ask package indexes for; ``None`` where there are none that are covered."""
 
 
 class _Heard(Record):
@@ -112,7 +115,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     context, call = event.context, event.call
     configuration = parts.configure(context)
     configured = parts.timer()
-    analyses = parts.analyse(context, call, configuration, earlier=True)
+    analyses, wanted = parts.installs(context, parts.analyse(context, call, configuration, earlier=True))
     analysed = parts.timer()
     exact = canonical(call)
     found, mask = found_in(parts.guard, context, call, exact)
@@ -122,7 +125,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     if parts.consultants.has_rules(configuration):
         objections = yield RulesQuestion(context, call, merged(analyses), parts.consultants.rule_sets(configuration))
         steps["rules"] = parts.timer() - screened
-    return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps)
+    return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps, wanted=wanted)
 
 
 def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion | TurnQuestion:
@@ -263,6 +266,7 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         objections=case.objections,
         noes=tx.approvals(session=context.subject.session, state="denied"),
         place=lambda: _place(parts, case, heard, tx),
+        wanted=case.wanted,
         is_waited=parts.consultants.is_waited,
     )
     if case.room:

@@ -39,6 +39,7 @@ from lockgate.policy.profiles import Profile
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.containment.registry_proxy.lookup import Wanted
     from lockgate.gate.monitor.attendance import LocatedPerson
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
@@ -63,8 +64,8 @@ class DecisionInput(Record):
     taints: Sequence[Taint]
     """The subject's, without what this call itself is expected to bring."""
     configuration: Configuration
-    contain: Callable[[Context, ToolCall, str], Mapping[str, Any] | None]
-    """The input that makes a call run contained, in a room, or ``None``."""
+    contain: Callable[..., Mapping[str, Any] | None]
+    """The input that makes a call run contained, in a room, or ``None``. See :class:`~lockgate.gate.parts.Parts`."""
     leave_out: Callable[[Context, ToolCall], Mapping[str, Any] | None]
     """The input with which a search leaves the gate's own state out, or ``None``."""
     now: float
@@ -82,6 +83,8 @@ class DecisionInput(Record):
     """The calls of the session that a person has said no to."""
     place: Callable[[], LocatedPerson | None] = lambda: None
     """Where a person is proven to be. Asked only where a table takes one."""
+    wanted: Wanted | None = None
+    """What the installs in the call may ask package indexes for; ``None`` where there are none that are covered."""
     is_waited: Callable[[str], bool] = lambda _: True
     """Whether a process waits for the answer to a question, by its id."""
 
@@ -243,7 +246,8 @@ def _contained(question: DecisionInput) -> Mapping[str, Any] | None:
     from lockgate.gate.monitor import rooms
 
     room = rooms.name_of(question.tx, question.context.subject, question.labels)
-    return question.contain(question.context, question.call, room)
+    named = [question.wanted] if question.wanted else []
+    return question.contain(question.context, question.call, room, *named)
 
 
 def _left_out(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lockgate.core.events import AgentStarted, AgentStopped, Answer, ConfigChanged, SessionEnded, SessionStarted
 from lockgate.core.model import Verdict
 from lockgate.gate import session
+from lockgate.gate.monitor import bases
 from lockgate.gate.parts import Parts
 from lockgate.gate.session.upgrade_notes import take_note
 from lockgate.store.audit import record
@@ -15,11 +16,14 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
     configuration = parts.configure(event.context)
     problems = (*configuration.problems, *parts.guard.prepare(event.context))
     days = configuration.options.retention_days
+    head = bases.BaseCommit(*parts.head(event.context))
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.read_on(tx, event.context, now)
         note = take_note(tx)
         row = session.begin_session(tx, event.context, event.how, event.parents, now)
+        has_read = [session.has_read_untrusted(tx, each) for each in (row.session, row.parent)]
+        bases.note(tx, row, head, untrusted=has_read[0], parent_untrusted=has_read[1])
         if days is not None:
             tx.prune(now - days * 86400)
         if configuration.options.audit and "retention_days" in configuration.options.audit:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from lockgate.cli.bench.run.costs import Series, Spread
-from lockgate.containment.host_facts import Host
+from lockgate.containment.host import Host
 from lockgate.service.resident.containment import PROGRAM
 from lockgate.system.folders import Folders
 

@@ -67,6 +67,14 @@ class UnreadableRepository:
         """Nothing is known."""
         return None
 
+    def commit(self, revision: str) -> str:
+        """Nothing is known."""
+        return ""
+
+    def content(self, commit: str, path: str) -> bytes | None:
+        """Nothing is known. Raises ``LookupError``."""
+        raise LookupError(path)
+
     def knows(self, word: str) -> bool:
         """Anything may be a revision."""
         return True
@@ -112,6 +120,32 @@ class GitRepository:
             except (OSError, LookupError, ValueError):
                 self._trees[revision] = None
         return self._trees[revision]
+
+    def commit(self, revision: str) -> str:
+        """The full name of the commit that a revision is; empty where it is none."""
+        try:
+            return self._revisions.find(revision) if self._usable else ""
+        except (OSError, LookupError, ValueError):
+            return ""
+
+    def content(self, commit: str, path: str) -> bytes | None:
+        """What a file holds in a commit; ``None`` where there is nothing at its path.
+
+        Raises:
+            LookupError: It cannot be read, or is no regular file.
+        """
+        try:
+            name, kind = self._revisions.commit(commit).tree, 0o4
+            for part in path.split("/"):
+                there = {entry: (mode >> 12, content) for mode, entry, content in self._listed(name)}
+                if kind != 0o4 or part not in there:
+                    return None
+                kind, name = there[part]
+            if kind != 0o10 or not self._usable:
+                raise LookupError(path)
+            return self._objects.read(name)[1]
+        except (OSError, ValueError) as error:
+            raise LookupError(path) from error
 
     def knows(self, word: str) -> bool:
         """Whether a word may be a revision."""

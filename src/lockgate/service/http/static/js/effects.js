@@ -7,6 +7,7 @@ const FAMILIES = {
   fetch: "out",
   fetch_known: "out",
   fetch_search: "out",
+  fetch_packages: "out",
   egress: "out",
   execute: "runs",
   execute_runtime: "runs",

@@ -34,6 +34,7 @@ export const ROWS = {
   fetch: "reads an address; the address itself can carry data out",
   fetch_known: "reads an address that was seen whole before, or of a trusted domain",
   fetch_search: "sends a query to a search provider",
+  fetch_packages: "installs what was committed before the session",
   egress: "can carry data out, or acts outside this machine",
   execute: "runs code that cannot be seen through",
   execute_runtime: "runs code of a language runtime that cannot be seen through",

@@ -1,0 +1,43 @@
+"""What an install may ask package indexes for, as the files that a project has committed say it. Values only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lockgate.core.record import Record
+
+
+class Wanted(Record):
+    """The packages of one install."""
+
+    projects: Mapping[str, frozenset[str]] = {}
+    """Projects of Python by their normalised names, each with the SHA-256 digests of its files; none: any file."""
+    packages: frozenset[str] = frozenset()
+    """Packages of npm, by their names."""
+    files: frozenset[str] = frozenset()
+    """Whole addresses of files that a lock file names."""
+
+    def joined(self, other: Wanted) -> Wanted:
+        """What both may ask for. A project of which one may have any file is so in both."""
+        projects = dict(self.projects)
+        for name, digests in other.projects.items():
+            known = projects.get(name)
+            projects[name] = digests if known is None else known | digests if known and digests else frozenset()
+        return Wanted(projects, self.packages | other.packages, self.files | other.files)
+
+    def to_json(self) -> str:
+        """A text that :meth:`from_json` reads back: the same for the same packages."""
+        told = {
+            "projects": {name: sorted(digests) for name, digests in sorted(self.projects.items())},
+            "packages": sorted(self.packages),
+            "files": sorted(self.files),
+        }
+        return json.dumps(told, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Wanted:
+        """Read what :meth:`to_json` made."""
+        told = json.loads(text)
+        projects = {name: frozenset(digests) for name, digests in told["projects"].items()}
+        return cls(projects, frozenset(told["packages"]), frozenset(told["files"]))
