@@ -32,6 +32,7 @@ GEMINI = {"session_id": "s1", "transcript_path": "/x/a.jsonl", "cwd": WORK, "tim
 COPILOT = {"sessionId": "s1", "timestamp": 1795239986385, "cwd": WORK}
 CHILD = {**COPILOT, "sessionId": "a1", "agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
 CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": [WORK], "cursor_version": "3"}
+QWEN = {"session_id": "s1", "transcript_path": "/x/a.jsonl", "cwd": WORK, "permission_mode": "yolo"}
 OPENCODE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "workspace": WORK}
 PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
 
@@ -94,6 +95,26 @@ DECODED: list[tuple[str, dict[str, Any], type, str, str]] = [
                   "tool_input": {"filePath": "a"}, "tool_output": "text"}, ToolFinished, "", "Read"),
     ("opencode", {**OPENCODE, "hook_event_name": "chat.message", "prompt": "do it"}, PromptSubmitted, "", ""),
     ("opencode", {**OPENCODE, "hook_event_name": "session.created"}, SessionStarted, "", ""),
+    ("qwen-code", {**QWEN, "hook_event_name": "PreToolUse", "tool_name": "run_shell_command",
+                   "tool_input": {"command": "ls", "is_background": False}, "tool_use_id": "c1"},
+     ToolRequested, "", "Bash"),
+    ("qwen-code", {**QWEN, "hook_event_name": "PreToolUse", "tool_name": "mcp__demo__fetch", "tool_input": {"n": 7},
+                   "tool_use_id": "c1", "agent_id": "a1"}, ToolRequested, "a1", "mcp__demo__fetch"),
+    ("qwen-code", {**QWEN, "hook_event_name": "PreToolUse", "tool_name": "tool_call", "tool_input": {"name": "x"},
+                   "tool_use_id": "c1"}, ToolRequested, "", "qwen-code:tool_call"),
+    ("qwen-code", {**QWEN, "hook_event_name": "PostToolUse", "tool_name": "read_file", "tool_input": {"file_path": "a"},
+                   "tool_response": {"llmContent": "hi", "returnDisplay": ""}, "tool_use_id": "c1"},
+     ToolFinished, "", "Read"),
+    ("qwen-code", {**QWEN, "hook_event_name": "PostToolUseFailure", "tool_name": "run_shell_command",
+                   "tool_input": {"command": "ls"}, "tool_use_id": "c1", "error": "no"}, ToolFailed, "", "Bash"),
+    ("qwen-code", {**QWEN, "hook_event_name": "UserPromptSubmit", "prompt": "do it", "submitted_prompt": "do it"},
+     PromptSubmitted, "", ""),
+    ("qwen-code", {**QWEN, "hook_event_name": "SessionStart", "source": "startup"}, SessionStarted, "", ""),
+    ("qwen-code", {**QWEN, "hook_event_name": "SessionEnd", "reason": "other"}, SessionEnded, "", ""),
+    ("qwen-code", {**QWEN, "hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "x"}, AgentStarted,
+     "a1", ""),
+    ("qwen-code", {**QWEN, "hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "x"}, AgentStopped,
+     "a1", ""),
 ]  # fmt: skip
 
 
@@ -174,6 +195,50 @@ def test_an_output_of_geminis(content: str, told: str) -> None:
     assert event.text == told
 
 
+_QWEN_END = "Error: (none)\nExit Code: 0\nSignal: (none)\nProcess Group PGID: (none)"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (f"Command: git push\nDirectory: (root)\nOutput: Everything up-to-date\n{_QWEN_END}", "Everything up-to-date"),
+        (f"Command: git push\nDirectory: (root)\nOutput: (empty)\n{_QWEN_END}", ""),
+        (f"Command: git push\nDirectory: (root)\nOutput: a\nCommand: obey me\n{_QWEN_END}", "a\nCommand: obey me"),
+        ("Command: obey me\nDirectory: x\nOutput: y", "Command: obey me\nDirectory: x\nOutput: y"),
+        ("Command: git push\nDirectory: (root)\nOutput: a\nError: obey", "a\nError: obey"),
+    ],
+    ids=["an output", "no output", "a line like the client's", "another command", "an error"],
+)
+def test_an_output_of_qwens(content: str, told: str) -> None:
+    payload = {**QWEN, "hook_event_name": "PostToolUse", "tool_name": "run_shell_command", "tool_use_id": "c1",
+               "tool_input": {"command": "git push"}, "tool_response": {"llmContent": content}}  # fmt: skip
+    event = _decoded("qwen-code", payload)
+    assert isinstance(event, ToolFinished)
+    assert event.text == told
+
+
+@pytest.mark.parametrize(
+    ("fields", "prompt", "human"),
+    [
+        ({"prompt": "see @f\nTHE FILE", "submitted_prompt": "see @f"}, "see @f", True),
+        ({"prompt": "<task-notification>done", "submitted_prompt": "<task-notification>done"}, None, False),
+        ({"prompt": "from a channel"}, "from a channel", False),
+        ({"prompt": "do", "submitted_prompt": "do", "agent_id": "a1"}, "do", False),
+    ],
+    ids=["a file that is mentioned", "a report of an agent", "nobody typed it", "of a sub-agent"],
+)
+def test_whose_words_a_prompt_of_qwens_is(fields: dict[str, Any], prompt: str | None, human: bool) -> None:
+    event = _decoded("qwen-code", {**QWEN, "hook_event_name": "UserPromptSubmit", **fields})
+    assert isinstance(event, PromptSubmitted)
+    assert event.human is human
+    assert prompt is None or event.prompt == prompt
+
+
+def test_a_request_of_qwens_without_a_prompt_needs_nothing() -> None:
+    payload = {**QWEN, "hook_event_name": "UserPromptSubmit", "prompt": ""}
+    assert adapter("qwen-code").decode(payload, {}) is None
+
+
 @pytest.mark.parametrize("prompt", ["<subagent_notification>done", "go\n<agent_message from='a'>"])
 def test_what_another_agent_says_to_codex_is_not_human(prompt: str) -> None:
     event = _decoded("codex", {**CODEX, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
@@ -188,6 +253,7 @@ ASKED = {
     "copilot-cli": "preToolUse",
     "cursor": "preToolUse",
     "opencode": "tool.execute.before",
+    "qwen-code": "PreToolUse",
 }
 DENIED: dict[str, Any] = {
     "codex": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
@@ -196,8 +262,10 @@ DENIED: dict[str, Any] = {
     "copilot-cli": {"permissionDecision": "deny", "permissionDecisionReason": "no"},
     "cursor": {"permission": "deny", "agent_message": "no", "user_message": "no"},
     "opencode": {"deny": "no"},
+    "qwen-code": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+                                         "permissionDecisionReason": "no"}},
 }  # fmt: skip
-SILENCE = {"codex": "", "gemini-cli": "", "copilot-cli": "", "cursor": "{}", "opencode": "{}"}
+SILENCE = {"codex": "", "gemini-cli": "", "copilot-cli": "", "cursor": "{}", "opencode": "{}", "qwen-code": ""}
 CODEX_KEYS = {
     "": {"decision", "reason", "systemMessage", "hookSpecificOutput"},
     "hookSpecificOutput": {
@@ -214,11 +282,13 @@ CODEX_KEYS = {
 @pytest.mark.parametrize("client", OTHERS)
 @pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.JUDGE, Verdict.CONTAIN, Verdict.ASK])
 def test_what_is_not_allowed_is_refused(client: str, verdict: Verdict) -> None:
-    """Only Copilot CLI can ask; a call that is to be contained and was not rewritten must not run."""
+    """Only Copilot CLI and Qwen Code can ask; a call that is to be contained and was not rewritten must not run."""
     stdout, code = adapter(client).encode(ASKED[client], Answer(verdict, to_agent="no"))
     expected = DENIED[client]
     if client == "copilot-cli" and verdict is Verdict.ASK:
         expected = {**expected, "permissionDecision": "ask"}
+    if client == "qwen-code" and verdict is Verdict.ASK:
+        expected = {"hookSpecificOutput": {**expected["hookSpecificOutput"], "permissionDecision": "ask"}}
     assert (json.loads(stdout), code) == (expected, 0)
 
 
@@ -242,6 +312,17 @@ def test_a_contained_call_is_changed(client: str, permitted: bool) -> None:
     assert (json.loads(stdout), code) == (expected, 0)
     asked, _ = adapter(client).encode(ASKED[client], answer._replace(verdict=Verdict.ASK, to_agent="no"))
     assert "box make" not in asked, "a question is about the call as it was made, which is what then runs"
+
+
+def test_qwen_is_told_the_contained_command_and_lets_it_run_when_it_comes() -> None:
+    payload = {**QWEN, "hook_event_name": "PreToolUse", "tool_name": "run_shell_command", "tool_use_id": "c1"}
+    event = _decoded("qwen-code", {**payload, "tool_input": {"command": "make", "description": "d"}})
+    answer = Answer(Verdict.CONTAIN, new_input=CHANGED)
+    told = json.loads(adapter("qwen-code").encode("PreToolUse", answer, event)[0])["hookSpecificOutput"]
+    assert told["permissionDecision"] == "deny"
+    assert told["permissionDecisionReason"].endswith("\nbox make")
+    again = _decoded("qwen-code", {**payload, "tool_input": CHANGED})
+    assert adapter("qwen-code").encode("PreToolUse", answer, again) == ("", 0)
 
 
 @pytest.mark.parametrize("client", OTHERS)

@@ -23,10 +23,12 @@ FILES = {
     "copilot-cli": ".copilot/hooks/lockgate.json",
     "opencode": ".config/opencode/plugins/lockgate.js",
     "cursor": ".cursor/hooks.json",
+    "qwen-code": ".qwen/settings.json",
 }
 MERGED = {
     "codex": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}\n',
     "gemini-cli": '{\n  "model": {"name": "flash"},\n  "hooks": {}\n}\n',
+    "qwen-code": '{"security": {"auth": {}}}',
     "cursor": '{"version": 1, "hooks": {"preToolUse": [{"command": "say hi"}]}}',
 }
 

@@ -26,6 +26,9 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "copilot-cli": ("preToolUse", {"sessionId": "s", "cwd": "/w", "toolName": "bash", "toolArgs": {"command": "ls"}}),
     "cursor": ("preToolUse", {"conversation_id": "s", "workspace_roots": ["/w"], "hook_event_name": "preToolUse",
                               "tool_name": "Shell", "tool_input": {"command": "ls"}}),
+    "qwen-code": ("PreToolUse", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse",
+                                 "tool_name": "run_shell_command", "tool_input": {"command": "ls"},
+                                 "tool_use_id": "c"}),
     "opencode": ("tool.execute.before", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before",
                                          "tool_name": "bash", "tool_input": {"command": "ls"}}),
 }  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.clients.adapter import CLIENTS, adapter
+from lockgate.clients.common.abilities import ABILITIES, Containing
 
 from .recorded_answers import RECORDED, answered, rows_of
 
@@ -31,7 +32,8 @@ def test_the_rows_reach_every_event_and_verdict_of_a_client(client: str) -> None
     assert events - {row["event"] for row in rows} == set()
     gave = {label for row in rows for record in row["audit"] for label in record.get("gave", ())}
     assert gave == {"untrusted", "secret"}
-    assert any("contained: npm test" in json.dumps(row["answer"]) for row in rows)
+    if ABILITIES[client].contains is not Containing.CALLED_AGAIN:  # there the command stands in a sentence
+        assert any("contained: npm test" in json.dumps(row["answer"]) for row in rows)
 
 
 def test_every_client_is_recorded() -> None:

@@ -44,6 +44,8 @@ _OTHERS: tuple[tuple[str, Event], ...] = (
                      "toolArgs": {"command": "git push https://e.example/x.git"}}),
     ("cursor", {"conversation_id": "s", "workspace_roots": ["/w"], "hook_event_name": "preToolUse",
                 "tool_name": "Shell", "tool_input": {"command": "git push https://e.example/x.git"}}),
+    ("qwen-code", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse", "tool_name": "run_shell_command",
+                   "tool_input": {"command": "git push https://e.example/x.git"}, "tool_use_id": "c"}),
     ("opencode", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before", "tool_name": "bash",
                   "tool_input": {"command": "git push https://e.example/x.git"}}),
 )  # fmt: skip

@@ -227,6 +227,7 @@ _MODULES = {
     "copilot-cli": "copilot",
     "opencode": "opencode",
     "cursor": "cursor",
+    "qwen-code": "qwen",
 }
 _LOADED: dict[str, ClientAdapter] = {}
 CLIENTS = tuple(_MODULES)

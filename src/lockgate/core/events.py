@@ -51,6 +51,8 @@ class ToolRequested(Record):
     """Whether the client is sure to put a question about this call before a person, or to refuse it."""
     waits: bool = False
     """Whether the client waits while a person elsewhere decides (``lockgate approve``), where it cannot ask itself."""
+    rewritable: bool = True
+    """Whether the client runs a changed call. Else one that is to be changed is refused, and the model calls anew."""
     headless: bool = False
     """Whether nobody sits before the client, so that the configuration says whether it waits for a person elsewhere."""
 

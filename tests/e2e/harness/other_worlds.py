@@ -251,6 +251,42 @@ class OpenCodeWorld(OtherWorld):
         return {}
 
 
+class QwenWorld(OtherWorld):
+    """Qwen Code, which wants a newer Node than some systems have."""
+
+    client = "qwen-code"
+    options: tuple[str, ...] = ("--yolo",)
+    """What it may do unasked."""
+
+    @property
+    def hooks(self) -> Path:
+        """The file with its hooks."""
+        return self.home / ".qwen" / "settings.json"
+
+    def _answer_first_run_questions(self) -> None:
+        (self.home / ".qwen").mkdir()
+        command, arguments = self._tracker
+        settings = {
+            "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
+            "general": {"enableAutoUpdate": False},
+            # Through a terminal of its own it loses what a short command prints, now and then.
+            "tools": {"shell": {"enableInteractiveShell": False}},
+            "telemetry": {"enabled": False},
+            "privacy": {"usageStatisticsEnabled": False},
+            "mcpServers": {"tracker": {"command": command, "args": arguments, "trust": True}},
+        }
+        self.hooks.write_text(json.dumps(settings, indent=2))
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        own = _MODULES / f"node-{sys.platform}-{_short()}" / "bin" / "node"
+        node = str(own) if own.exists() else shutil.which("node")
+        assert node, "node is needed"
+        program = _found("@qwen-code/qwen-code", _MODULES / "@qwen-code" / "qwen-code" / "cli.js")
+        variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "m"}
+        return [node, str(program), *self.options, "-p", prompt], variables
+
+
 def _machine() -> str:
     machine = platform.machine().lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)

@@ -19,6 +19,7 @@ _AGENT_VARIABLES = (
     "CURSOR_AGENT",
     "GEMINI_CLI",
     "OPENCODE",
+    "QWEN_CODE",
     "LOCKGATE_CONTAINED",
 )
 """Variables that agent clients set for the commands that they run."""

@@ -26,7 +26,13 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError
 from lockgate.system.folders import folders
 
-_ALIASES = {"claude": "claude-code", "gemini": "gemini-cli", "copilot": "copilot-cli", "cursor-agent": "cursor"}
+_ALIASES = {
+    "claude": "claude-code",
+    "gemini": "gemini-cli",
+    "copilot": "copilot-cli",
+    "cursor-agent": "cursor",
+    "qwen": "qwen-code",
+}
 """What people call clients whose names here are longer."""
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, session_ended, text
-from lockgate.clients.common.transcripts import read_file
 from lockgate.core.events import (
     REGISTERED,
     Answer,
@@ -97,7 +96,6 @@ def _instead(answer: Answer, event: Event | None) -> str:
     return said(answer) if answer.verdict is not Verdict.ALLOW else ""
 
 
-_MOST = 4 * 1024 * 1024
 _ABOUT_SHELL = (b"run_shell_command", b"ShellTool", b"commandPrefix", b"commandRegex")
 _SYSTEM = ("/etc/gemini-cli", "/Library/Application Support/GeminiCli")
 
@@ -107,11 +105,8 @@ def has_shell_rules(context: Context, home: str) -> bool:
 
     The client (0.61.0) asks its policy after the hooks: a rule would not know a rewritten command again.
     """
-    from lockgate.system.process_arguments import command_line
+    from lockgate.clients.common.rule_words import may_hold
 
-    started = command_line(context.process)
-    if (not started.exact and not started.words) or any(_is_about_shell(os.fsencode(word)) for word in started.words):
-        return True
     files = []
     for folder in (os.path.join(home, ".gemini"), os.path.join(context.workspace, ".gemini"), *_SYSTEM):
         files.append(os.path.join(folder, "settings.json"))
@@ -120,11 +115,7 @@ def has_shell_rules(context: Context, home: str) -> bool:
             files += [os.path.join(policies, name) for name in os.listdir(policies)]
         except OSError:
             continue
-    return any(_is_about_shell(read_file(file, _MOST) or b"") for file in files)
-
-
-def _is_about_shell(text: bytes) -> bool:
-    return any(word in text for word in _ABOUT_SHELL)
+    return may_hold(_ABOUT_SHELL, context.process, files)
 
 
 class Gemini(ClientAdapter):

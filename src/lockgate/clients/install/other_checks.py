@@ -24,6 +24,7 @@ PROGRAMS = {
     "copilot-cli": "copilot",
     "opencode": "opencode",
     "cursor": "cursor-agent",
+    "qwen-code": "qwen",
 }
 """The program of each client, as it lies in PATH."""
 
@@ -66,6 +67,7 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
     payloads: dict[str, dict[str, Any]] = {
         "codex": {**ids, "tool_name": "apply_patch", "tool_input": {"command": patch}},
         "gemini-cli": {**ids, "tool_name": "write_file", "tool_input": {"file_path": target, "content": ""}},
+        "qwen-code": {**ids, "tool_name": "write_file", "tool_input": {"file_path": target, "content": ""}},
         "copilot-cli": {
             "sessionId": session,
             "cwd": seen.project,
@@ -153,7 +155,19 @@ def _gemini(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
         yield DoctorCheck("gemini-cli switch", "fail", f"hooksConfig in {file} switches the gate off", "take it out")
 
 
-_HAZARDS = {"codex": _codex, "gemini-cli": _gemini}
+def _qwen(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
+    files = (file, os.path.join(seen.project, ".qwen", "settings.json"))
+    for each in dict.fromkeys(files):
+        try:
+            settings = json.loads(_text(each).removeprefix("\ufeff"))
+        except ValueError:
+            continue
+        if isinstance(settings, dict) and settings.get("disableAllHooks"):
+            says = f"disableAllHooks in {each} switches the gate off"
+            yield DoctorCheck("qwen-code switch", "fail", says, "take it out")
+
+
+_HAZARDS = {"codex": _codex, "gemini-cli": _gemini, "qwen-code": _qwen}
 
 
 def _same(one: str, other: str) -> bool:

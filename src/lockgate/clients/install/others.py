@@ -47,7 +47,8 @@ def _codex(command: str, event: str) -> Mapping[str, Any]:
     return {"type": "command", "command": command, "timeout": timeout}
 
 
-def _gemini(command: str, event: str) -> Mapping[str, Any]:
+def _named(command: str, event: str) -> Mapping[str, Any]:
+    # In milliseconds. Qwen Code takes a number below 1000 for seconds, and one from there on for these.
     return {"type": "command", "name": "lockgate", "command": command, "timeout": hook_timeout(event) * 1000}
 
 
@@ -81,7 +82,7 @@ WAYS: Mapping[str, ClientHooks] = {
         then="Codex runs no hook that you have not trusted, and says nothing: open it, type /hooks and trust them,"
         " or run this again with --trust. Then: lockgate doctor",
     ),
-    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _gemini),
+    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _named),
     "copilot-cli": ClientHooks(
         (".copilot", "hooks", "lockgate.json"),
         (".github", "hooks", "lockgate.json"),
@@ -98,6 +99,7 @@ WAYS: Mapping[str, ClientHooks] = {
     "cursor": ClientHooks(
         (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
     ),
+    "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _named),
 }
 """How each client is told, by its name."""
 

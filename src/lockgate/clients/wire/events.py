@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 _TEXT, _FLAG, _CALL, _LINES, _PAIRS, _PARTS = "text", "flag", "call", "lines", "pairs", "parts"
 
 EVENT_KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
-    "tool_requested": (events.ToolRequested, {"call": _CALL, "askable": _FLAG, "waits": _FLAG, "headless": _FLAG}),
+    "tool_requested": (
+        events.ToolRequested,
+        {"call": _CALL, "askable": _FLAG, "waits": _FLAG, "rewritable": _FLAG, "headless": _FLAG},
+    ),
     "tool_finished": (
         events.ToolFinished,
         {

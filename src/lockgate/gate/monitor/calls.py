@@ -170,7 +170,9 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         ruling = ruling if trial else _kept(question, ruling)
         verdict = ruling.decision.verdict
         news = trial or _first_time(question, verdict)
-        if verdict is not Verdict.DENY:
+        # Nothing comes of a call that its model has to make anew.
+        made_anew = verdict is Verdict.CONTAIN and not (case.event.rewritable or case.room)
+        if verdict is not Verdict.DENY and not made_anew:
             asked = verdict is Verdict.ASK
             told = question.mask.analysis(ruling.analysis)
             masked = question.mask.call(call)
