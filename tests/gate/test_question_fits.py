@@ -108,9 +108,9 @@ HONEST: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def question(tool: str, tool_input: dict[str, Any], window: Window, *, exact: bool = True) -> str:
+def question(tool: str, tool_input: dict[str, Any], window: Window, *, exact: bool = True, what: str = "") -> str:
     effect = Effect(
-        EffectKind.EGRESS, tool, "program:git/push", "`git push` can send data to another machine or act there"
+        EffectKind.EGRESS, what or tool, "program:git/push", "`git push` can send data to another machine or act there"
     )
     decision = PolicyDecision(
         Verdict.ASK, LabelState.UNTRUSTED, (Reason(effect, "egress", LabelState.UNTRUSTED, Verdict.ASK),)
@@ -189,6 +189,39 @@ def test_what_could_deceive_is_never_left_to_the_client(name: str) -> None:
 )
 def test_what_a_window_has_room_for(name: str, window: Window, asked: bool) -> None:
     assert bool(question(*HONEST[name], window)) is asked
+
+
+PAGE = "https://fine.example/a"
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input", "goes_to", "said"),
+    [
+        pytest.param("WebFetch", {"url": PAGE, "prompt": "what"}, PAGE, False, id="the same address"),
+        pytest.param("WebFetch", {"prompt": "what", "url": PAGE}, PAGE, False, id="the address behind the prompt"),
+        pytest.param("WebFetch", {"url": PAGE, "prompt": "what"}, f"{PAGE}/b", True, id="an address behind it"),
+        pytest.param("WebFetch", {"url": f"{PAGE}/b", "prompt": "what"}, PAGE, True, id="an address before it"),
+        pytest.param("WebFetch", {"url": PAGE, "prompt": "x\nurl: b"}, PAGE, True, id="a prompt with an address"),
+        pytest.param("WebFetch", {"url": f"{PAGE}\nhttps://b", "prompt": "x"}, f"{PAGE}\nhttps://b", True, id="lines"),
+        pytest.param(
+            "WebFetch",
+            {"url": "https://f\u0456ne.example", "prompt": "x"},
+            "https://f\u0456ne.example",
+            True,
+            id="alike",
+        ),
+        pytest.param("WebFetch", {"url": f"{PAGE}\u202e", "prompt": "x"}, f"{PAGE}\u202e", True, id="direction"),
+        pytest.param("WebFetch", {"url": PAGE, "prompt": "x", "uri": "b"}, PAGE, True, id="one more field"),
+        pytest.param("WebFetch", {"url": PAGE, "prompt": 1}, PAGE, True, id="a prompt that is no text"),
+        pytest.param("mcp__web__get", {"url": PAGE, "prompt": "x"}, PAGE, True, id="another tool"),
+        pytest.param("Bash", {"command": PAGE, "description": "x"}, PAGE, True, id="a command"),
+    ],
+)
+def test_where_it_goes_is_said_once(tool: str, tool_input: dict[str, Any], goes_to: str, said: bool) -> None:
+    text = question(tool, tool_input, (40, 120), what=goes_to)
+    assert text
+    assert any(line.startswith("To: ") for line in text.split("\n")) is said
+    assert visible(goes_to, 400) in text or not said
 
 
 @pytest.mark.parametrize("window", [(15, 80), (24, 39), (1, 1), (0, 0)])

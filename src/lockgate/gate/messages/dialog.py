@@ -142,15 +142,18 @@ def _pieces(lines: Sequence[str], width: int) -> list[str]:
 def _shown_above(call: ToolCall, width: int) -> int:
     """Rows that the client's own box takes to show the call, where it shows it whole and as it is; else none."""
     fields = {name: value for name, value in call.tool_input.items() if not _passed_over(call.tool, name, value)}
-    if tuple(sorted(fields)) != tuple(sorted(_ABOVE.get(call.tool, ("",)))):
-        return 0
     described = call.tool_input.get("description", "") if call.tool == "Bash" else _fetched(fields)
-    texts = [*fields.values(), described]
-    if not all(isinstance(text, str) and _plain(text) for text in texts):
+    if not _shows_alone(fields, call.tool) or not _plain(described):
         return 0
     shown = [f"{name}: {text}" if len(fields) > 1 else text for name, text in fields.items()]
     lines = [_WIDE.sub("xx", line) for text in (*shown, described) for line in text.split("\n")]
     return sum(len(wrapped(line, width)) for line in lines)
+
+
+def _shows_alone(fields: Mapping[str, object], tool: str) -> bool:
+    """Whether a call has the fields that the client's box shows, each as it is, and none of them passes for another."""
+    names = tuple(sorted(_ABOVE.get(tool, ("",))))
+    return tuple(sorted(fields)) == names and all(map(_plain, fields.values()))
 
 
 def _fetched(fields: Mapping[str, object]) -> str:
@@ -158,9 +161,9 @@ def _fetched(fields: Mapping[str, object]) -> str:
     return f"to fetch content from {fields.get('url', '')}"
 
 
-def _plain(text: str) -> bool:
+def _plain(text: object) -> bool:
     """Whether the client shows a text as it is, and no part of it passes for a part of the dialog."""
-    if len(text) > _WHOLE or _HEADINGS.search(text) or _DRAWN.search(text):
+    if not isinstance(text, str) or len(text) > _WHOLE or _HEADINGS.search(text) or _DRAWN.search(text):
         return False
     return all(visible(line, 10 * _WHOLE) == line for line in text.split("\n"))
 
@@ -210,8 +213,17 @@ def _where(reasons: Sequence[Reason], call: ToolCall, reached: Sequence[str]) ->
     """Where it goes, as far as that does not stand in the call already."""
     effects = [reason.effect for reason in reasons]
     own = [effect.what for effect in effects if effect.rule != f"program:{effect.what.replace(' ', '/')}"]
-    found = dict.fromkeys([*reached, *(what for what in own if what != call.tool)])
+    known = (call.tool, _address(call))
+    found = dict.fromkeys([*reached, *(what for what in own if what not in known)])
     return ", ".join(visible(each, 10 * _WHOLE) for each in found)
+
+
+def _address(call: ToolCall) -> str:
+    """The address of a page, where the call shows it in one line and nothing else in the call passes for it."""
+    address = call.tool_input.get("url")
+    if call.tool != "WebFetch" or not _shows_alone(call.tool_input, call.tool):
+        return ""
+    return address if isinstance(address, str) and "\n" not in address else ""
 
 
 def unasked(because: str) -> str:
