@@ -35,7 +35,16 @@ def example(name: str, *, clean: bool = True) -> dict[str, Any]:
 
 
 def by(user: dict[str, Any], association: str) -> dict[str, Any]:
-    return made({"issue": {"number": 7, "user": user, "author_association": association}})
+    return made({"issue": {"number": 7, "comments": 0, "user": user, "author_association": association}})
+
+
+def changed(name: str, comments: object) -> dict[str, Any]:
+    """The example of an event that is clean, with others in its thread."""
+    event = example(name)
+    thread = event[next(row["words"][0] for row in ROWS if row["name"] == name)]
+    field = "review_comments" if "review_comments" in thread else "comments"
+    thread[field] = comments
+    return event
 
 
 def pushed(author: object = "owner", committer: object = "owner", **changed: Any) -> dict[str, Any]:
@@ -72,6 +81,12 @@ def test_examples(name: str, said: dict[str, Any], clean: bool) -> None:
         pytest.param("issues", {**by(OWNER, "OWNER"), "changes": {"body": {"from": "x"}}},
                      "fields of the event whose author is not known", id="an edited issue"),
         pytest.param("issues", {"repository": REPOSITORY, "sender": OWNER}, "issue by somebody", id="no issue"),
+        *(
+            pytest.param(name, changed(name, count), "a thread whose other authors the event does not tell",
+                         id=f"{name} with {count!r} comments of others")
+            for name in ("issues", "issue_comment", "pull_request", "pull_request_review", "discussion")
+            for count in (1, None, False, "0")
+        ),
         pytest.param("issue_comment", {**example("issue_comment"),
                                        "issue": {**example("issue_comment")["issue"], "pull_request": {}}},
                      "a pull request whose branch the event does not tell", id="a comment on a pull request"),

@@ -136,7 +136,7 @@ class CiJob:
 
 def issue_event(user: dict[str, Any], association: str, body: str = "x") -> dict[str, Any]:
     """An issue that somebody has opened."""
-    issue = {"number": 7, "title": "help", "body": body, "user": user, "author_association": association}
+    issue = {"number": 7, "comments": 0, "title": "help", "body": body, "user": user, "author_association": association}
     return {"action": "opened", "issue": issue, "repository": REPOSITORY, "sender": user}
 
 
@@ -160,6 +160,8 @@ def pull_request_event(base: str, *, fork: bool) -> dict[str, Any]:
     user, association = (STRANGER, "NONE") if fork else (OWNER, "OWNER")
     request = {
         "number": 3,
+        "comments": 0,
+        "review_comments": 0,
         "title": "t",
         "body": "b",
         "user": user,

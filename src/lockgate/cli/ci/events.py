@@ -89,6 +89,8 @@ def _strangers(row: Mapping[str, Any], event: Mapping[str, Any], bots: frozenset
         yield FORK
     if _at(event, "issue.pull_request") is not None:
         yield "a pull request whose branch the event does not tell"
+    if any(_at(event, path) != 0 or type(_at(event, path)) is not int for path in row.get("alone", ())):
+        yield "a thread whose other authors the event does not tell"
     if row["writers"] == "sender" and not _is_person(event.get("sender")) and not _is_named(event.get("sender"), bots):
         yield f"an event that {_login(event.get('sender')) or 'somebody'} caused"
     for what in row["words"]:
