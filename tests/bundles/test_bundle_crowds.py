@@ -68,7 +68,7 @@ def test_writers_with_bundles_of_their_own_end_with_the_newest(tmp_path: Path) -
     for pid in [_apart(lambda serial=serial: install(serial)) for serial in bundles]:  # type: ignore[misc]
         os.waitpid(pid, 0)
     assert machine.serial() == 8
-    assert accepted.read(str(machine.state)).highest["acme"][0] == 8
+    assert accepted.read_accepted(str(machine.state)).highest["acme"][0] == 8
 
 
 def test_a_gate_that_is_killed_leaves_the_old_bundle_or_the_new_one(tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | 
 def asking_once(state: str) -> AbstractContextManager[None]:
     """Have this thread ask a shared store that cannot be reached only once: for many looks of one command."""
     if os.path.lexists(os.path.join(state, ELSEWHERE)):
-        from lockgate.store.postgres.connections import asking_once as once
+        from lockgate.store.postgres import connections
 
-        return once()
+        return connections.asking_once()
     from contextlib import nullcontext
 
     return nullcontext()

@@ -16,7 +16,8 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import WRONG, clock, iso, made, opened, paint, record_act
 from lockgate.cli.policy.files import problem_json, public_key, read_file, refused, report
 from lockgate.cli.policy.make import build, inspect, keygen, sign, verify
-from lockgate.configuration.bundles import accepted, enrolment, manifest
+from lockgate.configuration.bundles import enrolment, manifest
+from lockgate.configuration.bundles.accepted import read_accepted
 from lockgate.configuration.bundles.fleet import Fleet, look
 from lockgate.configuration.bundles.pins import MOST_KEYS, Pins, pins_of
 from lockgate.configuration.bundles.validation import problems
@@ -198,7 +199,7 @@ def _status_json(state: str, found: Fleet | None) -> dict[str, Any]:
         return {"fleet": None, "keys": [], "source": None, "policy": None, "highest": {}, "problems": []}
     current = found.current
     try:
-        highest = {fleet: serial for fleet, (serial, _) in accepted.read(state).highest.items()}
+        highest = {fleet: serial for fleet, (serial, _) in read_accepted(state).highest.items()}
     except BundleError:
         highest = {}  # said among the problems
     return {

@@ -252,12 +252,12 @@ def _verified_by(data: bytes, keys: list[PublicKey]) -> str:
 
 
 def _taken_by(data: bytes, file: str) -> str:
-    from lockgate.configuration.bundles import accepted
     from lockgate.configuration.bundles.acceptance import accept
+    from lockgate.configuration.bundles.accepted import read_accepted
     from lockgate.configuration.bundles.pins import pins_of
 
     state = state_dir()
     pins = pins_of(state)
     if pins is None or pins.problem:
         raise BundleError(pins.problem if pins else "no key is pinned on this machine; give --key")
-    return accept(data, pins, accepted.read(state), time.time(), file).key
+    return accept(data, pins, read_accepted(state), time.time(), file).key

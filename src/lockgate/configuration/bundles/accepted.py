@@ -67,18 +67,18 @@ class Accepted(Record):
     """A time that has certainly come: a clock that tells an earlier one was put back."""
 
 
-def folder_of(state: str) -> str:
+def bundle_folder(state: str) -> str:
     """The folder of all that is kept."""
     return os.path.join(state, FLEET_FOLDER)
 
 
-def read(state: str) -> Accepted:
+def read_accepted(state: str) -> Accepted:
     """What is kept; nothing where nothing was accepted yet.
 
     Raises:
         BundleError: It is there and cannot be read. Then it is not known what was accepted.
     """
-    path = os.path.join(folder_of(state), FILE)
+    path = os.path.join(bundle_folder(state), FILE)
     try:
         value = json.loads(read_regular(path, MOST_BYTES, follow=False))
         if value["format"] != FORMAT:
@@ -102,10 +102,10 @@ def _decoded(value: Mapping[str, Any]) -> Accepted:
 
 def bundle_path(state: str, digest: str) -> str:
     """The file of the bundle with a payload of this hash."""
-    return os.path.join(folder_of(state), digest + BUNDLE)
+    return os.path.join(bundle_folder(state), digest + BUNDLE)
 
 
-def envelope(state: str, digest: str) -> bytes:
+def read_envelope(state: str, digest: str) -> bytes:
     """The bundle with a payload of this hash, as it was accepted. What it holds is for the caller to check.
 
     Raises:

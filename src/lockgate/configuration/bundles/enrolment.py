@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from lockgate.configuration.bundles import accepted as kept
 from lockgate.configuration.bundles import storage
-from lockgate.configuration.bundles.accepted import Accepted, Current
+from lockgate.configuration.bundles.accepted import Accepted, Current, bundle_folder, read_accepted
 from lockgate.configuration.bundles.keys import PublicKey
 from lockgate.configuration.bundles.pins import encode, own_path, pins_of
 from lockgate.configuration.bundles.update import News, taken
@@ -44,7 +43,7 @@ def install(state: str, data: bytes, now: float, source: str, tell: Tell) -> Cur
         raise BundleError(f"{pins.path}: {pins.problem}")
     with _alone(state):
         try:
-            accepted = kept.read(state)
+            accepted = read_accepted(state)
         except BundleError:
             accepted = Accepted()  # it is damaged, and a person puts it right
         news: list[News] = []
@@ -77,7 +76,7 @@ def leave(state: str, tell: Tell) -> None:
     """
     with _alone(state):
         try:
-            accepted = kept.read(state)
+            accepted = read_accepted(state)
         except BundleError:
             accepted = Accepted()
         fleet = accepted.current.fleet if accepted.current else ""
@@ -95,4 +94,4 @@ def _alone(state: str) -> Iterator[None]:
                 raise BundleError("another process is accepting a policy: try again")
             yield
     except OSError as error:
-        raise BundleError(f"{kept.folder_of(state)} cannot be written: {error.strerror}") from error
+        raise BundleError(f"{bundle_folder(state)} cannot be written: {error.strerror}") from error

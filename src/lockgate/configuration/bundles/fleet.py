@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from lockgate.configuration.bundles import accepted as kept
 from lockgate.configuration.bundles import manifest
-from lockgate.configuration.bundles.accepted import Accepted, Current
+from lockgate.configuration.bundles.accepted import Accepted, Current, bundle_folder, read_accepted, read_envelope
 from lockgate.configuration.bundles.envelope import from_base64
 from lockgate.configuration.bundles.pins import Pins, pins_of
 from lockgate.configuration.bundles.sources import FileSource, StoreSource
@@ -58,7 +57,7 @@ class Fleet(Record):
         """
         if self.current is None:
             return {}
-        data = self.unkept.get(self.current.digest) or kept.envelope(self.state, self.current.digest)
+        data = self.unkept.get(self.current.digest) or read_envelope(self.state, self.current.digest)
         return manifest.files_of(_payload(data, self.current.digest))
 
 
@@ -94,7 +93,7 @@ def look(
     """
     pins = pins_of(state)
     try:
-        accepted, broken = kept.read(state), ""
+        accepted, broken = read_accepted(state), ""
     except BundleError as error:
         accepted, broken = Accepted(), str(error)
     if pins is None and accepted.current is None and not broken:
@@ -131,7 +130,7 @@ def _keep(
         with storage.locked(state, _WAIT) as alone:
             if not alone:
                 return step, step.envelopes
-            accepted = kept.read(state)  # another process may have been faster
+            accepted = read_accepted(state)  # another process may have been faster
             step = take(state, pins, accepted, sources, now)
             if step.accepted != accepted:
                 tell(step.news)
@@ -161,13 +160,13 @@ def _as_it_was(state: str, pins: Pins | None, accepted: Accepted, broken: str, n
     if pins is None:
         where = current.fleet if current else "a fleet"
         text = f"the keys of {where} are gone, and its policy stays in force; to leave it: lockgate policy unpin --all"
-        found.append(ConfigError(kept.folder_of(state), 0, "", text))
+        found.append(ConfigError(bundle_folder(state), 0, "", text))
     elif pins.problem:
         found.append(ConfigError(pins.path, 0, "", pins.problem))
     if broken:
-        found.append(ConfigError(kept.folder_of(state), 0, "", broken))
+        found.append(ConfigError(bundle_folder(state), 0, "", broken))
     if current is None:
-        found.append(ConfigError(kept.folder_of(state), 0, "", _LOCKED))
+        found.append(ConfigError(bundle_folder(state), 0, "", _LOCKED))
     name = current.fleet if current else pins.fleet if pins else ""
     return Fleet(name, pins, current, (*found, *_expired(accepted, now)), state)
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from lockgate.configuration.bundles.accepted import BUNDLE, FILE, FORMAT, Accepted, folder_of
+from lockgate.configuration.bundles.accepted import BUNDLE, FILE, FORMAT, Accepted, bundle_folder
 from lockgate.store.files import own_folder
 from lockgate.system.files import replace
 
@@ -27,7 +27,7 @@ def write(state: str, accepted: Accepted, envelopes: Mapping[str, bytes]) -> Non
     Raises:
         OSError: It cannot be written; what was kept before still is.
     """
-    folder = folder_of(state)
+    folder = bundle_folder(state)
     _sweep(folder)
     before = set(_bundles(folder))
     for digest, data in envelopes.items():
@@ -57,7 +57,7 @@ def locked(state: str, seconds: float) -> Iterator[bool]:
         StoreError: The folder is not this user's own.
     """
     own_folder(state, create=True)
-    folder = folder_of(state)
+    folder = bundle_folder(state)
     own_folder(folder, create=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(os.path.join(folder, _LOCK), flags, 0o600)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockgate.configuration.bundles import accepted as kept
-from lockgate.configuration.bundles.accepted import Accepted, Current, Looked
+from lockgate.configuration.bundles.accepted import Accepted, Current, Looked, read_envelope
 from lockgate.configuration.bundles.pins import Pins
 from lockgate.core.errors import BundleError
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -75,7 +74,7 @@ def _under(state: str, pins: Pins, accepted: Accepted, news: list[News]) -> Acce
     from lockgate.configuration.bundles.keys import MissingLibraryError
 
     try:
-        verified = verify(kept.envelope(state, current.digest), pins.keys)
+        verified = verify(read_envelope(state, current.digest), pins.keys)
         if verified.digest != current.digest:
             raise BundleError("it was changed on the disk")
     except MissingLibraryError:

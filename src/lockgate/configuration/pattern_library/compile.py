@@ -33,8 +33,8 @@ from lockgate.configuration.pattern_library.layers import Gathered, gather, look
 from lockgate.core.errors import NotCompiledError, PatternError, StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.files import own_folder
+from lockgate.system import libraries
 from lockgate.system.folders import Folders
-from lockgate.system.libraries import library as installed
 
 if TYPE_CHECKING:
     from lockgate.patterns.model import Library
@@ -165,7 +165,7 @@ def artefact_name(library: Library) -> str:
     for path in COMPILERS:
         with open(path, encoding="utf-8") as file:
             code.append(text_digest(file.read()))
-    facts = [FORMAT, library.version, installed("hyperscan").__version__, os.uname().machine, code]
+    facts = [FORMAT, library.version, libraries.library("hyperscan").__version__, os.uname().machine, code]
     return text_digest(json.dumps(facts))[:40]
 
 
@@ -173,7 +173,7 @@ def compiled(library: Library) -> bytes:
     """The artefact of a library. Takes about two seconds."""
     from lockgate.patterns.engine.compiling import compile_library
 
-    return compile_library(library, installed("hyperscan"))
+    return compile_library(library, libraries.library("hyperscan"))
 
 
 def write_artefact(path: str, data: bytes) -> None:

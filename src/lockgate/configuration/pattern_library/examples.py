@@ -26,7 +26,7 @@ from lockgate.patterns.model import (
     ToolRule,
 )
 from lockgate.patterns.validators import VALIDATORS
-from lockgate.system.libraries import library as installed
+from lockgate.system import libraries
 
 _KEY = b"examples"
 _MILLISECONDS = 60_000.0
@@ -66,8 +66,8 @@ def failures(linked: Linked, files: Collection[str] | None = None) -> tuple[int,
 
 
 def _scanner(library: Library) -> Scanner:
-    hyperscan = installed("hyperscan")
-    matcher = Matcher(compile_library(library, hyperscan), hyperscan, lambda: installed("re2"))
+    hyperscan = libraries.library("hyperscan")
+    matcher = Matcher(compile_library(library, hyperscan), hyperscan, lambda: libraries.library("re2"))
     return Scanner(matcher, lambda: 0.0, _KEY)
 
 

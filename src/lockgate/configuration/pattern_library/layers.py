@@ -143,12 +143,11 @@ def gather_layers(where: Folders, checks: PatternChecks) -> list[PatternLayer]:
 
 def shipped_layer() -> PatternLayer:
     """What is shipped, as the lowest layer. It was checked when it was built."""
-    from lockgate.patterns.library.merging import SHIPPED as NAME
-    from lockgate.patterns.library.merging import PatternLayer
+    from lockgate.patterns.library import merging
     from lockgate.system.documents.values import Document
 
     with open(SHIPPED, encoding="utf-8") as file:
-        return PatternLayer(NAME, SHIPPED, Document(json.load(file), {}))
+        return merging.PatternLayer(merging.SHIPPED, SHIPPED, Document(json.load(file), {}))
 
 
 class _LayerReader:

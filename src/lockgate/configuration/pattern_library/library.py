@@ -57,9 +57,9 @@ class PatternGuard:
             StoreError: The state cannot be read.
         """
         # By its whole name: docs/architecture.md, "The hot path".
-        import lockgate.patterns.fields as texts
+        import lockgate.patterns.fields as fields
 
-        result = self._check(context, call, Side.INPUT, list(texts.fields_of(call.tool_input)))
+        result = self._check(context, call, Side.INPUT, list(fields.fields_of(call.tool_input)))
         if not result.pattern_matches or not self._own_files:
             return result
         if not any(match.detail for match in result.pattern_matches):
@@ -79,10 +79,10 @@ class PatternGuard:
             PatternError: The library cannot be loaded.
             StoreError: The state cannot be read.
         """
-        import lockgate.patterns.fields as found
+        import lockgate.patterns.fields as fields
 
-        fields = [found.Field(path, _name(path), text) for path, text in texts]
-        result = self._check(context, call, Side.OUTPUT, fields)
+        found = [fields.Field(path, _name(path), text) for path, text in texts]
+        result = self._check(context, call, Side.OUTPUT, found)
         if not any(match.redact for match in result.pattern_matches):
             return result, {}
         from lockgate.patterns.redaction.spans import redact_all

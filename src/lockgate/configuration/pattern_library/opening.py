@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from lockgate.configuration.known_secrets.index_file import OpenedIndex as Known
+    from lockgate.configuration.known_secrets.index_file import OpenedIndex
     from lockgate.core.errors import ConfigError
     from lockgate.store.protocol import Store
 
@@ -75,7 +75,7 @@ class OpenedLibrary(Record):
     """What layers have said in vain, and what a person should know of the index of known secrets."""
     news: tuple[str, ...]
     """Those notes that are about this very loading: an index that was damaged, or cannot be written."""
-    known: Known | None
+    known: OpenedIndex | None
     """The secrets of this machine, where they are looked for."""
 
 
@@ -151,7 +151,9 @@ def _re2() -> Any:
     return library("re2")
 
 
-def _known(store: Store, where: Folders, workspace: str, hyperscan: Any, before: Known | None = None) -> Known:
+def _known(
+    store: Store, where: Folders, workspace: str, hyperscan: Any, before: OpenedIndex | None = None
+) -> OpenedIndex:
     from lockgate.configuration.known_secrets import CANARIES
     from lockgate.configuration.known_secrets.collect import SearchScope
     from lockgate.configuration.known_secrets.index_file import open_index

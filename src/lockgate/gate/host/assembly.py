@@ -7,7 +7,7 @@ import time
 from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from lockgate.configuration import load as configuration
+from lockgate.configuration import load
 from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.library import PatternGuard
 from lockgate.core.errors import ApprovalError
@@ -155,7 +155,7 @@ def _configuring(
     """The look-up of the configuration that holds for an event; the arguments are those of :func:`open_parts`."""
 
     def read(context: Context, before: Configuration | None = None) -> Configuration:
-        return configuration.load(
+        return load.load(
             store,
             home=where.home,
             config_dir=where.config,
@@ -334,7 +334,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
 def load_deciding() -> None:
     """Load what the first decision would have to load."""
-    from lockgate.gate.messages import calls as messages  # noqa: F401
+    import lockgate.gate.messages.calls  # noqa: F401
     from lockgate.gate.monitor import answer, calls, context_text, lifetimes, results  # noqa: F401
 
 
@@ -423,6 +423,6 @@ class _Asked:
 def _rule_sets(configuration: Configuration) -> RuleSets:
     if not configuration.sets_rules:
         return _NO_RULES
-    from lockgate.gate import objections as consulting
+    from lockgate.gate import objections
 
-    return consulting.rule_sets(configuration)
+    return objections.rule_sets(configuration)

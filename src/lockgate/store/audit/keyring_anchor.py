@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
     """Calls a method on the bus: path, interface, method, signature and values; gives what it answers."""
 
-KIND = "keyring"
+KEYRING = "keyring"
 """How the configuration calls such a place."""
 SECONDS = 3.0
 """How long one question may take."""

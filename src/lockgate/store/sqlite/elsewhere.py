@@ -19,8 +19,7 @@ from contextlib import closing
 from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.audit.git_anchor import FOLDER, GitAnchor
-from lockgate.store.audit.keyring_anchor import KIND as KEYRING
-from lockgate.store.audit.keyring_anchor import KeyringAnchor, is_here
+from lockgate.store.audit.keyring_anchor import KEYRING, KeyringAnchor, is_here
 from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, is_cut, keyed
 from lockgate.store.files import DATABASE, ELSEWHERE, own_file, read_key
 from lockgate.store.sqlite.put_back import distrust
