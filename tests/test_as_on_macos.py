@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lockgate import hook
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.service.containers import http as web
 from lockgate.store.opening import open_store
 from lockgate.store.sqlite.store import SqliteStore
@@ -103,15 +103,15 @@ def test_a_socket_below_a_folder_whose_name_is_too_long(tmp_path: Path, monkeypa
     assert (deep / "s").is_socket()
 
 
-def test_a_bell_that_was_rung_too_often_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_with_a_full_queue_counts_as_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(socket.socket):
         def send(self, *_: object) -> int:
             raise OSError(errno.ENOBUFS, "No buffer space available")
 
-    with bells.WakeupSocket(str(tmp_path), "one"):
+    with wakeups.WakeupSocket(str(tmp_path), "one"):
         monkeypatch.setattr(socket, "socket", Full)
-        assert bells.ring(str(tmp_path), "one") == 1
-        assert bells.hangs(str(tmp_path), "one")
+        assert wakeups.wake(str(tmp_path), "one") == 1
+        assert wakeups.is_waited_for(str(tmp_path), "one")
 
 
 # ---------------------------------------------------------------- what outlasts a power failure

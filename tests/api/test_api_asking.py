@@ -14,7 +14,7 @@ import pytest
 from lockgate import Gate, HookDecision, JudgeQuestion, Opinion, Question, Session
 from lockgate.core.errors import PluginError
 from lockgate.gate.approvals import questions as approvals
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.store.sqlite.store import SqliteStore
 
 from .conftest import Open
@@ -44,7 +44,7 @@ class Person(threading.Thread):
                     told = {"by": "a test", "reason": "not today", "now": time.time()}
                     approvals.decide(tx, row.approval, approve=self._approve, **told)  # type: ignore[arg-type]
             if rows:
-                bells.ring(self._state, rows[0].approval)
+                wakeups.wake(self._state, rows[0].approval)
                 break
             time.sleep(0.02)
         store.close()

@@ -77,7 +77,7 @@ class Waiter:
             while True:
                 question = going.send(said)
                 assert isinstance(question, PersonQuestion)
-                await waiting.waited(
+                await waiting.wait_in_loop(
                     self.state, question, lambda: SqliteStore.open_existing(self.state, busy_seconds=BUSY)
                 )
         except StopIteration as end:

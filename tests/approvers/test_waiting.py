@@ -17,8 +17,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import questions as approvals
-from lockgate.gate.approvals import waiting
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import waiting, wakeups
 from lockgate.gate.approvals.answering import answer
 from lockgate.store.sqlite.store import SqliteStore
 
@@ -41,7 +40,7 @@ def _block(state: str, question: PersonQuestion) -> None:
 
 
 def _await(state: str, question: PersonQuestion) -> None:
-    asyncio.run(waiting.waited(state, question, _opened(state)))
+    asyncio.run(waiting.wait_in_loop(state, question, _opened(state)))
 
 
 @pytest.fixture(params=[_block, _await], ids=["sync", "async"])
@@ -67,7 +66,7 @@ def _asked(store: SqliteStore, seconds: float = LONG, name: str = "c1") -> Perso
 def _later(state: str, question: PersonQuestion, **said: Any) -> threading.Thread:
     def say() -> None:
         until = time.monotonic() + WAKE
-        while not bells.hangs(state, question.approval) and time.monotonic() < until:
+        while not wakeups.is_waited_for(state, question.approval) and time.monotonic() < until:
             time.sleep(0.005)
         store = SqliteStore.open(state, busy_seconds=20)
         answer(store, state, question.approval, by="ann", **said)
@@ -82,14 +81,14 @@ def _later(state: str, question: PersonQuestion, **said: Any) -> threading.Threa
 def test_an_answer_wakes_it(
     state: str, store: SqliteStore, wait: Wait, approve: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_SECONDS", LONG)  # so that nothing but the bell can
+    monkeypatch.setattr(waiting, "LOOK_SECONDS", LONG)  # so that nothing but the wakeup can
     question = _asked(store)
     began = time.monotonic()
     thread = _later(state, question, approve=approve)
     wait(state, question)
     thread.join()
     assert time.monotonic() - began < WAKE
-    assert not bells.hangs(state, question.approval)
+    assert not wakeups.is_waited_for(state, question.approval)
 
 
 def test_an_answer_that_was_there_before_is_not_waited_for(state: str, store: SqliteStore, wait: Wait) -> None:
@@ -106,7 +105,7 @@ def test_a_bell_that_rings_for_nothing_wakes_nobody_for_good(state: str, store: 
 
     def pester() -> None:
         while not stop.wait(0.01):
-            bells.ring(state, question.approval)
+            wakeups.wake(state, question.approval)
 
     thread = threading.Thread(target=pester)
     thread.start()
@@ -127,7 +126,7 @@ def test_a_bell_that_was_lost_is_made_up_for(
     state: str, store: SqliteStore, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("lockgate.gate.approvals.answering.wakeups.ring", lambda *_: 0)
+    monkeypatch.setattr("lockgate.gate.approvals.answering.wakeups.wake", lambda *_: 0)
     question = _asked(store)
     thread = _later(state, question, approve=True)
     began = time.monotonic()
@@ -140,7 +139,7 @@ def test_where_no_bell_can_hang_it_looks(
     state: str, store: SqliteStore, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.1)
-    (Path(state) / bells.FOLDER).write_text("")
+    (Path(state) / wakeups.FOLDER).write_text("")
     question = _asked(store)
     timer = threading.Timer(0.2, lambda: _answered(state, question))
     timer.start()
@@ -180,8 +179,8 @@ def test_a_hundred_wait_in_one_event_loop(state: str, store: SqliteStore) -> Non
     questions = [_asked(store, name=f"c{number}") for number in range(100)]
 
     async def all_of_them() -> None:
-        tasks = [asyncio.create_task(waiting.waited(state, question, _opened(state))) for question in questions]
-        while not all(bells.hangs(state, question.approval) for question in questions):
+        tasks = [asyncio.create_task(waiting.wait_in_loop(state, question, _opened(state))) for question in questions]
+        while not all(wakeups.is_waited_for(state, question.approval) for question in questions):
             await asyncio.sleep(0.01)
         for question in questions:
             answer(store, state, question.approval, approve=True, by="ann")
@@ -194,15 +193,15 @@ def test_a_wait_that_is_cancelled_leaves_no_bell(state: str, store: SqliteStore)
     question = _asked(store)
 
     async def cancelled() -> None:
-        task = asyncio.create_task(waiting.waited(state, question, _opened(state)))
-        while not bells.hangs(state, question.approval):
+        task = asyncio.create_task(waiting.wait_in_loop(state, question, _opened(state)))
+        while not wakeups.is_waited_for(state, question.approval):
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(cancelled())
-    assert not bells.hangs(state, question.approval)
+    assert not wakeups.is_waited_for(state, question.approval)
 
 
 def test_waiting_costs_no_processor_time(state: str, store: SqliteStore) -> None:
@@ -246,5 +245,5 @@ def test_who_waits_where_nobody_sits_before_the_client(
     if not watched:
         assert waiting.attended(state, options) is waits
         return
-    with bells.WakeupSocket(state, waiting.WATCHERS):
+    with wakeups.WakeupSocket(state, waiting.WATCHERS):
         assert waiting.attended(state, options) is waits

@@ -19,7 +19,7 @@ from lockgate.cli.common.ancestors import looked_up
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.gate.approvals import questions as approvals
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.gate.monitor import deployments
 from lockgate.store.rows import ApprovalRow, SessionRow
@@ -195,14 +195,14 @@ def test_a_real_shell_completes_the_id_alone(desk: Desk) -> None:
 @pytest.mark.parametrize("keys", ["y", "n", ""])
 def test_a_person_reads_and_answers(desk: Desk, keys: str) -> None:
     approval = desk.asked()
-    with bells.WakeupSocket(desk.state, approval) as bell, desk.terminal("approve", approval) as terminal:
+    with wakeups.WakeupSocket(desk.state, approval) as wakeup, desk.terminal("approve", approval) as terminal:
         terminal.wait_for(PROMPT)
         assert "git push https://git.example.com/x" in terminal.text
         assert "Whom it can reach" in terminal.text
         terminal.press(f"{keys}\r")
         terminal.wait_for("approved, once" if keys == "y" else "Aborted!")
         if keys == "y":
-            bell.heard(0.5)
+            wakeup.wait(0.5)
     row = desk.row(approval)
     assert row.state == ("approved" if keys == "y" else "pending")
     assert row.decided_by.endswith("(terminal)") == (keys == "y")
@@ -402,21 +402,21 @@ def _read(path: Path) -> str:
 def test_watch_shows_what_comes_and_takes_the_answer(desk: Desk) -> None:
     with desk.terminal("approvals", "watch") as terminal:
         terminal.wait_for("waiting for questions")
-        assert bells.hangs(desk.state, WATCHERS)
+        assert wakeups.is_waited_for(desk.state, WATCHERS)
         first = desk.asked()
-        bells.ring(desk.state, WATCHERS)
+        wakeups.wake(desk.state, WATCHERS)
         terminal.wait_for(PROMPT)
         assert "git push https://git.example.com/x" in terminal.text
         terminal.press("n not on a Friday\r")
         terminal.wait_for("denied")
         second = desk.asked(tool="WebFetch")
-        bells.ring(desk.state, WATCHERS)
+        wakeups.wake(desk.state, WATCHERS)
         terminal.wait_until(lambda: terminal.text.count(PROMPT) == 2, "the second question")
         terminal.press("y\r")
         terminal.wait_for("approved, once")
     assert (desk.row(first).state, desk.row(first).reason) == ("denied", "not on a Friday")
     assert desk.row(second).state == "approved"
-    assert not bells.hangs(desk.state, WATCHERS)
+    assert not wakeups.is_waited_for(desk.state, WATCHERS)
 
 
 def test_watch_goes_on_where_another_answers(desk: Desk) -> None:
@@ -427,7 +427,7 @@ def test_watch_goes_on_where_another_answers(desk: Desk) -> None:
             other.wait_for("denied")
         terminal.wait_until(lambda: terminal.text.count("denied") == 1, "the other's answer")
         again = desk.asked()
-        bells.ring(desk.state, WATCHERS)
+        wakeups.wake(desk.state, WATCHERS)
         terminal.wait_until(lambda: again in terminal.text, "the next question")
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import lockgate
 from lockgate.gate.approvals import questions as approvals
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.service.containers.groups import ContainerGroup, Groups, new_secret
 from lockgate.store.rows import ApprovalRow
 from lockgate.store.sqlite.store import SqliteStore
@@ -135,7 +135,7 @@ class Host:
                 approvals.decide(tx, approval, approve=approve, by="test", reason="not now", now=time.time())
         finally:
             store.close()
-        bells.ring(self.where.state, approval)
+        wakeups.wake(self.where.state, approval)
 
     def refusing(self) -> AbstractContextManager[None]:
         """A person elsewhere, who says no to every question."""

@@ -13,7 +13,7 @@ import pytest
 
 from containers.boxes import READ_A_STRANGER, WAITS, Boxes, Host, call, until
 from lockgate.clients.wire.keys import read_key
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 
 pytestmark = pytest.mark.sampled
 
@@ -269,7 +269,7 @@ def test_a_host_that_is_killed_while_a_person_thinks_goes_on(host: Host, box: Bo
         host.end(signal.SIGKILL)
         host.start()
         approval = until(host.question).approval
-        until(lambda: bells.hangs(host.where.state, approval))
+        until(lambda: wakeups.is_waited_for(host.where.state, approval))
         host.decide(approval, approve=True)
 
     thread = threading.Thread(target=kill_and_come_back)

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from adapters.payloads import tool
 from lockgate.cli.main import cli
 from lockgate.configuration import load as configuration
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.questions import YOUNG, settle
 from lockgate.store.rows import ApprovalRow
@@ -95,7 +95,9 @@ class Asking(Machine):
 
         def found() -> list[str]:
             return [
-                row.approval for row in self.rows() if row.approval != but and bells.hangs(self.state, row.approval)
+                row.approval
+                for row in self.rows()
+                if row.approval != but and wakeups.is_waited_for(self.state, row.approval)
             ]
 
         self.until(lambda: bool(found()), "a hook to wait")
@@ -104,7 +106,7 @@ class Asking(Machine):
     def nobody_waits(self, approval: str) -> None:
         """Wait until nobody waits."""
         began = time.monotonic()
-        self.until(lambda: not bells.hangs(self.state, approval), "the ghost to end")
+        self.until(lambda: not wakeups.is_waited_for(self.state, approval), "the ghost to end")
         assert time.monotonic() - began < 10
         (row,) = (row for row in self.rows() if row.approval == approval)
         time.sleep(max(row.asked_at + YOUNG + 0.1 - time.time(), 0))  # before, somebody may be about to wait

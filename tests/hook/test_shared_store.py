@@ -115,4 +115,4 @@ def test_a_hook_that_waits_for_a_person_ends_when_a_newer_build_has_changed_the_
 
 def _waits(store: PostgresStore, home: Path) -> bool:
     with store.reading() as tx:
-        return any(wakeups.hangs(str(home / "state"), row.approval) for row in tx.approvals())
+        return any(wakeups.is_waited_for(str(home / "state"), row.approval) for row in tx.approvals())

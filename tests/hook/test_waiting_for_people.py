@@ -18,7 +18,7 @@ from adapters.payloads import tool
 from hook.process import HOOK, folders
 from lockgate.clients.hook.options import DEADLINE
 from lockgate.configuration import load as configuration
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.store.rows import ApprovalRow
@@ -75,8 +75,10 @@ class Machine:
 
     def asked(self) -> str:
         """The id of the question that a hook waits with, once it does."""
-        self.until(lambda: any(bells.hangs(self.state, row.approval) for row in self.rows()), "a hook to wait")
-        return next(row.approval for row in self.rows() if bells.hangs(self.state, row.approval))
+        self.until(
+            lambda: any(wakeups.is_waited_for(self.state, row.approval) for row in self.rows()), "a hook to wait"
+        )
+        return next(row.approval for row in self.rows() if wakeups.is_waited_for(self.state, row.approval))
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + PATIENCE
@@ -109,7 +111,7 @@ def test_it_waits_beyond_its_deadline_and_gives_the_answer(machine: Machine, app
     if not approve:
         assert "not today" in told["permissionDecisionReason"]
     assert [row.state for row in machine.rows()] == ["used" if approve else "denied"]
-    assert os.listdir(os.path.join(machine.state, bells.FOLDER)) == []
+    assert os.listdir(os.path.join(machine.state, wakeups.FOLDER)) == []
 
 
 def test_it_refuses_where_nobody_answers(machine: Machine) -> None:
@@ -132,9 +134,9 @@ def test_else_the_client_is_left_to_ask_or_refuse(machine: Machine, approvals: s
 
 def test_it_waits_for_one_who_watches(machine: Machine) -> None:
     machine.approvals_are("{headless: auto}")
-    with bells.WakeupSocket(machine.state, WATCHERS) as bell:
+    with wakeups.WakeupSocket(machine.state, WATCHERS) as wakeup:
         process = machine.begin()
-        bell.heard(PATIENCE)
+        wakeup.wait(PATIENCE)
         machine.say(machine.asked(), approve=True)
         assert machine.end(process)["permissionDecision"] == "allow"
 
@@ -148,7 +150,7 @@ def test_killed_while_it_waits_it_finds_the_answer_when_run_again(machine: Machi
     process.stdout.close()
     process.wait()
     machine.say(approval, approve=said)
-    assert not bells.hangs(machine.state, approval), "what it left behind is taken down"
+    assert not wakeups.is_waited_for(machine.state, approval), "what it left behind is taken down"
     told = machine.end(machine.begin())
     assert told["permissionDecision"] == ("allow" if said else "deny")
     assert [row.approval for row in machine.rows()] == [approval]
@@ -158,7 +160,7 @@ def test_two_hooks_of_one_call_hear_one_answer(machine: Machine) -> None:
     """Hooks installed twice wait for one question, and hear the same: the client runs the call if both let it."""
     first, second = machine.begin(), machine.begin()
     approval = machine.asked()
-    machine.until(lambda: bells.ring(machine.state, approval) == 2, "both to wait")
+    machine.until(lambda: wakeups.wake(machine.state, approval) == 2, "both to wait")
     machine.say(approval, approve=True)
     assert [machine.end(process)["permissionDecision"] for process in (first, second)] == ["allow", "allow"]
     assert [row.state for row in machine.rows()] == ["used"]

@@ -86,8 +86,8 @@ def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Listen
 def test_what_other_threads_tell_is_done_by_the_loop(hooks: Listener) -> None:
     done: list[str] = []
     hooks.begin()
-    hooks.bell.tell(lambda: done.append("a"))
-    hooks.bell.tell(lambda: done.append("b"))
+    hooks.wakeup.tell(lambda: done.append("a"))
+    hooks.wakeup.tell(lambda: done.append("b"))
     assert done == []
     hooks.hear(10.0)
     assert done == ["a", "b"]

@@ -16,7 +16,7 @@ import pytest
 
 from adapters.payloads import tool
 from lockgate.configuration import load as configuration
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.gate.approvals.answering import answer
 from lockgate.store.rows import ApprovalRow
 from support import fake_judge
@@ -54,7 +54,7 @@ class People:
         """The ids of so many questions, once somebody waits for each."""
 
         def waiting() -> list[str]:
-            return [row.approval for row in self.rows() if bells.hangs(self.machine.state, row.approval)]
+            return [row.approval for row in self.rows() if wakeups.is_waited_for(self.machine.state, row.approval)]
 
         self.machine.until(lambda: len(waiting()) >= number, f"{number} to wait")
         return waiting()

@@ -37,7 +37,7 @@ def asker(tmp_path: Path, postgres_url: str) -> Path:
 
 @pytest.fixture
 def person(tmp_path: Path, postgres_url: str) -> Iterator[PostgresStore]:
-    """The store as another machine opens it, whose bells nobody here hears."""
+    """The store as another machine opens it, whose sockets nobody here wakes."""
     store = _opened(use(tmp_path / "person", postgres_url))
     yield store
     store.close()
@@ -66,7 +66,7 @@ def _block(state: Path, question: PersonQuestion) -> None:
 
 
 def _await(state: Path, question: PersonQuestion) -> None:
-    asyncio.run(waiting.waited(str(state), question, lambda: open_store(str(state), busy_seconds=10)))
+    asyncio.run(waiting.wait_in_loop(str(state), question, lambda: open_store(str(state), busy_seconds=10)))
 
 
 def _listens(store: PostgresStore) -> bool:
@@ -82,13 +82,13 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize("no_sockets", [False, True], ids=["bells", "no bells"])
+@pytest.mark.parametrize("no_sockets", [False, True], ids=["sockets", "no sockets"])
 @pytest.mark.parametrize("wait", [_block, _await], ids=["sync", "async"])
 def test_an_answer_on_another_host_wakes_at_once(
     asker: Path, person: PostgresStore, wait: Callable[[Path, PersonQuestion], None], no_sockets: bool
 ) -> None:
     if no_sockets:
-        (asker / "bells").write_text("")  # nothing can be hung up here
+        (asker / "bells").write_text("")  # no socket can be bound here
     question = _ask(person)
     thread = threading.Thread(target=wait, args=(asker, question))
     thread.start()

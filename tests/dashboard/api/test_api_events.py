@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.service.http import event_stream as events
@@ -164,15 +164,15 @@ def test_as_long_as_somebody_who_can_answer_listens_agents_wait(machine: Machine
     nobody_waits(machine)
     reader = server.program(add(machine.store, "watches", "read"))
     with listening(reader):
-        assert not bells.hangs(machine.state, WATCHERS), "one that only reads answers nobody"
+        assert not wakeups.is_waited_for(machine.state, WATCHERS), "one that only reads answers nobody"
         with listening(server.person()):
-            assert bells.hangs(machine.state, WATCHERS)
+            assert wakeups.is_waited_for(machine.state, WATCHERS)
     nobody_waits(machine)
 
 
 def nobody_waits(machine: Machine) -> None:
     deadline = time.monotonic() + 10
-    while bells.hangs(machine.state, WATCHERS):
+    while wakeups.is_waited_for(machine.state, WATCHERS):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

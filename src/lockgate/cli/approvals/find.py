@@ -47,13 +47,13 @@ def is_waited(row: ApprovalRow) -> bool | None:
 
     It is told of open questions of this machine, which are not put in a client's own window.
     """
-    from lockgate.gate.approvals.wakeups import hangs
+    from lockgate.gate.approvals.wakeups import is_waited_for
     from lockgate.store.files import ELSEWHERE
 
     state = state_dir()
     if row.state != "pending" or row.about.get(IN_DIALOG) or os.path.lexists(os.path.join(state, ELSEWHERE)):
         return None
-    return hangs(state, row.approval)
+    return is_waited_for(state, row.approval)
 
 
 def question_of(store: Store, approval: str) -> ApprovalRow:

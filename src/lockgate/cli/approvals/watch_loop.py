@@ -38,8 +38,8 @@ def run(*, as_json: bool) -> None:
     state = folders().state
     with (
         opened_for_questions() as store,
-        WakeupSocket(state, WATCHERS) as bell,
-        store.listen(_ringing(bell), watching=True),
+        WakeupSocket(state, WATCHERS) as wakeup,
+        store.listen(_on_change(wakeup), watching=True),
     ):
         if not as_json:
             require_approver("answer questions", clients(store))
@@ -54,18 +54,18 @@ def run(*, as_json: bool) -> None:
                 if as_json:
                     click.echo(json.dumps(notification_text.facts(row)))
                 else:
-                    _ask(store, row, bell)
+                    _ask(store, row, wakeup)
             if not fresh:
-                bell.heard(LOOK_SECONDS)
+                wakeup.wait(LOOK_SECONDS)
 
 
-def _ringing(bell: WakeupSocket) -> Callable[[str], None]:
-    """What wakes the bell whenever a shared store tells of any question."""
-    wake = bell.wakeable()
+def _on_change(wakeup: WakeupSocket) -> Callable[[str], None]:
+    """A function that wakes this process whenever a shared store tells of any question."""
+    wake = wakeup.waker()
     return lambda _: wake()
 
 
-def _ask(store: Store, row: ApprovalRow, bell: WakeupSocket) -> None:
+def _ask(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> None:
     """Show one question and take its answer, unless it is answered elsewhere or over before."""
     if not _is_open(store, row):
         return
@@ -79,7 +79,7 @@ def _ask(store: Store, row: ApprovalRow, bell: WakeupSocket) -> None:
     choices = "n, n REASON, needless (writes a report), or nothing to leave it"
     choices = f"y, {choices}" if may_approve else choices
     click.echo(f"Let exactly this run, once? [{choices}] ", nl=False)
-    said = _typed(store, row, bell)
+    said = _typed(store, row, wakeup)
     if said is None:
         click.echo(f"\n{text.left(question_of(store, row.approval), store.clock())}")
         return
@@ -101,9 +101,9 @@ def _ask(store: Store, row: ApprovalRow, bell: WakeupSocket) -> None:
         problem.show()
 
 
-def _typed(store: Store, row: ApprovalRow, bell: WakeupSocket) -> str | None:
+def _typed(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> str | None:
     """The line that is typed; ``None`` where the question is not open any more before one is."""
-    listening = [0] if bell.socket is None else [0, bell.socket.fileno()]
+    listening = [0] if wakeup.socket is None else [0, wakeup.socket.fileno()]
     while _is_open(store, row):
         left = min(row.expires_at - store.clock(), LOOK_SECONDS)
         ready, _, _ = select.select(listening, [], [], max(left, 0.0))
@@ -112,7 +112,7 @@ def _typed(store: Store, row: ApprovalRow, bell: WakeupSocket) -> str | None:
             if not line:
                 sys.exit(0)  # the terminal was closed
             return line.decode("utf-8", "replace")
-        bell.quieten()
+        wakeup.drain()
     return None
 
 

@@ -213,7 +213,7 @@ def _folders(state: str | os.PathLike[str] | None) -> Folders:
 def _waiter(where: Folders) -> AsyncPerson:
     async def waited(question: PersonQuestion) -> None:
         await asyncio.to_thread(notification_text.start, where, question)
-        await waiting.waited(where.state, question, lambda: open_existing(where.state))
+        await waiting.wait_in_loop(where.state, question, lambda: open_existing(where.state))
 
     return waited
 

@@ -64,8 +64,8 @@ def answer(
             signer=signer,
         )
     # Only what is committed can be read by whoever is woken.
-    wakeups.ring(state, approval)
-    wakeups.ring(state, WATCHERS)
+    wakeups.wake(state, approval)
+    wakeups.wake(state, WATCHERS)
     return row
 
 

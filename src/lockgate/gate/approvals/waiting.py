@@ -1,9 +1,9 @@
 """Waiting for a person who is elsewhere: by a process that blocks, or in an event loop.
 
-Nothing is looked at often: whoever answers rings a bell (:mod:`lockgate.gate.approvals.wakeups`), and a
-shared store tells of answers on other machines. A slow look makes up for a bell that could not be hung up or was not
-heard. What was answered, and whether in time, is read in the transaction that decides
-(:func:`lockgate.gate.approvals.questions.settle`), and never here.
+The store is polled slowly. Whoever answers wakes the waiting process (:mod:`lockgate.gate.approvals.wakeups`), and a
+shared store tells of answers on other machines. The poll is for a wake-up that could not be set up, or was lost. The
+transaction that decides reads what was answered, and whether in time
+(:func:`lockgate.gate.approvals.questions.settle`). Nothing here does.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Store, Transaction
 
 LOOK_SECONDS = 1.0
-"""Between two looks at the store by whoever was not woken."""
+"""Between two reads of the store by a process that was not woken."""
 WATCHERS = "watch"
-"""The name of the bells of ``lockgate approvals watch``, which no question has as its id."""
+"""The name under which ``lockgate approvals watch`` waits. No question has it as its id."""
 
 _HEADLESS = "auto"
 """What holds where no configuration says."""
@@ -49,7 +49,7 @@ def attended(state: str, options: Mapping[str, Any] | None, watched: Callable[[]
         return bool(said == "wait")
     if options.get("notify_command") or options.get("webhook"):
         return True
-    return wakeups.hangs(state, WATCHERS) or watched()
+    return wakeups.is_waited_for(state, WATCHERS) or watched()
 
 
 TOLD_SECONDS = 600.0
@@ -71,7 +71,7 @@ def listened(state: str, options: Mapping[str, Any] | None, told: bool, watched:
         return bool(said == "wait")
     if told and (options.get("notify_command") or options.get("webhook")):
         return True
-    return wakeups.hangs(state, WATCHERS) or watched()
+    return wakeups.is_waited_for(state, WATCHERS) or watched()
 
 
 def was_told(tx: Transaction, now: float) -> bool:
@@ -100,32 +100,32 @@ def wait(
         is_gone: Tells whether whoever asked is gone.
     """
     with (
-        wakeups.WakeupSocket(state, question.approval) as bell,
-        _AnswerWait(question, most, is_gone).looking(open_store, bell) as vigil,
+        wakeups.WakeupSocket(state, question.approval) as wakeup,
+        _AnswerWait(question, most, is_gone).reading(open_store, wakeup) as waiting,
     ):
-        wakeups.ring(state, WATCHERS)
-        while (seconds := vigil.seconds()) > 0:
-            bell.heard(seconds)
+        wakeups.wake(state, WATCHERS)
+        while (seconds := waiting.seconds()) > 0:
+            wakeup.wait(seconds)
 
 
-async def waited(state: str, question: PersonQuestion, open_store: OpenStore) -> None:
-    """Do what :func:`wait` does in an event loop. Looking at the store takes a fraction of a millisecond."""
+async def wait_in_loop(state: str, question: PersonQuestion, open_store: OpenStore) -> None:
+    """Do what :func:`wait` does in an event loop. Reading the store takes a fraction of a millisecond."""
     import asyncio
 
     loop = asyncio.get_running_loop()
     with (
-        wakeups.WakeupSocket(state, question.approval) as bell,
-        _AnswerWait(question).looking(open_store, bell) as vigil,
+        wakeups.WakeupSocket(state, question.approval) as wakeup,
+        _AnswerWait(question).reading(open_store, wakeup) as waiting,
     ):
-        wakeups.ring(state, WATCHERS)
-        while (seconds := vigil.seconds()) > 0:
-            if bell.socket is None:
+        wakeups.wake(state, WATCHERS)
+        while (seconds := waiting.seconds()) > 0:
+            if wakeup.socket is None:
                 await asyncio.sleep(seconds)
                 continue
-            bell.socket.setblocking(False)
+            wakeup.socket.setblocking(False)
             with suppress(TimeoutError, OSError):
-                await asyncio.wait_for(loop.sock_recv(bell.socket, 1), seconds)
-                bell.quieten()
+                await asyncio.wait_for(loop.sock_recv(wakeup.socket, 1), seconds)
+                wakeup.drain()
 
 
 class _AnswerWait:
@@ -141,7 +141,7 @@ class _AnswerWait:
         self._store: Store | None = None
 
     @contextmanager
-    def looking(self, open_store: OpenStore, bell: wakeups.WakeupSocket) -> Iterator[_AnswerWait]:
+    def reading(self, open_store: OpenStore, wakeup: wakeups.WakeupSocket) -> Iterator[_AnswerWait]:
         with ExitStack() as stack:
             with suppress(StoreError):  # the transaction that decides will tell
                 self._store = store = open_store()
@@ -150,16 +150,16 @@ class _AnswerWait:
                     left = self._question.expires_at - store.clock()
                     # By a clock that nobody sets: one that is put back must not make it longer.
                     self._until = time.monotonic() + (left if self._most is None else min(left, self._most))
-                    stack.enter_context(store.listen(self._hearing(bell)))
+                    stack.enter_context(store.listen(self._on_change(wakeup)))
             yield self
 
-    def _hearing(self, bell: wakeups.WakeupSocket) -> Callable[[str], None]:
-        """What wakes the bell when the store tells of this question, or may have missed it."""
-        wake = bell.wakeable()
+    def _on_change(self, wakeup: wakeups.WakeupSocket) -> Callable[[str], None]:
+        """A function that wakes this process when the store tells of this question, or may have missed it."""
+        wake = wakeup.waker()
         return lambda approval: wake() if approval in ("", self._question.approval) else None
 
     def seconds(self) -> float:
-        """Seconds until the next look; none where there is nothing more to wait for."""
+        """Seconds until the next read; none where there is nothing more to wait for."""
         left = self._until - time.monotonic()
         return min(left, LOOK_SECONDS) if left > 0 and not self._is_gone() and self._is_open() else 0.0
 

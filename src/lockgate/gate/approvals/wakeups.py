@@ -1,8 +1,8 @@
-"""Bells: how one process wakes another that waits for a change of the store, without either looking again and again.
+"""How one process wakes another that waits for a change of the store, so that neither has to poll.
 
-Whoever waits hangs up a bell: a Unix datagram socket with a name of its own in a folder that is the user's alone.
-Whoever has changed the store rings it: an empty datagram. It carries nothing, so that nothing can be forged by it: who
-is woken reads the store. A bell whose process has died is taken down by the next one that rings it, or hangs one up.
+A waiting process binds a Unix datagram socket with a name of its own, in a folder that is the user's alone. Whoever
+changes the store sends it an empty datagram. It carries nothing, so nothing can be forged by it: the woken process
+reads the store. The next process that sends to a dead process's socket, or binds one beside it, removes it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from typing import Self
 
 FOLDER = "bells"
-"""The folder below the state folder."""
-_SWEPT = 32
-"""Bells that are looked at whenever one is hung up, so that those of the dead do not gather."""
+"""The folder below the state folder. Older versions that wait at the same time look for this very name."""
+_CHECKED = 32
+"""How many sockets each new one checks, so that those of dead processes do not gather."""
 
 
 class WakeupSocket:
-    """A bell of this process. Where none can be hung up, :meth:`heard` waits all the same, and is never woken.
+    """A socket of this process. Where none can be bound, :meth:`wait` takes its whole time, and is never woken.
 
-    Not every file system has sockets, and a state folder can be read-only; whoever waits looks at the store now and
+    Not every file system has sockets, and a state folder can be read-only. A waiting process reads the store now and
     then anyhow.
     """
 
     def __init__(self, state: str, name: str) -> None:
-        """Name it: several bells can have the same name, and are rung together.
+        """Name it. Several sockets can have the same name, and are woken together.
 
         Args:
             state: The state folder.
@@ -43,30 +43,30 @@ class WakeupSocket:
         self._state = state
         self._file = f"{name}.{os.urandom(8).hex()}"
         self.socket: socket.socket | None = None
-        """What becomes readable when it is rung, as long as it hangs."""
-        self._rope: socket.socket | None = None
-        """The other end of a bell that hangs nowhere."""
+        """What becomes readable when it is woken, while it is bound."""
+        self._peer: socket.socket | None = None
+        """The other end, where it could not be bound."""
 
     def __enter__(self) -> Self:
         with suppress(OSError):
-            self.socket = _hung(self._state, self._file)
+            self.socket = _bind(self._state, self._file)
         return self
 
-    def wakeable(self) -> Callable[[], None]:
-        """What rings this one from another thread of the process, also where it could not be hung up."""
+    def waker(self) -> Callable[[], None]:
+        """A function that wakes it from another thread of the process, also where it could not be bound."""
         if self.socket is None:
             import socket
 
-            self.socket, self._rope = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-            self._rope.setblocking(False)
+            self.socket, self._peer = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._peer.setblocking(False)
         return self._wake
 
     def _wake(self) -> None:
-        if self._rope is None:
-            _reached(os.path.join(self._state, FOLDER), self._file, b"")
+        if self._peer is None:
+            _send(os.path.join(self._state, FOLDER), self._file, b"")
             return
         with suppress(OSError):
-            self._rope.send(b"!")
+            self._peer.send(b"!")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -75,11 +75,11 @@ class WakeupSocket:
             self.socket.close()
             with suppress(OSError):
                 os.unlink(os.path.join(self._state, FOLDER, self._file))
-        if self._rope is not None:
-            self._rope.close()
+        if self._peer is not None:
+            self._peer.close()
 
-    def heard(self, seconds: float) -> None:
-        """Wait until it is rung, or so many seconds are over."""
+    def wait(self, seconds: float) -> None:
+        """Wait until it is woken, or so many seconds are over."""
         if self.socket is None:
             import time
 
@@ -88,10 +88,10 @@ class WakeupSocket:
         self.socket.settimeout(seconds)
         with suppress(OSError):
             self.socket.recv(1)
-            self.quieten()
+            self.drain()
 
-    def quieten(self) -> None:
-        """Take what was rung meanwhile as heard: the store is read once for all of it."""
+    def drain(self) -> None:
+        """Discard the datagrams that have come: the store is read once for all of them."""
         if self.socket is None:
             return
         self.socket.setblocking(False)
@@ -100,25 +100,25 @@ class WakeupSocket:
                 self.socket.recv(1)
 
 
-def ring(state: str, name: str) -> int:
-    """Ring all bells of a name. Never waits, and never fails: a bell that is not heard is made up for by patience.
+def wake(state: str, name: str) -> int:
+    """Wake all who wait under a name. Never blocks, and never fails: who is not woken reads the store later anyhow.
 
     Args:
         state: The state folder.
-        name: Their name.
+        name: The name.
 
     Returns:
-        How many hang there.
+        How many wait.
     """
-    return _each(state, name, b"")
+    return _send_to_all(state, name, b"")
 
 
-def hangs(state: str, name: str) -> bool:
-    """Whether a bell of that name hangs, of a process that lives. Where that cannot be told, one may."""
-    return _each(state, name, None) > 0
+def is_waited_for(state: str, name: str) -> bool:
+    """Whether a living process waits under a name. Where that cannot be told, one may."""
+    return _send_to_all(state, name, None) > 0
 
 
-def _each(state: str, name: str, message: bytes | None) -> int:
+def _send_to_all(state: str, name: str, message: bytes | None) -> int:
     folder = os.path.join(state, FOLDER)
     try:
         files = [entry for entry in os.listdir(folder) if entry.startswith(f"{name}.")]
@@ -126,10 +126,10 @@ def _each(state: str, name: str, message: bytes | None) -> int:
         return 0
     except OSError:  # no descriptor is left, for one: somebody may wait
         return 1
-    return sum(_reached(folder, file, message) for file in files)
+    return sum(_send(folder, file, message) for file in files)
 
 
-def _reached(folder: str, file: str, message: bytes | None) -> bool:
+def _send(folder: str, file: str, message: bytes | None) -> bool:
     path = os.path.join(folder, file)
     import socket
 
@@ -145,23 +145,23 @@ def _reached(folder: str, file: str, message: bytes | None) -> bool:
         with suppress(OSError):  # its process has died
             os.unlink(path)
         return False
-    except FileNotFoundError:  # it was taken down meanwhile
+    except FileNotFoundError:  # it was removed meanwhile
         return False
     except OSError:
-        # It has been rung often enough to wake, or nobody can tell: a question must not lose who waits for it.
+        # Its queue is full, so it is woken; or nobody can tell. A question must not lose who waits for it.
         return True
     return True
 
 
-def _sweep(folder: str) -> None:
-    """Take down some bells of the dead: of processes that were killed, and that nobody rings for."""
+def _remove_dead(folder: str) -> None:
+    """Remove some sockets of processes that were killed, and that nobody sends to."""
     files = os.listdir(folder)
     start = int.from_bytes(os.urandom(4), "big") % (len(files) or 1)
-    for file in (files[start:] + files[:start])[:_SWEPT]:
-        _reached(folder, file, None)
+    for file in (files[start:] + files[:start])[:_CHECKED]:
+        _send(folder, file, None)
 
 
-def _hung(state: str, file: str) -> socket.socket:
+def _bind(state: str, file: str) -> socket.socket:
     folder = os.path.join(state, FOLDER)
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
@@ -170,12 +170,12 @@ def _hung(state: str, file: str) -> socket.socket:
         raise OSError(f"{folder} is not a folder of this user alone")
     import socket
 
-    _sweep(folder)
-    hung = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    _remove_dead(folder)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         with short_path(folder, file) as address:
-            hung.bind(address)
+            bound.bind(address)
     except BaseException:
-        hung.close()
+        bound.close()
         raise
-    return hung
+    return bound

@@ -374,7 +374,7 @@ class _Asked:
         """Whether a process of this machine waits for the answer to a question."""
         from lockgate.gate.approvals import wakeups
 
-        return wakeups.hangs(self._where.state, approval)
+        return wakeups.is_waited_for(self._where.state, approval)
 
     def attended(self, configuration: Configuration) -> bool:
         """Whether some person can hear of a question."""

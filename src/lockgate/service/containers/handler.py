@@ -126,7 +126,7 @@ class ContainerDecisions:
             return await self._apart(case.group, partial(consultants.said, need))
         state = self._workers.where.state
         await self._apart(case.group, partial(notification_text.start, self._workers.where, need))
-        await waiting.waited(state, need, lambda: open_existing(state))
+        await waiting.wait_in_loop(state, need, lambda: open_existing(state))
         return None
 
 

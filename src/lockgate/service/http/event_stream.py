@@ -29,7 +29,7 @@ MOST_PROGRAMS = 12
 """How many of them may have a token: a person always finds room, whoever else listens."""
 HEARTBEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.5
-"""Between two looks at the store where no bell is rung. One reads the head's number, in a fraction of a millisecond."""
+"""Between two reads of the store where nothing wakes it. One reads the head's number, within a millisecond."""
 _TOKEN_SECONDS = 60.0
 """How long a program listens at once. It comes back by itself, if its token is still one."""
 _MOST_WAITING = 512
@@ -65,14 +65,14 @@ def framed(row: AuditRow) -> bytes:
     """The event of a record."""
     about = record_values.body_of(row.body)
     event = record_values.text(about.get("event"))
-    ring = EventNotice(
+    notice = EventNotice(
         seq=row.seq,
         at=record_values.instant(row.at),
         session=record_values.text(about.get("session")),
         event=event,
         approval=record_values.text(about.get("approval")) or None,
     )
-    return frame(kind_of(event), ring.model_dump_json(), row.seq)
+    return frame(kind_of(event), notice.model_dump_json(), row.seq)
 
 
 def reset(seq: int) -> bytes:
@@ -106,9 +106,9 @@ class Feed:
         self._position = 0
         self._digest = ""
         """The head's at the last look: a state that is put in another's place has another one."""
-        self._rung = asyncio.Event()
+        self._changed = asyncio.Event()
         self._turn = asyncio.Lock()
-        self._watch = ApproverPresence(desk, self._rung.set, self._tell)
+        self._watch = ApproverPresence(desk, self._changed.set, self._tell)
         desk.at_end.append(self._end)
 
     @asynccontextmanager
@@ -139,8 +139,8 @@ class Feed:
     async def _run(self) -> None:
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._rung.wait(), LOOK_SECONDS)
-            self._rung.clear()
+                await asyncio.wait_for(self._changed.wait(), LOOK_SECONDS)
+            self._changed.clear()
             try:
                 async with self._turn:
                     await self._look()
@@ -166,7 +166,7 @@ class Feed:
 
     def _tell(self, approval: str) -> None:
         """Tell of a question that changed on another machine, whose records are its own."""
-        ring = EventNotice(
+        notice = EventNotice(
             seq=self._position,
             at=record_values.instant(time.time()),
             session="",
@@ -174,7 +174,7 @@ class Feed:
             approval=approval or None,
         )
         for listener in self._listeners:
-            listener.put(frame("approval", ring.model_dump_json()))
+            listener.put(frame("approval", notice.model_dump_json()))
 
     def _news(self, position: int | None) -> tuple[int, list[bytes]]:
         """The head's number, and the events since a position."""

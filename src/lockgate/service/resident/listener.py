@@ -45,8 +45,8 @@ class Listener:
         self._most = most_connections()
         self.ready: deque[tuple[Connection, resident.HookRequest]] = deque()
         """Who has asked, and what; the first first."""
-        self.bell = LoopWakeup()
-        """Rung by other threads."""
+        self.wakeup = LoopWakeup()
+        """Other threads wake the loop by it."""
 
     def __len__(self) -> int:
         """How many are connected."""
@@ -56,19 +56,19 @@ class Listener:
         """Let hooks in from now on."""
         self._listening.setblocking(False)
         self._selector.register(self._listening, selectors.EVENT_READ)
-        self._selector.register(self.bell, selectors.EVENT_READ)
+        self._selector.register(self.wakeup, selectors.EVENT_READ)
 
     def end(self) -> None:
         """Let all go: who has no answer yet decides by themselves. Answers that were begun are finished."""
-        for heard in (self._listening, self.bell):
+        for source in (self._listening, self.wakeup):
             with suppress(KeyError):  # nobody was let in yet
-                self._selector.unregister(heard)
+                self._selector.unregister(source)
         self._listening.close()
         self._finish(time.monotonic() + _FINISH)
         for connection in list(self._open):
             self._drop(connection)
         self._selector.close()
-        self.bell.close()
+        self.wakeup.close()
 
     def _finish(self, until: float) -> None:
         """Say to the end what was begun to be said."""
@@ -78,13 +78,13 @@ class Listener:
                     self._continue(key.fileobj)
 
     def hear(self, seconds: float) -> None:
-        """Take in what hooks and the bell say; for so long, where nobody says anything."""
+        """Take in what hooks and other threads say; for so long, where nobody says anything."""
         for key, _ in self._selector.select(max(seconds, 0.0)):
             what = key.fileobj
             if what is self._listening:
                 self._accept()
-            elif what is self.bell:
-                self.bell.answer()
+            elif what is self.wakeup:
+                self.wakeup.answer()
             elif isinstance(what, Connection):
                 self._continue(what)
 
@@ -174,30 +174,30 @@ class LoopWakeup:
         """Nothing is to be done."""
         self._told: deque[Callable[[], None]] = deque()
         """Appending to it is atomic."""
-        self._bell, self._ear = socket.socketpair()
-        self._bell.setblocking(False)
-        self._ear.setblocking(False)
+        self._sender, self._receiver = socket.socketpair()
+        self._sender.setblocking(False)
+        self._receiver.setblocking(False)
 
     def fileno(self) -> int:
         """The descriptor, for a selector."""
-        return self._ear.fileno()
+        return self._receiver.fileno()
 
     def tell(self, what: Callable[[], None]) -> None:
         """Have something done by the loop. May be called in any thread."""
         self._told.append(what)
-        self.ring()
+        self.wake()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Have the loop come round. May be called in any thread, and in a signal handler."""
         try:
-            self._bell.send(b"!")
-        except OSError:  # it rings already, or all is over
+            self._sender.send(b"!")
+        except OSError:  # it is woken already, or all is over
             return
 
     def answer(self) -> None:
         """Do what was told; to be called by the loop."""
         try:
-            while self._ear.recv(4096):
+            while self._receiver.recv(4096):
                 pass
         except OSError:
             pass
@@ -205,6 +205,6 @@ class LoopWakeup:
             self._told.popleft()()
 
     def close(self) -> None:
-        """Hear nothing any more."""
-        self._bell.close()
-        self._ear.close()
+        """Wake nobody any more."""
+        self._sender.close()
+        self._receiver.close()

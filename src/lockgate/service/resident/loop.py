@@ -86,7 +86,7 @@ class Serving:
     def stop(self) -> None:
         """End the loop soon. May be called in a signal handler."""
         self.ending = True
-        self._hooks.bell.ring()
+        self._hooks.wakeup.wake()
 
     def _watch(self) -> None:
         """Say that the loop is alive: about once a second, as it takes a thread each time."""
@@ -179,7 +179,7 @@ class Serving:
             return
         connection.work = work
         work.is_gone = connection.has_ended
-        work.waiting.tell = lambda seconds: self._hooks.bell.tell(
+        work.waiting.tell = lambda seconds: self._hooks.wakeup.tell(
             lambda: self._hooks.say(connection, resident.wait(seconds), last=False)
         )
         self._step(connection, work, None)
@@ -289,13 +289,13 @@ class Serving:
 
         def ask() -> None:
             said = self._decider.consult(work, need)
-            self._hooks.bell.tell(lambda: self._consulted(connection, work, said))
+            self._hooks.wakeup.tell(lambda: self._consulted(connection, work, said))
 
         def asking() -> None:
             try:
                 ask()
             except BaseException:  # noqa: BLE001 - the hook decides by itself, and says what is wrong
-                self._hooks.bell.tell(lambda: self._failed(connection))
+                self._hooks.wakeup.tell(lambda: self._failed(connection))
 
         try:
             threading.Thread(target=asking, name="lockgate-consult", daemon=True).start()

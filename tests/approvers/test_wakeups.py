@@ -1,4 +1,4 @@
-"""Bells wake whoever waits, by any length of path, and those of the dead are taken down."""
+"""Waiting processes are woken by any length of path, and sockets of dead ones are removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals import wakeups
 from lockgate.gate.approvals.wakeups import WakeupSocket
 
 LONG = 30.0
@@ -29,14 +29,14 @@ def state(tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 
 def _files(state: str) -> list[str]:
-    return sorted(os.listdir(Path(state) / bells.FOLDER))
+    return sorted(os.listdir(Path(state) / wakeups.FOLDER))
 
 
-def _silent(bell: WakeupSocket) -> bool:
-    assert bell.socket is not None
-    bell.socket.setblocking(False)
+def _silent(wakeup: WakeupSocket) -> bool:
+    assert wakeup.socket is not None
+    wakeup.socket.setblocking(False)
     try:
-        bell.socket.recv(1)
+        wakeup.socket.recv(1)
     except BlockingIOError:
         return True
     return False
@@ -44,36 +44,36 @@ def _silent(bell: WakeupSocket) -> bool:
 
 def test_all_of_a_name_are_woken_and_no_other(state: str) -> None:
     with WakeupSocket(state, "a") as first, WakeupSocket(state, "a") as second, WakeupSocket(state, "ab") as other:
-        assert bells.ring(state, "a") == 2
+        assert wakeups.wake(state, "a") == 2
         began = time.monotonic()
-        first.heard(LONG)
-        second.heard(LONG)
+        first.wait(LONG)
+        second.wait(LONG)
         assert time.monotonic() - began < LONG
         assert _silent(other)
 
 
 def test_one_that_waits_is_woken_by_another_thread(state: str) -> None:
-    with WakeupSocket(state, "a") as bell:
-        threading.Timer(0.05, bells.ring, (state, "a")).start()
+    with WakeupSocket(state, "a") as wakeup:
+        threading.Timer(0.05, wakeups.wake, (state, "a")).start()
         began = time.monotonic()
-        bell.heard(LONG)
+        wakeup.wait(LONG)
         assert time.monotonic() - began < LONG
 
 
 def test_rung_often_is_heard_once(state: str) -> None:
-    with WakeupSocket(state, "a") as bell:
+    with WakeupSocket(state, "a") as wakeup:
         for _ in range(2000):  # more than a socket keeps
-            assert bells.ring(state, "a") == 1
-        bell.heard(LONG)
-        assert _silent(bell)
+            assert wakeups.wake(state, "a") == 1
+        wakeup.wait(LONG)
+        assert _silent(wakeup)
 
 
 def test_nothing_is_left_behind(state: str) -> None:
-    assert not bells.hangs(state, "a")
+    assert not wakeups.is_waited_for(state, "a")
     with WakeupSocket(state, "a"):
-        assert bells.hangs(state, "a")
-        assert stat.S_IMODE((Path(state) / bells.FOLDER).stat().st_mode) == 0o700
-    assert not bells.hangs(state, "a")
+        assert wakeups.is_waited_for(state, "a")
+        assert stat.S_IMODE((Path(state) / wakeups.FOLDER).stat().st_mode) == 0o700
+    assert not wakeups.is_waited_for(state, "a")
     assert _files(state) == []
 
 
@@ -87,15 +87,15 @@ with WakeupSocket(sys.argv[1], "a"):
     with subprocess.Popen([sys.executable, "-c", program, state], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        assert bells.hangs(state, "a")
+        assert wakeups.is_waited_for(state, "a")
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert len(_files(state)) == 1
-    assert bells.ring(state, "a") == 0
+    assert wakeups.wake(state, "a") == 0
     assert _files(state) == []
 
 
-def test_bells_of_the_dead_do_not_gather(state: str) -> None:
+def test_sockets_of_dead_processes_do_not_gather(state: str) -> None:
     program = """import os, sys
 from lockgate.gate.approvals.wakeups import WakeupSocket
 for number in range(50):
@@ -109,23 +109,23 @@ os._exit(0)
             with WakeupSocket(state, "new"):
                 pass
         assert len(_files(state)) == 1
-        assert bells.ring(state, "alive") == 1
-        alive.heard(LONG)
+        assert wakeups.wake(state, "alive") == 1
+        alive.wait(LONG)
 
 
 def test_what_is_no_socket_is_neither_rung_nor_removed(state: str) -> None:
-    folder = Path(state) / bells.FOLDER
+    folder = Path(state) / wakeups.FOLDER
     folder.mkdir(mode=0o700)
     (folder / "a.file").write_text("")
     (folder / "a.link").symlink_to("/dev/null")
     os.mkfifo(folder / "a.pipe")
-    assert bells.ring(state, "a") == 0
+    assert wakeups.wake(state, "a") == 0
     assert len(_files(state)) == 3
 
 
 @pytest.mark.parametrize("harm", ["readable", "file", "link"])
 def test_where_none_can_hang_waiting_still_ends(state: str, tmp_path: Path, harm: str) -> None:
-    folder = Path(state) / bells.FOLDER
+    folder = Path(state) / wakeups.FOLDER
     if harm == "file":
         folder.write_text("")
     elif harm == "link":
@@ -134,10 +134,10 @@ def test_where_none_can_hang_waiting_still_ends(state: str, tmp_path: Path, harm
     else:
         folder.mkdir(mode=0o700)
         folder.chmod(0o755)
-    with WakeupSocket(state, "a") as bell:
-        assert bell.socket is None
-        assert bells.ring(state, "a") == 0
-        bell.heard(0.01)
+    with WakeupSocket(state, "a") as wakeup:
+        assert wakeup.socket is None
+        assert wakeups.wake(state, "a") == 0
+        wakeup.wait(0.01)
 
 
 def test_without_a_free_descriptor_somebody_may_wait(state: str) -> None:
@@ -149,8 +149,8 @@ def test_without_a_free_descriptor_somebody_may_wait(state: str) -> None:
         os.close(free)
         resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
         try:
-            assert bells.hangs(state, "a")
+            assert wakeups.is_waited_for(state, "a")
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
-        assert bells.hangs(state, "a")
-    assert not bells.hangs(state, "a")
+        assert wakeups.is_waited_for(state, "a")
+    assert not wakeups.is_waited_for(state, "a")
