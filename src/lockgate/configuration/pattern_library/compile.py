@@ -33,8 +33,8 @@ from lockgate.configuration.pattern_library.layers import Gathered, gather, look
 from lockgate.core.errors import NotCompiledError, PatternError, StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.files import own_folder
-from lockgate.system import libraries
 from lockgate.system.folders import Folders
+from lockgate.system.libraries import library
 
 if TYPE_CHECKING:
     from lockgate.patterns.model import Library
@@ -157,7 +157,7 @@ def _locked(folder: str, until: float) -> Iterator[int]:
         os.close(descriptor)
 
 
-def artefact_name(library: Library) -> str:
+def artefact_name(patterns: Library) -> str:
     """An artefact's name: what has the same content, for the same engine, is one file, whichever workspace it is of."""
     from lockgate.patterns.engine.matcher import FORMAT
 
@@ -165,15 +165,15 @@ def artefact_name(library: Library) -> str:
     for path in COMPILERS:
         with open(path, encoding="utf-8") as file:
             code.append(text_digest(file.read()))
-    facts = [FORMAT, library.version, libraries.library("hyperscan").__version__, os.uname().machine, code]
+    facts = [FORMAT, patterns.version, library("hyperscan").__version__, os.uname().machine, code]
     return text_digest(json.dumps(facts))[:40]
 
 
-def compiled(library: Library) -> bytes:
+def compiled(patterns: Library) -> bytes:
     """The artefact of a library. Takes about two seconds."""
     from lockgate.patterns.engine.compiling import compile_library
 
-    return compile_library(library, libraries.library("hyperscan"))
+    return compile_library(patterns, library("hyperscan"))
 
 
 def write_artefact(path: str, data: bytes) -> None:

@@ -26,7 +26,7 @@ from lockgate.patterns.model import (
     ToolRule,
 )
 from lockgate.patterns.validators import VALIDATORS
-from lockgate.system import libraries
+from lockgate.system.libraries import library
 
 _KEY = b"examples"
 _MILLISECONDS = 60_000.0
@@ -65,9 +65,9 @@ def failures(linked: Linked, files: Collection[str] | None = None) -> tuple[int,
     return ran, failed
 
 
-def _scanner(library: Library) -> Scanner:
-    hyperscan = libraries.library("hyperscan")
-    matcher = Matcher(compile_library(library, hyperscan), hyperscan, lambda: libraries.library("re2"))
+def _scanner(patterns: Library) -> Scanner:
+    hyperscan = library("hyperscan")
+    matcher = Matcher(compile_library(patterns, hyperscan), hyperscan, lambda: library("re2"))
     return Scanner(matcher, lambda: 0.0, _KEY)
 
 
