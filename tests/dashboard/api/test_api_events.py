@@ -343,7 +343,7 @@ def test_who_joins_later_is_told_although_the_look_has_failed(monkeypatch: pytes
         caller = ApiCaller("a", False, frozenset())
         async with feed.joined(caller, None):
             desk.fails_at = desk.looks + 1
-            feed._rung.set()
+            feed._changed.set()
             task = feed._task
             assert task is not None
             await asyncio.wait([task], timeout=30)
