@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bundles.fleets import FLEET, NOW, bundle, packed, payload_of, public, signed
 from lockgate.configuration.bundles import envelope, manifest
-from lockgate.configuration.bundles.acceptance import verify
+from lockgate.configuration.bundles.acceptance import verify_signed
 from lockgate.configuration.bundles.envelope import Envelope, Signature
 from lockgate.configuration.bundles.keys import PublicKey, parse
 from lockgate.configuration.layers.files import MOST_BYTES
@@ -30,7 +30,7 @@ def test_what_is_encoded_for_signing_is_that_of_the_specification() -> None:
 def test_a_bundle_is_read_as_it_was_written() -> None:
     files = {name: f"# {name} \u00e9\u4e2d\n".encode() for name in manifest.FILES}
     made = bundle(7, expires=NOW + 60, files=files)
-    verified = verify(signed(manifest.encode(made), "ann"), [public("ann")])
+    verified = verify_signed(signed(manifest.encode(made), "ann"), [public("ann")])
     assert (verified.bundle, verified.key) == (made, public("ann"))
     assert list(manifest.digests(verified.bundle)) == list(manifest.FILES)
 
@@ -46,28 +46,28 @@ def test_the_alphabet_for_addresses_is_read_too() -> None:
     value["payload"] = value["payload"].replace("+", "-").replace("/", "_")
     for each in value["signatures"]:
         each["sig"] = each["sig"].replace("+", "-").replace("/", "_")
-    assert verify(json.dumps(value).encode(), [public("ann")]).bundle == bundle()
+    assert verify_signed(json.dumps(value).encode(), [public("ann")]).bundle == bundle()
 
 
 def test_fields_that_dsse_does_not_know_are_passed_over() -> None:
     value = {**json.loads(packed()), "more": [1]}
-    assert verify(json.dumps(value).encode(), [public("ann")]).bundle == bundle()
+    assert verify_signed(json.dumps(value).encode(), [public("ann")]).bundle == bundle()
 
 
 def test_a_name_of_a_key_is_a_hint_and_decides_nothing() -> None:
     value = json.loads(packed(1, "eve"))
     value["signatures"][0]["keyid"] = public("ann").id
     with pytest.raises(BundleError, match="no pinned key"):
-        verify(json.dumps(value).encode(), [public("ann")])
+        verify_signed(json.dumps(value).encode(), [public("ann")])
     value = json.loads(packed(1, "ann"))
     value["signatures"][0]["keyid"] = "nobody"
-    assert verify(json.dumps(value).encode(), [public("ann")]).bundle == bundle()
+    assert verify_signed(json.dumps(value).encode(), [public("ann")]).bundle == bundle()
 
 
 def test_one_good_signature_among_bad_ones_is_enough() -> None:
     value = json.loads(packed(1, "eve", "ann"))
     value["signatures"].insert(0, {"keyid": "", "sig": base64.b64encode(bytes(64)).decode()})
-    assert verify(json.dumps(value).encode(), [public("bob"), public("ann")]).key == public("ann")
+    assert verify_signed(json.dumps(value).encode(), [public("bob"), public("ann")]).key == public("ann")
 
 
 ENVELOPES: dict[str, tuple[bytes, str]] = {
@@ -110,7 +110,7 @@ ENVELOPES: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize(("data", "problem"), ENVELOPES.values(), ids=ENVELOPES)
 def test_what_is_no_signed_envelope_is_refused(data: bytes, problem: str) -> None:
     with pytest.raises(BundleError, match=problem):
-        verify(data, [public("ann")])
+        verify_signed(data, [public("ann")])
 
 
 PAYLOADS: dict[str, tuple[bytes, str]] = {
@@ -156,7 +156,7 @@ PAYLOADS: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize(("payload", "problem"), PAYLOADS.values(), ids=PAYLOADS)
 def test_what_is_no_manifest_is_refused_though_it_is_signed(payload: bytes, problem: str) -> None:
     with pytest.raises(BundleError, match=problem):
-        verify(signed(payload, "ann"), [public("ann")])
+        verify_signed(signed(payload, "ann"), [public("ann")])
 
 
 def test_files_cannot_be_swapped() -> None:
@@ -171,10 +171,10 @@ def test_files_cannot_be_swapped() -> None:
 def test_a_signature_of_other_bytes_or_another_type_is_none() -> None:
     payload = manifest.encode(bundle())
     with pytest.raises(BundleError, match="no pinned key"):
-        verify(signed(payload, "ann", payload_type="application/vnd.in-toto+json"), [public("ann")])
+        verify_signed(signed(payload, "ann", payload_type="application/vnd.in-toto+json"), [public("ann")])
     bare = Envelope(payload, (Signature("", bytes(64)),))
     with pytest.raises(BundleError, match="no pinned key"):
-        verify(envelope.encode(bare), [public("ann")])
+        verify_signed(envelope.encode(bare), [public("ann")])
 
 
 def test_a_changed_byte_anywhere_changes_no_policy() -> None:
@@ -185,7 +185,7 @@ def test_a_changed_byte_anywhere_changes_no_policy() -> None:
         changed = bytearray(data)
         changed[place] ^= 1
         try:
-            found = verify(bytes(changed), [public("ann")])
+            found = verify_signed(bytes(changed), [public("ann")])
         except BundleError:
             continue
         assert found.bundle == bundle()
@@ -204,7 +204,7 @@ _FIELDS = ("format", "fleet", "serial", "created", "expires", "files")
 @given(st.binary(max_size=200))
 def test_any_bytes_are_refused_and_nothing_breaks(data: bytes) -> None:
     with pytest.raises(BundleError):
-        verify(data, [public("ann")])
+        verify_signed(data, [public("ann")])
 
 
 @given(st.sampled_from(_FIELDS), _JSON)
@@ -221,7 +221,7 @@ def test_a_manifest_with_any_value_in_a_field_is_read_or_refused(field: str, val
 @given(st.dictionaries(st.sampled_from(["payload", "payloadType", "signatures", "x"]), _JSON, max_size=4))
 def test_an_envelope_of_any_values_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(BundleError):
-        verify(json.dumps(value).encode(), [public("ann")])
+        verify_signed(json.dumps(value).encode(), [public("ann")])
 
 
 # ---------------------------------------------------------------- keys

@@ -24,8 +24,7 @@ from lockgate.store.opening import open_store
 from lockgate.store.postgres import migrations as migrating
 from lockgate.store.postgres import schema
 from lockgate.store.postgres.anchor_notes import NOTES, noted
-from lockgate.store.postgres.connections import bind
-from lockgate.store.postgres.migrations import migrate
+from lockgate.store.postgres.migrations import bind, migrate
 from lockgate.store.postgres.statements import lock_key
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.rows import AgentRow, BriefRow, CallRow

@@ -1,9 +1,9 @@
 """Where labels, approvals and the audit are kept."""
 
 __all__ = [
+    "administration",
     "audit",
     "chain_links",
-    "copy",
     "files",
     "opening",
     "postgres",

@@ -17,10 +17,9 @@ from lockgate.cli.common.state import WRONG, clock, iso, made, opened, paint, re
 from lockgate.cli.policy.files import problem_json, public_key, read_file, refused, report
 from lockgate.cli.policy.make import build, inspect, keygen, sign, verify
 from lockgate.configuration.bundles import enrolment, manifest
-from lockgate.configuration.bundles.accepted import read_accepted
+from lockgate.configuration.bundles.acceptance import problems, verify_signed
 from lockgate.configuration.bundles.fleet import Fleet, look
 from lockgate.configuration.bundles.pins import MOST_KEYS, Pins, pins_of
-from lockgate.configuration.bundles.validation import problems
 from lockgate.core.display_text import visible
 from lockgate.core.errors import BundleError
 from lockgate.system.folders import state_dir
@@ -72,14 +71,12 @@ def publish(file: str) -> None:
     Exit status: 0 published, 1 refused, 2 usage, 3 state not writable.
     """
     require_person("publish a fleet's policy")
-    from lockgate.configuration.bundles.acceptance import verify as verified
-
     data = read_file(file)
     pins = pins_of(state_dir())
     try:
         if pins is None or pins.problem:
             raise BundleError(pins.problem if pins else "no key is pinned here to verify it with")
-        bundle = verified(data, pins.keys).bundle
+        bundle = verify_signed(data, pins.keys).bundle
         if bundle.fleet != pins.fleet:
             raise BundleError(f"it is for the fleet {bundle.fleet}, and this machine belongs to {pins.fleet}")
         report(problems(bundle))
@@ -185,7 +182,7 @@ def status(json_: bool) -> None:
     with opened() as store:
         found = look(state, store.clock(), store=store) if store is not None else look(state, time.time())
     if json_:
-        click.echo(json.dumps(_status_json(state, found), indent=2))
+        click.echo(json.dumps(_status_json(found), indent=2))
     elif found is None:
         click.echo("this machine belongs to no fleet")
     else:
@@ -194,14 +191,10 @@ def status(json_: bool) -> None:
     raise click.exceptions.Exit(WRONG if found is not None and found.problems else 0)
 
 
-def _status_json(state: str, found: Fleet | None) -> dict[str, Any]:
+def _status_json(found: Fleet | None) -> dict[str, Any]:
     if found is None:
         return {"fleet": None, "keys": [], "source": None, "policy": None, "highest": {}, "problems": []}
     current = found.current
-    try:
-        highest = {fleet: serial for fleet, (serial, _) in read_accepted(state).highest.items()}
-    except BundleError:
-        highest = {}  # said among the problems
     return {
         "fleet": found.name or None,
         "managed": found.pins.managed if found.pins else None,
@@ -218,7 +211,7 @@ def _status_json(state: str, found: Fleet | None) -> dict[str, Any]:
             "from": current.source,
             "files": dict(current.files),
         },
-        "highest": highest,
+        "highest": found.highest,
         "problems": [problem_json(problem) for problem in found.problems],
     }
 

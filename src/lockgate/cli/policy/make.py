@@ -24,10 +24,10 @@ from lockgate.cli.policy.files import (
     write_bundle,
 )
 from lockgate.configuration.bundles import manifest
+from lockgate.configuration.bundles.acceptance import problems
 from lockgate.configuration.bundles.envelope import Envelope, Signature
 from lockgate.configuration.bundles.keys import PublicKey
 from lockgate.configuration.bundles.manifest import Bundle
-from lockgate.configuration.bundles.validation import problems
 from lockgate.core.display_text import visible
 from lockgate.core.errors import BundleError, ConfigError, PatternError
 from lockgate.system.folders import state_dir
@@ -244,20 +244,19 @@ def verify(file: str, lines: tuple[str, ...], json_: bool) -> None:
 
 
 def _verified_by(data: bytes, keys: list[PublicKey]) -> str:
-    from lockgate.configuration.bundles.acceptance import verify as verified
+    from lockgate.configuration.bundles.acceptance import verify_signed
 
-    found = verified(data, keys)
+    found = verify_signed(data, keys)
     report(problems(found.bundle))
     return found.key.id
 
 
 def _taken_by(data: bytes, file: str) -> str:
-    from lockgate.configuration.bundles.acceptance import accept
-    from lockgate.configuration.bundles.accepted import read_accepted
+    from lockgate.configuration.bundles import enrolment
     from lockgate.configuration.bundles.pins import pins_of
 
     state = state_dir()
     pins = pins_of(state)
     if pins is None or pins.problem:
         raise BundleError(pins.problem if pins else "no key is pinned on this machine; give --key")
-    return accept(data, pins, read_accepted(state), time.time(), file).key
+    return enrolment.would_take(state, pins, data, time.time(), file).key

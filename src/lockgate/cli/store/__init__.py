@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -15,25 +15,20 @@ from lockgate.cli.common.state import UNREADABLE, WRONG, clock, iso, record_act,
 from lockgate.cli.store.store_status import LOCAL, status_lines, status_of, verified, verified_lines
 from lockgate.clients.wire.resident_control import stop as end_gate
 from lockgate.core.display_text import visible
-from lockgate.core.errors import StoreError
+from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.audit.chain import verify_store
-from lockgate.store.files import DATABASE, ELSEWHERE
+from lockgate.store import administration
+from lockgate.store.files import ELSEWHERE
 from lockgate.store.opening import open_existing
-from lockgate.store.postgres.settings import read_where, shown
-from lockgate.store.postgres.store import PostgresStore
+from lockgate.store.postgres import migrations
+from lockgate.store.postgres.settings import shown
 from lockgate.store.protocol import Store
 from lockgate.store.rows import GateRow
-from lockgate.store.sqlite.store import SqliteStore
-from lockgate.system.files import replace
 from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
     from lockgate.store.sqlite.copies import DatabaseCopy
-
-_PATIENCE = 600.0
-"""Seconds that a copy may take for one statement."""
 
 
 @click.group()
@@ -68,10 +63,6 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
 
     Exit status: 0 done, or nothing to do; 1 no URL, or not a person's shell; 2 usage; 3 it cannot be made.
     """
-    from lockgate.store.chain_links import fleet_key_of
-    from lockgate.store.files import own_folder, read_key
-    from lockgate.store.postgres.migrations import migrate as run
-
     require_person("change a shared store")
     state = folders().state
     try:
@@ -80,9 +71,7 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
             return
         if url is None:
             url = _url_of(state)
-        own_folder(state, create=True)
-        key = fleet_key_of(read_key(state))
-        done = run(url, fleet_key=key, gate_roles=gate_roles, reader_roles=reader_roles)
+        done = administration.migrate_shared(state, url, gate_roles=gate_roles, reader_roles=reader_roles)
     except StoreError as error:
         raise unreadable(error) from error
     if as_json:
@@ -101,21 +90,16 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
 
 
 def _migrate_own(state: str, *, as_json: bool) -> None:
-    from lockgate.store.files import VERSION
-    from lockgate.store.sqlite.copies import look
-    from lockgate.store.sqlite.create import migrate as run
-
-    path = os.path.join(state, DATABASE)
-    if not os.path.lexists(path):
+    done = administration.migrate_own(state)
+    if done is None:
         raise click.ClickException("nothing is recorded yet; for a shared store say its address, postgresql://...")
-    before = look(path).schema
-    SqliteStore.open_file(path, state, lambda *what: run(*what, large=True)).close()
+    path, before, after = done
     if as_json:
-        click.echo(json.dumps({"where": state, "before": before, "after": VERSION}))
-    elif before == VERSION:
-        click.echo(f"the tables are of version {VERSION} already")
+        click.echo(json.dumps({"where": state, "before": before, "after": after}))
+    elif before == after:
+        click.echo(f"the tables are of version {after} already")
     else:
-        click.echo(f"the tables are of version {VERSION} now; what was before is in {path}.{before}")
+        click.echo(f"the tables are of version {after} now; what was before is in {path}.{before}")
 
 
 @store.command(short_help="Go back to a copy of this gate's own store.")
@@ -129,8 +113,8 @@ def restore(copy: str | None, as_json: bool) -> None:
 
     Exit status: 0 done, or listed; 1 not a person's shell; 2 usage; 3 it cannot be used: nothing was changed.
     """
+    from lockgate.store.sqlite import restoring
     from lockgate.store.sqlite.copies import copies
-    from lockgate.store.sqlite.restoring import restore as run
 
     state = folders().state
     if copy is None:
@@ -146,7 +130,7 @@ def restore(copy: str | None, as_json: bool) -> None:
         if os.path.lexists(os.path.join(state, ELSEWHERE)):
             raise StoreError("this gate uses a shared store: its owner restores that one, with PostgreSQL's own tools")
         end_gate(state)
-        replaced, labelled = run(state, path, record)
+        replaced, labelled = restoring.restore(state, path, record)
     except (StoreError, OSError) as error:
         raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error
     if as_json:
@@ -180,11 +164,9 @@ def bind(gate: str, role: str, url: str, as_json: bool) -> None:
     Exit status: 0 done; 1 no address, or not a person's shell; 2 usage; 3 there is no such gate or role, or the address
     is not the owner's.
     """
-    from lockgate.store.postgres.connections import bind as run
-
     require_person("say who may record for a gate")
     try:
-        found = run(url or _url_of(folders().state), gate, role)
+        found = migrations.bind(url or _url_of(folders().state), gate, role)
     except StoreError as error:
         raise unreadable(error) from error
     said = visible(role, 100)
@@ -192,10 +174,10 @@ def bind(gate: str, role: str, url: str, as_json: bool) -> None:
 
 
 def _url_of(state: str) -> str:
-    path = os.path.join(state, ELSEWHERE)
-    if not os.path.lexists(path):
+    where = administration.shared_address(state)
+    if where is None:
         raise click.ClickException("this gate uses no shared store: say its address, postgresql://...")
-    return read_where(path).url
+    return where.url
 
 
 @store.command(short_help="Let this gate use a shared database, or its own folder again.")
@@ -214,13 +196,12 @@ def use(where: str, name: str, as_json: bool) -> None:
     try:
         if where == LOCAL:
             _leave(state, LOCAL)
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(state, ELSEWHERE))
+            administration.use_own(state)
         else:
             _try(state, where, name)
             if not _is_used(state, where):
                 _leave(state, where)
-            _write(state, where, name)
+            administration.use_shared(state, where, name)
     except StoreError as error:
         raise unreadable(error) from error
     except OSError as error:
@@ -241,7 +222,7 @@ def _record(found: Store, facts: dict[str, Any]) -> None:
 
 def _try(state: str, url: str, name: str) -> None:
     """Write into the store what is about to happen: whoever can do that can use it."""
-    with _postgres(state, url, name) as found:
+    with administration.shared_store(state, url, name) as found:
         _record(found, {"begins": shown(url)})
         if name:  # `copy`, or a former `use`, may have made this gate known by another one
             with found.transaction() as tx:
@@ -259,7 +240,8 @@ def _warn_of_namesakes(gates: Sequence[GateRow]) -> None:
 def _is_used(state: str, url: str) -> bool:
     """Whether the state folder names this very database already, so that none is left."""
     with suppress(StoreError):
-        return read_where(os.path.join(state, ELSEWHERE)).url == url
+        where = administration.shared_address(state)
+        return where is not None and where.url == url
     return False
 
 
@@ -272,23 +254,6 @@ def _leave(state: str, where: str) -> None:
                 _record(found, {"leaves_for": where if where == LOCAL else shown(where)})
             finally:
                 found.close()
-
-
-def _write(state: str, url: str, name: str) -> None:
-    path = os.path.join(state, ELSEWHERE)
-    text = json.dumps({"url": url, **({"gate": name} if name else {})})
-    replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
-
-
-@contextmanager
-def _postgres(state: str, url: str, name: str = "", busy_seconds: float = 10.0) -> Iterator[PostgresStore]:
-    from lockgate.store.postgres.opening import open_at
-
-    found = open_at(state, url, name, busy_seconds=busy_seconds)
-    try:
-        yield found
-    finally:
-        found.close()
 
 
 @store.command(short_help="Copy everything to a shared database, or back.")
@@ -308,15 +273,13 @@ def copy(to: str, source: str, name: str, as_json: bool) -> None:
     require_person("move what is recorded")
     state = folders().state
     try:
-        with ExitStack() as stack:
-            url = (source or _url_of(state)) if to == LOCAL else to
-            shared = stack.enter_context(_postgres(state, url, name, _PATIENCE))
-            opened = SqliteStore.open_to_fill if to == LOCAL else SqliteStore.open
-            own = opened(state, busy_seconds=_PATIENCE)
-            stack.callback(own.close)
-            told = _copied(own, shared, back=to == LOCAL)
+        url = (source or _url_of(state)) if to == LOCAL else to
+        done, head = administration.copy_store(state, url, name, back=to == LOCAL)
     except StoreError as error:
         raise unreadable(error) from error
+    except AuditError as error:
+        raise click.ClickException(str(error)) from error
+    told = {**done._asdict(), "head": {"seq": head.seq, "digest": head.digest}}
     if as_json:
         click.echo(json.dumps(told))
         return
@@ -327,29 +290,6 @@ def copy(to: str, source: str, name: str, as_json: bool) -> None:
         click.echo("addresses that sessions have seen were not copied: the stores have different keys for them")
     if to == LOCAL or not _is_used(state, to):
         click.echo(f"nothing has been switched: `lockgate store use {LOCAL if to == LOCAL else 'ADDRESS'}` does that")
-
-
-def _copied(own: SqliteStore, shared: PostgresStore, *, back: bool) -> dict[str, Any]:
-    from lockgate.store.copy.copying import copy as run
-    from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
-
-    # Both are transactions that write, so that neither store changes meanwhile.
-    with own.transaction() as local, shared.transaction() as there:
-        ends = (PostgresEnd(there), SqliteEnd(local)) if back else (SqliteEnd(local), PostgresEnd(there))
-        source, target = ends
-        _refuse_broken(verify_store(source.tx, own.key).problem, "that is copied")
-        if source.tx.label_contradictions():
-            # The other store has no seals, so that a label would be lost.
-            raise click.ClickException("labels were changed by something else: run `lockgate audit accept` first")
-        done = run(source, target, same_addresses=own.fleet_key == shared.fleet_key)
-        _refuse_broken(verify_store(target.tx, own.key).problem, "that is copied to")
-        head = target.tx.audit_head()
-    return {**done._asdict(), "head": {"seq": head.seq, "digest": head.digest}}
-
-
-def _refuse_broken(problem: str, which: str) -> None:
-    if problem:
-        raise click.ClickException(f"the audit chain of the store {which} does not hold: {visible(problem, 300)}")
 
 
 @store.command(short_help="Check the audit of every gate, and the central record of them.")

@@ -10,11 +10,10 @@ from typing import Any
 from lockgate.cli.common.state import iso, opened
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
-from lockgate.store.audit.anchors import verify_anchors, verify_chain
+from lockgate.store import administration
 from lockgate.store.files import ELSEWHERE
 from lockgate.store.opening import open_existing
-from lockgate.store.postgres.anchor_notes import NOTES, noted
-from lockgate.store.postgres.settings import read_where, shown
+from lockgate.store.postgres.settings import shown
 
 LOCAL = "sqlite"
 """What stands for the database in the state folder where a store is named."""
@@ -54,13 +53,12 @@ def status_of(state: str) -> dict[str, Any]:
 
 def _named(state: str) -> dict[str, Any]:
     """What the state folder says, whether or not it can be opened."""
-    path = os.path.join(state, ELSEWHERE)
-    if not os.path.lexists(path):
-        return {"store": LOCAL, "where": state}
     try:
-        where = read_where(path)
+        where = administration.shared_address(state)
     except StoreError:
-        return {"store": "postgresql", "where": path}
+        return {"store": "postgresql", "where": os.path.join(state, ELSEWHERE)}
+    if where is None:
+        return {"store": LOCAL, "where": state}
     return {"store": "postgresql", "where": visible(shown(where.url), 300), "name": visible(where.gate, 100) or None}
 
 
@@ -94,9 +92,7 @@ def verified(state: str) -> dict[str, Any]:
     with opened() as found:
         if found is None:
             return {"ok": True, "gates": [], "anchors": {"ok": True, "anchors": 0, "problem": ""}}
-        with found.reading() as tx:
-            gates = [(row, verify_chain(tx, row, found.key)) for row in tx.gates()]
-            anchored = verify_anchors(tx, noted(os.path.join(state, NOTES)))
+        gates, anchored = administration.verify_gates(found, state)
     told = [
         {
             "id": row.gate,

@@ -6,7 +6,6 @@ Nothing here is imported by a process whose machine belongs to no fleet
 
 __all__ = [
     "acceptance",
-    "accepted",
     "audit",
     "enrolment",
     "envelope",
@@ -14,5 +13,4 @@ __all__ = [
     "keys",
     "manifest",
     "pins",
-    "validation",
 ]

@@ -5,18 +5,19 @@ Nothing of a bundle is believed, or even read, before a pinned key has vouched f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lockgate.configuration.bundles import envelope, manifest
 from lockgate.configuration.bundles.accepted import Accepted, Current
 from lockgate.configuration.bundles.envelope import Envelope
 from lockgate.configuration.bundles.keys import PublicKey, verifies
-from lockgate.configuration.bundles.manifest import Bundle
+from lockgate.configuration.bundles.manifest import CONFIGURATION, LOCKBOX, PATTERNS, Bundle
 from lockgate.configuration.bundles.pins import Pins
 from lockgate.configuration.layers.files import digest_of
 from lockgate.core.display_text import visible
-from lockgate.core.errors import BundleError
+from lockgate.core.errors import BundleError, ConfigError
 from lockgate.core.record import Record
+from lockgate.system.libraries import library
 
 CLOCKS_DIFFER = 86_400.0
 """Seconds by which the clock of whoever built a bundle may be ahead."""
@@ -39,7 +40,7 @@ class Verified(Record):
     key: PublicKey
 
 
-def verify(data: bytes, keys: Sequence[PublicKey]) -> Verified:
+def verify_signed(data: bytes, keys: Sequence[PublicKey]) -> Verified:
     """Read a bundle that one of these keys has signed.
 
     Raises:
@@ -76,7 +77,7 @@ def accept(data: bytes, pins: Pins, accepted: Accepted, now: float, source: str)
         BundleError: It is refused; the message says why.
         NotYetError: It is refused for now.
     """
-    verified = verify(data, pins.keys)
+    verified = verify_signed(data, pins.keys)
     bundle, digest = verified.bundle, verified.digest
     if bundle.fleet != pins.fleet:
         raise BundleError(f"it is for the fleet {bundle.fleet}, and this machine belongs to {pins.fleet}")
@@ -115,9 +116,35 @@ def _refuse_time(bundle: Bundle, clock: float, now: float) -> None:
 
 
 def _refuse_invalid(bundle: Bundle) -> None:
-    from lockgate.configuration.bundles.validation import problems
-
     found = problems(bundle)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise BundleError(f"its policy is not valid: {visible(str(found[0]), 300)}{more}")
+
+
+def problems(bundle: Bundle) -> list[ConfigError]:
+    """Everything that is wrong with the policy files, each with its file, line and key, by the readers of a gate."""
+    for name in ("yaml", "jsonschema", "regex"):
+        library(name)
+    return [*_configuration(bundle), *_patterns(bundle)]
+
+
+def _configuration(bundle: Bundle) -> Iterator[ConfigError]:
+    from lockgate.policy.validation import parse
+
+    for name in (LOCKBOX, CONFIGURATION):
+        if name not in bundle.files:
+            continue
+        parsed = parse(bundle.files[name], name)
+        yield from parsed.problems
+        for plugin in (parsed.value or {}).get("plugins", ()):
+            if ("/" in plugin or plugin.endswith(".py")) and not plugin.startswith(("/", "~")):
+                # It would be looked for beside a file that is in no folder.
+                yield ConfigError(name, 0, "plugins", f"{plugin!r} must be an absolute path, or an entry point's name")
+
+
+def _patterns(bundle: Bundle) -> Iterator[ConfigError]:
+    if PATTERNS in bundle.files:
+        from lockgate.patterns.library.loading import load, real_checks
+
+        yield from load(bundle.files[PATTERNS], PATTERNS, real_checks()).problems

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lockgate.configuration.bundles import storage
+from lockgate.configuration.bundles.acceptance import accept
 from lockgate.configuration.bundles.accepted import Accepted, Current, bundle_folder, read_accepted
 from lockgate.configuration.bundles.keys import PublicKey
-from lockgate.configuration.bundles.pins import encode, own_path, pins_of
+from lockgate.configuration.bundles.pins import Pins, encode, own_path, pins_of
 from lockgate.configuration.bundles.update import News, taken
 from lockgate.core.errors import BundleError
 
@@ -53,6 +54,15 @@ def install(state: str, data: bytes, now: float, source: str, tell: Tell) -> Cur
         tell(news)
         storage.write(state, accepted, envelopes or {accepted.current.digest: data})
         return accepted.current
+
+
+def would_take(state: str, pins: Pins, data: bytes, now: float, source: str) -> Current:
+    """What would be in force on this machine if a bundle was installed. Changes nothing.
+
+    Raises:
+        BundleError: It would be refused; the message says why.
+    """
+    return accept(data, pins, read_accepted(state), now, source)
 
 
 def pin(state: str, fleet: str, keys: Sequence[PublicKey], source: str, tell: Tell) -> None:

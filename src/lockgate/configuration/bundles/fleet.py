@@ -43,6 +43,8 @@ class Fleet(Record):
     """The state folder."""
     unkept: Mapping[str, bytes] = {}
     """Bundles that were accepted just now and could not be kept, by the hash of their payload."""
+    highest: Mapping[str, int] = {}
+    """By fleet: the highest serial that this machine has ever accepted."""
 
     @property
     def digest(self) -> str:
@@ -150,7 +152,7 @@ def _fleet(state: str, pins: Pins, accepted: Accepted, now: float, unkept: Mappi
     elif current.pins != pins.digest:
         text = "the policy in force cannot be verified with the keys that are pinned now; run: lockgate policy status"
         found.append(ConfigError(pins.path, 0, "", text))
-    return Fleet(pins.fleet, pins, current, (*found, *_expired(accepted, now)), state, unkept)
+    return Fleet(pins.fleet, pins, current, (*found, *_expired(accepted, now)), state, unkept, _highest(accepted))
 
 
 def _as_it_was(state: str, pins: Pins | None, accepted: Accepted, broken: str, now: float) -> Fleet:
@@ -168,7 +170,11 @@ def _as_it_was(state: str, pins: Pins | None, accepted: Accepted, broken: str, n
     if current is None:
         found.append(ConfigError(bundle_folder(state), 0, "", _LOCKED))
     name = current.fleet if current else pins.fleet if pins else ""
-    return Fleet(name, pins, current, (*found, *_expired(accepted, now)), state)
+    return Fleet(name, pins, current, (*found, *_expired(accepted, now)), state, highest=_highest(accepted))
+
+
+def _highest(accepted: Accepted) -> dict[str, int]:
+    return {fleet: serial for fleet, (serial, _) in accepted.highest.items()}
 
 
 def _expired(accepted: Accepted, now: float) -> tuple[ConfigError, ...]:

@@ -70,11 +70,11 @@ def _under(state: str, pins: Pins, accepted: Accepted, news: list[News]) -> Acce
         return accepted
     if current.fleet != pins.fleet:
         return accepted._replace(current=None)
-    from lockgate.configuration.bundles.acceptance import verify
+    from lockgate.configuration.bundles.acceptance import verify_signed
     from lockgate.configuration.bundles.keys import MissingLibraryError
 
     try:
-        verified = verify(read_envelope(state, current.digest), pins.keys)
+        verified = verify_signed(read_envelope(state, current.digest), pins.keys)
         if verified.digest != current.digest:
             raise BundleError("it was changed on the disk")
     except MissingLibraryError:

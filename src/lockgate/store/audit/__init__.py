@@ -4,7 +4,6 @@ This package imports nothing by itself: ``record`` is on the hot path, ``chain``
 """
 
 __all__ = [
-    "anchors",
     "archives",
     "bodies",
     "chain",

@@ -1,6 +1,1 @@
 """Copying a store into another one."""
-
-__all__ = [
-    "copying",
-    "ends",
-]

@@ -5,10 +5,6 @@ What an atomic step excludes is another one about the same session, on whatever 
 """
 
 __all__ = [
-    "anchor_notes",
-    "connections",
     "migrations",
-    "opening",
     "settings",
-    "store",
 ]

@@ -10,8 +10,7 @@ from threading import Lock
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.postgres.schema_rows import OWNED
-from lockgate.store.postgres.settings import LIBRARIES, address_of, no_service, psycopg_here
+from lockgate.store.postgres.settings import LIBRARIES, no_service, psycopg_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +31,7 @@ _SLICE = 0.2
 """Seconds after which a failed attempt to connect is followed by another one, as long as there is time."""
 _LOST_SECONDS = 2.0
 """How long nobody waits much for a database that somebody has waited for in vain."""
-_REACHED = 10.0
+REACHED_SECONDS = 10.0
 """How long a database is tried that cannot be reached, however long a statement may take."""
 _CONNECT_SECONDS = 2
 """For each host of the address; libpq takes no less."""
@@ -85,7 +84,7 @@ class Pool:
         is lost, a gate would else answer one after the other, each as late as it can.
         """
         now = time.monotonic()
-        return now + (min(self.limits.busy, _REACHED) if now - self._lost_at > _LOST_SECONDS else _SLICE)
+        return now + (min(self.limits.busy, REACHED_SECONDS) if now - self._lost_at > _LOST_SECONDS else _SLICE)
 
     def take(self, until: float) -> Connection:
         """A connection, which may turn out to be broken.
@@ -258,62 +257,3 @@ def store_error(error: psycopg.Error) -> StoreError:
     """An error of the database as the gate's: it ends in a refusal."""
     advice = _ADVICE.get(error.sqlstate or "", "the shared store cannot be used")
     return StoreError(f"{advice} ({reason(error)})")
-
-
-def bind(url: str, gate: str, role: str) -> str:
-    """Give a gate to a role: from now on only that one, and its members, record for the gate.
-
-    Args:
-        url: The address of the database, for its owner.
-        gate: The gate's id, the beginning of it, or its name.
-        role: The role.
-
-    Returns:
-        The gate's id.
-
-    Raises:
-        StoreError: There is no such gate or role, or more than one gate is meant, or the address is not the owner's.
-    """
-    psycopg = psycopg_here()
-    try:
-        with connected(address_of(url), Timeouts(_REACHED)) as connection:
-            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
-                raise StoreError("the database has no role of this name")
-            found = _one(connection, gate)
-            before = connection.execute("SELECT role FROM lockgate.gates WHERE gate = %s", (found,)).fetchone()
-            connection.execute("UPDATE lockgate.gates SET role = %s WHERE gate = %s", (role, found))
-            if before and before[0] not in ("", role):
-                _take_rows_along(connection, before[0], role)
-            return found
-    except psycopg.OperationalError as error:
-        raise StoreError(f"the shared store cannot be reached: {reason(error)}") from error
-    except psycopg.Error as error:
-        raise store_error(error) from error
-
-
-def _take_rows_along(connection: Connection, before: str, role: str) -> None:
-    """Give all rows of a role to another one, where no gate has the former any more."""
-    if connection.execute("SELECT 1 FROM lockgate.gates WHERE role = %s", (before,)).fetchone():
-        return
-    connection.execute(
-        "DELETE FROM lockgate.addresses a USING lockgate.addresses b WHERE a.role = %s AND b.role = %s"
-        " AND (a.session, a.key) = (b.session, b.key) AND a.human <= b.human",
-        (before, role),
-    )
-    connection.execute(
-        "DELETE FROM lockgate.addresses b USING lockgate.addresses a WHERE a.role = %s AND b.role = %s"
-        " AND (a.session, a.key) = (b.session, b.key)",
-        (before, role),
-    )
-    for table in OWNED:
-        connection.execute(f"UPDATE lockgate.{table} SET role = %s WHERE role = %s", (role, before))  # noqa: S608
-
-
-def _one(connection: Connection, gate: str) -> str:
-    rows = connection.execute(
-        "SELECT gate FROM lockgate.gates WHERE gate = %s OR name = %s OR (length(%s) >= 8 AND starts_with(gate, %s))",
-        (gate, gate, gate, gate),
-    ).fetchall()
-    if len(rows) != 1:
-        raise StoreError("there is no such gate" if not rows else "several gates have this name: say the id of one")
-    return str(rows[0][0])

@@ -1,4 +1,4 @@
-"""Making the tables of the shared store, and making them newer: what its owner does, and no gate."""
+"""What the owner of the shared store does, and no gate: making its tables, and saying which role has a gate."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.postgres.connections import OWN_NAMES, reason
+from lockgate.store.postgres.connections import OWN_NAMES, REACHED_SECONDS, Timeouts, connected, reason, store_error
 from lockgate.store.postgres.schema import GATE_RIGHTS, MIGRATIONS, READER_RIGHTS, SCHEMA, VERSION
 from lockgate.store.postgres.schema_roles import GATE_ROLES, READER_ROLES
+from lockgate.store.postgres.schema_rows import OWNED
 from lockgate.store.postgres.settings import address_of, no_service, psycopg_here
 from lockgate.store.postgres.statements import lock_key
 
@@ -115,3 +116,62 @@ def _version(connection: Connection) -> int:
         return 0
     row = connection.execute("SELECT version FROM lockgate.meta").fetchone()
     return int(row[0]) if row else 0
+
+
+def bind(url: str, gate: str, role: str) -> str:
+    """Give a gate to a role: from now on only that one, and its members, record for the gate.
+
+    Args:
+        url: The address of the database, for its owner.
+        gate: The gate's id, the beginning of it, or its name.
+        role: The role.
+
+    Returns:
+        The gate's id.
+
+    Raises:
+        StoreError: There is no such gate or role, or more than one gate is meant, or the address is not the owner's.
+    """
+    psycopg = psycopg_here()
+    try:
+        with connected(address_of(url), Timeouts(REACHED_SECONDS)) as connection:
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
+                raise StoreError("the database has no role of this name")
+            found = _one(connection, gate)
+            before = connection.execute("SELECT role FROM lockgate.gates WHERE gate = %s", (found,)).fetchone()
+            connection.execute("UPDATE lockgate.gates SET role = %s WHERE gate = %s", (role, found))
+            if before and before[0] not in ("", role):
+                _take_rows_along(connection, before[0], role)
+            return found
+    except psycopg.OperationalError as error:
+        raise StoreError(f"the shared store cannot be reached: {reason(error)}") from error
+    except psycopg.Error as error:
+        raise store_error(error) from error
+
+
+def _take_rows_along(connection: Connection, before: str, role: str) -> None:
+    """Give all rows of a role to another one, where no gate has the former any more."""
+    if connection.execute("SELECT 1 FROM lockgate.gates WHERE role = %s", (before,)).fetchone():
+        return
+    connection.execute(
+        "DELETE FROM lockgate.addresses a USING lockgate.addresses b WHERE a.role = %s AND b.role = %s"
+        " AND (a.session, a.key) = (b.session, b.key) AND a.human <= b.human",
+        (before, role),
+    )
+    connection.execute(
+        "DELETE FROM lockgate.addresses b USING lockgate.addresses a WHERE a.role = %s AND b.role = %s"
+        " AND (a.session, a.key) = (b.session, b.key)",
+        (before, role),
+    )
+    for table in OWNED:
+        connection.execute(f"UPDATE lockgate.{table} SET role = %s WHERE role = %s", (role, before))  # noqa: S608
+
+
+def _one(connection: Connection, gate: str) -> str:
+    rows = connection.execute(
+        "SELECT gate FROM lockgate.gates WHERE gate = %s OR name = %s OR (length(%s) >= 8 AND starts_with(gate, %s))",
+        (gate, gate, gate, gate),
+    ).fetchall()
+    if len(rows) != 1:
+        raise StoreError("there is no such gate" if not rows else "several gates have this name: say the id of one")
+    return str(rows[0][0])

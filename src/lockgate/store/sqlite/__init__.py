@@ -3,7 +3,6 @@
 __all__ = [
     "checkpoint",
     "copies",
-    "create",
     "elsewhere",
     "group_commit",
     "restoring",

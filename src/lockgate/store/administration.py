@@ -1,0 +1,172 @@
+"""What a person does to a store, and no gate: its tables, which one a state folder uses, whose gates are, moving it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+
+from lockgate.core.display_text import visible
+from lockgate.core.errors import AuditError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.audit.anchors import Anchored, verify_anchors, verify_chain
+from lockgate.store.audit.chain import Verification, verify_store
+from lockgate.store.chain_links import fleet_key_of
+from lockgate.store.copy.copying import CopyResult, copy
+from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
+from lockgate.store.files import DATABASE, ELSEWHERE, VERSION, own_folder, read_key
+from lockgate.store.postgres import migrations
+from lockgate.store.postgres.anchor_notes import NOTES, noted
+from lockgate.store.postgres.migrations import Migrated
+from lockgate.store.postgres.opening import open_at
+from lockgate.store.postgres.settings import StoreAddress, read_where
+from lockgate.store.postgres.store import PostgresStore
+from lockgate.store.rows import AuditHead, GateRow
+from lockgate.store.sqlite import create
+from lockgate.store.sqlite.copies import look
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.files import replace
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Store
+
+_COPY_SECONDS = 600.0
+"""Seconds that a copy may take for one statement."""
+
+
+def shared_address(state: str) -> StoreAddress | None:
+    """The shared store that a state folder names; ``None`` where it has a database of its own.
+
+    Raises:
+        StoreError: What the folder says cannot be read or trusted.
+    """
+    path = os.path.join(state, ELSEWHERE)
+    return read_where(path) if os.path.lexists(path) else None
+
+
+def use_shared(state: str, url: str, name: str) -> None:
+    """Let a state folder name a shared store from now on.
+
+    Args:
+        state: The state folder.
+        url: The address of the database.
+        name: What people call this gate; empty for user and host.
+
+    Raises:
+        OSError: It cannot be written; what was named before still is.
+    """
+    path = os.path.join(state, ELSEWHERE)
+    text = json.dumps({"url": url, **({"gate": name} if name else {})})
+    replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
+
+
+def use_own(state: str) -> None:
+    """Let a state folder use its own database from now on.
+
+    Raises:
+        OSError: The name of the shared store cannot be removed.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(state, ELSEWHERE))
+
+
+@contextmanager
+def shared_store(state: str, url: str, name: str, busy_seconds: float = 10.0) -> Iterator[PostgresStore]:
+    """The shared store at an address, as the gate of a state folder, open as long as this lasts.
+
+    Raises:
+        StoreError: It is no address, or the folder cannot be trusted.
+    """
+    found = open_at(state, url, name, busy_seconds=busy_seconds)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def migrate_shared(state: str, url: str, *, gate_roles: Sequence[str], reader_roles: Sequence[str]) -> Migrated:
+    """Make the tables of the shared store at an address, or make them newer. New ones get this machine's fleet key.
+
+    Raises:
+        StoreError: As for :func:`lockgate.store.postgres.migrations.migrate`, or the folder cannot be trusted.
+    """
+    own_folder(state, create=True)
+    key = fleet_key_of(read_key(state))
+    return migrations.migrate(url, fleet_key=key, gate_roles=gate_roles, reader_roles=reader_roles)
+
+
+def migrate_own(state: str) -> tuple[str, int, int] | None:
+    """Make the tables of a state folder's own database newer, however large it is.
+
+    Returns:
+        The database, and the versions of its tables before and now; ``None`` where nothing is recorded yet.
+
+    Raises:
+        StoreError: It cannot be opened or trusted.
+    """
+    path = os.path.join(state, DATABASE)
+    if not os.path.lexists(path):
+        return None
+    before = look(path).schema
+    SqliteStore.open_file(path, state, lambda *what: create.migrate(*what, large=True)).close()
+    return path, before, VERSION
+
+
+def copy_store(state: str, url: str, name: str, *, back: bool) -> tuple[CopyResult, AuditHead]:
+    """Copy everything that a gate keeps from its own database to a shared store.
+
+    Args:
+        state: The state folder.
+        url: The address of the shared store.
+        name: What people call this gate there; empty for user and host.
+        back: Whether it is copied from there instead.
+
+    Returns:
+        What was copied, and the head of the audit that both have now.
+
+    Raises:
+        AuditError: What one of the stores has recorded does not hold; nothing was changed.
+        StoreError: A store cannot be used; nothing was changed.
+    """
+    with ExitStack() as stack:
+        shared = stack.enter_context(shared_store(state, url, name, _COPY_SECONDS))
+        opened = SqliteStore.open_to_fill if back else SqliteStore.open
+        own = opened(state, busy_seconds=_COPY_SECONDS)
+        stack.callback(own.close)
+        # Both are transactions that write, so that neither store changes meanwhile.
+        local, there = SqliteEnd(stack.enter_context(own.transaction())), stack.enter_context(shared.transaction())
+        return _copy(own, shared, local, PostgresEnd(there), back=back)
+
+
+def _copy(
+    own: SqliteStore, shared: PostgresStore, local: SqliteEnd, there: PostgresEnd, *, back: bool
+) -> tuple[CopyResult, AuditHead]:
+    source, target = (there, local) if back else (local, there)
+    _refuse_broken(verify_store(source.tx, own.key), "that is copied")
+    if source.tx.label_contradictions():
+        # The other store has no seals, so that a label would be lost.
+        raise AuditError("labels were changed by something else: run `lockgate audit accept` first")
+    done = copy(source, target, same_addresses=own.fleet_key == shared.fleet_key)
+    _refuse_broken(verify_store(target.tx, own.key), "that is copied to")
+    return done, target.tx.audit_head()
+
+
+def _refuse_broken(chain: Verification, which: str) -> None:
+    if chain.problem:
+        raise AuditError(f"the audit chain of the store {which} does not hold: {visible(chain.problem, 300)}")
+
+
+def verify_gates(store: Store, state: str) -> tuple[list[tuple[GateRow, Verification]], Anchored]:
+    """Whether the chains of all gates of a store hold, and are those that were anchored.
+
+    Args:
+        store: The store.
+        state: The state folder, where this machine has noted the last anchor.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    with store.reading() as tx:
+        gates = [(row, verify_chain(tx, row, store.key)) for row in tx.gates()]
+        return gates, verify_anchors(tx, noted(os.path.join(state, NOTES)))
