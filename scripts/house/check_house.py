@@ -31,6 +31,7 @@ SMALL = 60
 ALONE = {
     "analysis/looking.py": "a cold hook asks it without loading all of analysis/tools.py",
     "configuration/plugins/hookspecs.py": "pluggy takes the module itself; those who write plugins import it",
+    "gate/monitor/reported_calls.py": "only a server for containers loads it, and a hook does not",
     "shell/programs/roles/compilers.py": "a table of roles, loaded when the first one of them is applied",
     "shell/programs/roles/containers.py": "the same",
     "system/package_digest.py": "the build loads this file by itself, before the package is there",

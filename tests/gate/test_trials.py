@@ -7,7 +7,8 @@ import json
 import pytest
 
 from lockgate.core.model import Verdict
-from lockgate.gate.session.sessions import TRIAL, announce_trial
+from lockgate.gate.session.sessions import TRIAL
+from lockgate.gate.session.trials import announce
 
 from .world import World
 
@@ -31,14 +32,14 @@ def known(world: World) -> list[str]:
 
 def test_a_call_that_was_announced_makes_no_session(world: World) -> None:
     with world.store.transaction() as tx:
-        announce_trial(tx, SESSION, NOW)
+        announce(tx, SESSION, NOW)
     assert call(world)
     assert known(world) == []
 
 
 def test_the_next_call_under_the_same_name_is_an_agents(world: World) -> None:
     with world.store.transaction() as tx:
-        announce_trial(tx, SESSION, NOW)
+        announce(tx, SESSION, NOW)
     assert call(world)
     assert not call(world)
     assert known(world) == [SESSION]
@@ -52,13 +53,13 @@ def test_who_only_takes_the_doctors_name_is_an_agent(world: World, session: str)
 
 def test_what_a_doctor_announced_that_was_killed_is_no_trial_later_and_does_not_stay(world: World) -> None:
     with world.store.transaction() as tx:
-        announce_trial(tx, SESSION, NOW - 3600)
-        announce_trial(tx, f"{SESSION}1", NOW - 10)
+        announce(tx, SESSION, NOW - 3600)
+        announce(tx, f"{SESSION}1", NOW - 10)
         tx.put_setting(f"trial:{SESSION}2", "announced")  # as an earlier version put it
     assert not call(world)
     assert not call(world, f"{SESSION}2")
     with world.store.transaction() as tx:
         tx.put_setting(f"trial:{SESSION}2", str(NOW - 3600))
-        announce_trial(tx, f"{SESSION}3", NOW)
+        announce(tx, f"{SESSION}3", NOW)
         assert list(tx.settings("trial:")) == [f"trial:{SESSION}1", f"trial:{SESSION}3"]
     assert call(world, f"{SESSION}1"), "another doctor is at work"

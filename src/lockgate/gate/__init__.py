@@ -48,7 +48,6 @@ __all__ = [
     "approvals",
     "contradictions",
     "delegates",
-    "findings",
     "host",
     "judge",
     "messages",
@@ -99,6 +98,12 @@ class Monitor:
 
             return (yield from results.finished(self._parts, event))
         return self._noted(event)
+
+    def note_reported(self, event: ToolRequested) -> bool:
+        """Note a call that a container runs already; whether the host sees it as the container did."""
+        from lockgate.gate.monitor import reported_calls
+
+        return reported_calls.note(self._parts, event)
 
     @staticmethod
     def found_in(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:

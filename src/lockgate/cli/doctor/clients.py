@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
 
 from lockgate.clients.install import claude_checks, other_checks
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
 from lockgate.core.display_text import visible
-from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.session.sessions import TRIAL, announce_trial, take_trial
+from lockgate.gate.session.trials import TrialSession
 from lockgate.store.opening import open_store
 from lockgate.system.programs import run
 
 if TYPE_CHECKING:
     from typing import Any
-
-    from lockgate.store.protocol import Transaction
 
 _SECONDS = 20
 _SELF_TEST = "self-test"
@@ -81,31 +76,11 @@ def unproven(client: str, seen: CheckContext) -> list[DoctorCheck]:
 
 
 def _other_self_test(client: str, seen: CheckContext) -> Iterator[DoctorCheck]:
-    with _announced(seen) as session:
+    with TrialSession(lambda: open_store(seen.folders.state)) as session:
         tried = other_checks.trial(client, seen, session)
         if tried is not None:
             command, payload = tried
             yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
-
-
-@contextmanager
-def _announced(seen: CheckContext) -> Iterator[str]:
-    """A session whose call the gate knows for the doctor's own, as long as this lasts."""
-    session = TRIAL + secrets.token_hex(16)
-    with suppress(StoreError), _writing(seen) as (tx, now):  # another check says what is wrong with the store
-        announce_trial(tx, session, now)
-    try:
-        yield session
-    finally:
-        with suppress(StoreError), _writing(seen) as (tx, now):
-            take_trial(tx, session, now)
-
-
-@contextmanager
-def _writing(seen: CheckContext) -> Iterator[tuple[Transaction, float]]:
-    """A transaction, and the store's time."""
-    with closing(open_store(seen.folders.state)) as store, store.transaction() as tx:
-        yield tx, store.clock()
 
 
 def _self_test(seen: CheckContext) -> DoctorCheck:
@@ -121,7 +96,7 @@ def _self_test(seen: CheckContext) -> DoctorCheck:
         "tool_name": "Write",
         "tool_input": {"file_path": target, "content": ""},
     }
-    with _announced(seen) as session:
+    with TrialSession(lambda: open_store(seen.folders.state)) as session:
         ids = {"session_id": session, "tool_use_id": session}
         return _tried(_SELF_TEST, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
 

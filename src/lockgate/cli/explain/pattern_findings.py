@@ -16,7 +16,6 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.questions import Objection
 from lockgate.gate import Guard, Monitor
-from lockgate.gate.findings import sources
 from lockgate.gate.monitor.masking import Mask
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult
 from lockgate.patterns.redaction.credentials import redact
@@ -39,7 +38,7 @@ class PatternFindings(NamedTuple):
     @property
     def holds_secret(self) -> bool:
         """Whether the gate would label the session `secret` for this call, before it decides on it."""
-        return bool(sources(self.result, ""))
+        return self.result.found_secret
 
     def objections(self) -> list[Objection]:
         """What the library has against the call, in every state."""

@@ -128,12 +128,21 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps, wanted=wanted)
 
 
+def _is_trial(tx: Transaction, name: str, now: float) -> bool:
+    """Whether a call is the doctor's own, and no agent's."""
+    if not name.startswith(session.TRIAL):
+        return False
+    from lockgate.gate.session import trials
+
+    return trials.take(tx, name, now)
+
+
 def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion | TurnQuestion:
     context, call = case.event.context, case.event.call
     entered = parts.timer()
     with parts.store.transaction() as tx:
         now = parts.clock()
-        trial = session.take_trial(tx, context.subject.session, now)
+        trial = _is_trial(tx, context.subject.session, now)
         if not trial:
             _enter(parts, tx, context, now)
         case = _in_job(tx, case, now)

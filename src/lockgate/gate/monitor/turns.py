@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from lockgate.core.model import Label, Taint, TaintState, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.session.calls import KEEPS
 
 if TYPE_CHECKING:
     from lockgate.core.events import Context
@@ -50,7 +51,7 @@ def without(tx: Transaction, session: str, taints: Sequence[Taint], turn: Collec
     use it there, and nobody has to read a result.
     """
     rows = {call_id: tx.call(session, call_id) for call_id in turn}
-    return _left(taints, {call_id for call_id, row in rows.items() if row and not row.facts.get("keeps")})
+    return _left(taints, {call_id for call_id, row in rows.items() if row and not row.facts.get(KEEPS)})
 
 
 def _left(taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:

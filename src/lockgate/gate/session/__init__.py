@@ -22,16 +22,17 @@ from lockgate.gate.session.labels import (
     remember,
 )
 from lockgate.gate.session.sessions import (
+    TRIAL,
     begin_session,
     end_session,
     fork_is_open,
     settle_fork,
     settle_prompt,
-    take_trial,
     unknown_results,
 )
 
 __all__ = [
+    "TRIAL",
     "ResultOutcome",
     "address_key",
     "begin_agent",
@@ -62,6 +63,6 @@ __all__ = [
     "sessions",
     "settle_fork",
     "settle_prompt",
-    "take_trial",
+    "trials",
     "unknown_results",
 ]

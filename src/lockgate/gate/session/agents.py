@@ -14,6 +14,8 @@ from lockgate.store.rows import AgentRow, CallRow, SessionRow
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
+SPAWNS = "spawns"
+"""The fact of a call that says which type of sub-agent it spawns; empty where it names none."""
 _SECRET = frozenset({Label.SECRET})
 
 
@@ -175,7 +177,7 @@ def _spawning(tx: Transaction, row: AgentRow, spawned_by: str) -> list[CallRow]:
         call
         for state in ("running", "asked")
         for call in tx.calls(row.session, state=state)
-        if call.facts.get("spawns") is not None
+        if call.facts.get(SPAWNS) is not None
     ]
     exact = [call for call in outstanding if call.facts.get("spawned") == row.agent]
     if exact:
@@ -186,7 +188,7 @@ def _spawning(tx: Transaction, row: AgentRow, spawned_by: str) -> list[CallRow]:
         for call in outstanding
         if call.call_id not in claimed
         and not call.facts.get("spawned")
-        and (not row.agent_type or call.facts["spawns"] in ("", row.agent_type))
+        and (not row.agent_type or call.facts[SPAWNS] in ("", row.agent_type))
     ]
 
 

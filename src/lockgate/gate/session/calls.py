@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.core.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.session.agents import come_back, come_back_from
+from lockgate.gate.session.agents import SPAWNS, come_back, come_back_from
 from lockgate.gate.session.labels import SOURCES, as_source, count_sources, named, taints_of
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.rows import AuditQuery, CallRow
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _MOVED = "a result whose label something else than Lockgate had moved: see `lockgate audit verify`"
 _OPEN = frozenset({"running", "asked"})
+GIVES = "gives"
+"""The fact of a call that names the labels which its result gives."""
+KEEPS = "keeps"
+"""The fact of a call that names the labels of what it keeps in a file: whatever it says, that counts as read."""
 SOURCES_COUNTED = "sources"
 """The fact of a call that says how many sources of the label ``untrusted`` it has; fewer may be kept."""
 LOOKS = "looks"
@@ -102,8 +106,8 @@ def expect(
         at=now,
     )
     if before is not None and is_out(before):
-        gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
-        merged = {**before.facts, **row.facts, "gives": sorted(gives)}
+        gives = {*before.facts.get(GIVES, ()), *row.facts[GIVES]}
+        merged = {**before.facts, **row.facts, GIVES: sorted(gives)}
         if mixed or _receipt(before) != _receipt(row):
             merged.pop(_RECEIPT, None)
         if mixed:
@@ -261,7 +265,7 @@ def _is_as_let_run(row: CallRow, call: ToolCall, digest: str, fresh: Callable[[]
     if row.digest == digest:
         return True
     analysis = fresh()
-    known = (("gives", analysis.gives), ("keeps", analysis.keeps))
+    known = ((GIVES, analysis.gives), (KEEPS, analysis.keeps))
     same = _quiet(call, analysis) == row.quiet and analysis.receipt == _receipt(row)
     return same and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
 
@@ -269,7 +273,7 @@ def _is_as_let_run(row: CallRow, call: ToolCall, digest: str, fresh: Callable[[]
 def _settle_known(
     tx: Transaction, row: CallRow, text: str | None, state: str, now: float, *, keep: bool
 ) -> frozenset[Label]:
-    expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
+    expected = frozenset(Label(label) for label in row.facts.get(GIVES, ()))
     if not expected:
         return frozenset()
     confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet)
@@ -301,21 +305,21 @@ def _late(tx: Transaction, subject: Subject) -> None:
 
 
 def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
-    facts: dict[str, Any] = {"gives": sorted(analysis.gives)}
+    facts: dict[str, Any] = {GIVES: sorted(analysis.gives)}
     if Label.UNTRUSTED in analysis.gives:
         facts[SOURCES_COUNTED] = count_sources(call, analysis.effects)
     if analysis.keeps:
-        facts["keeps"] = sorted(analysis.keeps)
+        facts[KEEPS] = sorted(analysis.keeps)
     if analysis.receipt and Label.SECRET not in analysis.gives:
         facts[_RECEIPT] = list(analysis.receipt)
     if call.tool in SPAWNING_TOOLS:
-        facts["spawns"] = call.spawns
+        facts[SPAWNS] = call.spawns
     return facts
 
 
 def _has_receipt(row: CallRow, text: str | None, state: str) -> bool:
     patterns = _receipt(row)
-    if not patterns or state != "finished" or row.facts.get("keeps"):
+    if not patterns or state != "finished" or row.facts.get(KEEPS):
         return False
     from lockgate.gate.session.own_words import is_receipt
 
@@ -324,7 +328,7 @@ def _has_receipt(row: CallRow, text: str | None, state: str) -> bool:
 
 def _brings(row: CallRow, text: str | None, quiet: tuple[str, ...]) -> bool:
     """Whether a call gives its labels: by what it says, or by what it keeps in a file, of whose source nobody hears."""
-    return bool(row.facts.get("keeps")) or not _says_nothing(text, quiet)
+    return bool(row.facts.get(KEEPS)) or not _says_nothing(text, quiet)
 
 
 def _says_nothing(text: str | None, quiet: tuple[str, ...]) -> bool:

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 TRIAL = "lockgate-doctor-"
 """How the session of the doctor's own call begins. Any client can say so: the store knows which ones are."""
-_ANNOUNCED = "trial:"
-"""How the setting is named that announces such a session; its value is when that was."""
-_TRIAL_SECONDS = 600.0
-"""For how long it is announced: a doctor that is killed does not take it back."""
 FORK_CALL = "lockgate:fork"
 """What stands for a call id in the label of a fork whose parents are not named yet."""
 
@@ -182,39 +178,6 @@ def _is_undecided(tx: Transaction, call: str) -> bool:
     """Whether a call was refused by a hook that could not decide: that is recorded later, and nowhere else."""
     head = tx.audit_head().seq
     return bool(tx.find_audit(AuditQuery(event="undecided", call=call), after=max(0, head - _LATELY), limit=1))
-
-
-def announce_trial(tx: Transaction, session: str, now: float) -> None:
-    """Let the next call of a session be the doctor's own, which is no call of an agent.
-
-    Args:
-        tx: The transaction.
-        session: Begins with :data:`TRIAL`, and goes on as nobody can guess.
-        now: Seconds since the epoch.
-    """
-    for name, at in tx.settings(_ANNOUNCED).items():
-        if not _is_recent(at, now):
-            tx.put_setting(name, None)
-    tx.put_setting(f"{_ANNOUNCED}{session}", str(now))
-
-
-def take_trial(tx: Transaction, session: str, now: float) -> bool:
-    """Whether a call of this session was announced as the doctor's own; the one after it is not."""
-    if not session.startswith(TRIAL):
-        return False
-    name = f"{_ANNOUNCED}{session}"
-    at = tx.setting(name)
-    if at is None:
-        return False
-    tx.put_setting(name, None)
-    return _is_recent(at, now)
-
-
-def _is_recent(at: str, now: float) -> bool:
-    try:
-        return abs(now - float(at)) <= _TRIAL_SECONDS
-    except ValueError:  # an earlier version's, which says no time
-        return False
 
 
 def end_session(tx: Transaction, context: Context, why: str, now: float) -> None:

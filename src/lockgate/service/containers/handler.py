@@ -13,20 +13,15 @@ from typing import Any, Protocol, TypeVar
 from lockgate.clients.wire.messages import LONGEST_WAIT, ContainerRequest, HostReply, read_request, write_reply
 from lockgate.core.errors import BadInputError, LockgateError, RemoteError
 from lockgate.core.events import Answer, ToolRequested
-from lockgate.core.model import LabelState, PolicyDecision, Tier, Verdict
 from lockgate.core.questions import Need, PersonQuestion
 from lockgate.core.record import Record
-from lockgate.gate import Monitor, Parts, session
+from lockgate.gate import Monitor, Parts
 from lockgate.gate.approvals import notification_text, waiting
-from lockgate.gate.findings import sources
-from lockgate.gate.monitor.masking import Mask
-from lockgate.gate.parts import call_digest, merged
 from lockgate.service.containers.groups import ContainerGroup
 from lockgate.service.containers.remote_gate import OpenRequest
 from lockgate.service.containers.replays import Replays
 from lockgate.service.containers.short_form import is_short, read_short, write_short
 from lockgate.service.containers.workers import Worker, Workers
-from lockgate.store.audit import record
 from lockgate.store.opening import open_existing
 
 T = TypeVar("T")
@@ -181,7 +176,7 @@ def _reported(parts: Parts, case: OpenRequest) -> HostReply:
     if not isinstance(case.event, ToolRequested):
         return HostReply(Answer(), failed="only a call that runs can be reported")
     try:
-        if not reported(parts, case.event):
+        if not Monitor(parts).note_reported(case.event):
             log.warning("discrepancy", extra={"facts": {"group": case.group.name}})
     except Exception as error:  # noqa: BLE001 - whatever it was, it is said
         return _failure(case, error)
@@ -217,35 +212,3 @@ def _tell(group: ContainerGroup, asked: ReadRequest, reply: HostReply, seconds: 
         "ms": round(seconds * 1000, 1),
     }
     log.log(logging.WARNING if reply.failed else logging.INFO, "answered", extra={"facts": facts})
-
-
-def reported(parts: Parts, event: ToolRequested) -> bool:
-    """Note a call that runs already; whether the host sees it as the container did.
-
-    What its result may bring is expected from here on, as of any call. So the labels are those of a call that was asked
-    about. Where the host sees effects, that is recorded as a discrepancy: the container's side is of another version,
-    knows less than the configuration of the host, or was tampered with.
-    """
-    context, call = event.context, event.call
-    configuration = parts.configure(context)
-    analysis = merged(parts.analyse(context, call, configuration))
-    found = parts.guard.check_input(context, call)
-    mask = Mask.of(found, call)
-    digest = call_digest(call)
-    agrees = not analysis.effects and not found.pattern_matches
-    with parts.store.transaction() as tx:
-        now = parts.clock()
-        parts.enter(tx, context, now)
-        session.hold_secrets(tx, context.subject, call, sources(mask.result(found), call.tool), now)
-        told, masked = mask.analysis(analysis), mask.call(call)
-        session.expect(tx, context.subject, masked, told, digest, now)
-        taints = session.provenance(tx, context.subject)
-        column = LabelState.of(frozenset(taint.label for taint in taints))
-        decision = PolicyDecision(Verdict.ALLOW, column, profile="container", tier=Tier.LOCAL)
-        body = record.decided(context, masked, digest, taints, told, decision, found=mask.result(found))
-        tx.append_audit(now, {**body, **record.cascade(decision, record.Timing(), None, ""), "reported": True})
-        if not agrees:
-            rules = sorted({effect.rule for effect in told.effects} | {match.rule for match in found.pattern_matches})
-            facts = {"digest": digest, "call": call.call_id, "tool": call.tool, "rules": rules[:32]}
-            tx.append_audit(now, record.happened(context, "discrepancy", facts))
-    return agrees
