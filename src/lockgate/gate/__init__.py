@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from lockgate.gate.monitor.masking import Mask
     from lockgate.patterns.model import GuardrailResult
 
-    CameBack = ToolFailed | ToolRefused
     Lifetime = SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged
-    Noted = CameBack | CallsAnswered | PromptSubmitted | InstructionsLoaded | Lifetime
+    Noted = ToolFailed | ToolRefused | CallsAnswered | PromptSubmitted | InstructionsLoaded | Lifetime
 
 __all__ = [
     "Consultants",
@@ -126,8 +125,14 @@ class Monitor:
     def _noted(self, event: Noted) -> Answer:
         # A hook answers one event: it imports what that one takes.
         match event:
-            case ToolFailed() | ToolRefused():
-                return self._came_back(event)
+            case ToolFailed():
+                from lockgate.gate.monitor import results
+
+                return results.failed(self._parts, event)
+            case ToolRefused():
+                from lockgate.gate.monitor import results
+
+                return results.refused(self._parts, event)
             case CallsAnswered():
                 from lockgate.gate.monitor import dialog
 
@@ -142,15 +147,6 @@ class Monitor:
                 return context_text.instructions_loaded(self._parts, event)
             case _:
                 return self._lives(event)
-
-    def _came_back(self, event: CameBack) -> Answer:
-        from lockgate.gate.monitor import results
-
-        match event:
-            case ToolFailed():
-                return results.failed(self._parts, event)
-            case ToolRefused():
-                return results.refused(self._parts, event)
 
     def _lives(self, event: Lifetime) -> Answer:
         from lockgate.gate.monitor import lifetimes
