@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,6 +205,7 @@ _JSON = st.recursive(
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["words"] or "commits" in row], ids=lambda row: row["name"])
 @given(odd=_JSON, field=st.sampled_from(["user", "author_association", "number", "head", "owner", "sender", ""]))
+@hypothesis.example(odd={"repo": {"id": []}}, field="head")
 def test_an_odd_shape_is_a_strangers(row: dict[str, Any], odd: object, field: str) -> None:
     """A stranger's event of which one field is anything at all stays a stranger's, and is read without an error."""
     event = json.loads(json.dumps(example(row["name"], clean=False)))

@@ -136,16 +136,16 @@ def _foreign_commits(event: Mapping[str, Any]) -> Iterator[str]:
         yield f"a push that {sender or 'somebody'} did not make"
     newest = event.get("head_commit")
     for commit in (*commits, newest):
-        said = {_at(commit, f"{who}.username") for who in ("author", "committer")}
-        if said != {sender}:
-            others = sorted(_matching(_LOGIN, who) or "somebody" for who in said - {sender})
-            yield f"a commit by {others[0]}"
+        said = [_at(commit, f"{who}.username") for who in ("author", "committer")]
+        if others := [who for who in said if who != sender]:
+            named = sorted(_matching(_LOGIN, who) or "somebody" for who in others)
+            yield f"a commit by {named[0]}"
 
 
 def _is_own(event: Mapping[str, Any], what: str) -> bool:
     """Whether a change comes from the repository itself."""
-    ids = {_at(event, path) for path in (f"{what}.head.repo.id", f"{what}.base.repo.id", "repository.id")}
-    return len(ids) == 1 and all(type(one) is int for one in ids)
+    ids = [_at(event, path) for path in (f"{what}.head.repo.id", f"{what}.base.repo.id", "repository.id")]
+    return all(type(one) is int and one == ids[0] for one in ids)
 
 
 def _is_person(user: object) -> bool:
