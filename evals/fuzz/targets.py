@@ -29,10 +29,9 @@ from lockgate.resources import addresses
 from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 from lockgate.shell.grammar.reader import read
-from lockgate.shell.grammar.tree import Unparsed
-from lockgate.shell.grammar.visit import walk
+from lockgate.shell.grammar.tree import Unparsed, walk
 
-AROUND = HostView(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
+AROUND = HostView(home="/home/user", workspace="/home/user/project", variables={"PATH": "/usr/bin"})
 _FAULTS = frozenset({"shell:fault", "analysis:error"})
 
 
@@ -42,7 +41,7 @@ def _text(data: bytes) -> str:
 
 
 def _analysed(command: str) -> Analysis:
-    analysis = analyse_shell(command, "/work/project", AROUND)
+    analysis = analyse_shell(command, "/home/user/project", AROUND)
     faults = [effect for effect in analysis.effects if effect.rule in _FAULTS]
     assert not faults, faults
     assert all(effect.because and effect.rule for effect in analysis.effects)
@@ -104,7 +103,7 @@ def result(data: bytes) -> None:
     text = _text(data)
     once = redact.redact(text)
     assert redact.redact(once) == once
-    mention_effects(text, "/work/project", AROUND)
+    mention_effects(text, "/home/user/project", AROUND)
 
 
 def event(data: bytes) -> None:

@@ -26,7 +26,7 @@ LENGTHS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 MOST = 3.0
 """How many times more a character of a long command may take. Real growth with the square would be 64."""
 _ROUNDS = 5
-_AROUND = HostView(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
+_AROUND = HostView(home="/home/user", workspace="/home/user/project", variables={"PATH": "/usr/bin"})
 
 
 def _of(piece: str, before: str = "", after: str = "") -> Callable[[int], str]:
@@ -68,7 +68,7 @@ def measured(shape: Callable[[int], str]) -> list[float]:
         for index, text in enumerate(texts):
             gc.collect()
             begun = time.process_time()
-            analyse_shell(text, "/work/project", _AROUND)
+            analyse_shell(text, "/home/user/project", _AROUND)
             best[index] = min(best[index], time.process_time() - begun)
     return best
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.common.state import clock, iso
+from lockgate.cli.common.times import clock, iso
 from lockgate.store.sqlite.store import SqliteStore
 from support.commands import invoked
 

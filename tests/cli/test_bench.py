@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from lockgate.cli.bench import bench
 from lockgate.cli.bench.run import gates
 from lockgate.cli.bench.run.contained import NAMES
-from lockgate.cli.bench.run.costs import Cost, Series, Spread
+from lockgate.cli.bench.run.costs import Clock, Cost, Series, Spread
 from lockgate.cli.bench.run.load import LoadResult
 from lockgate.cli.bench.run.plot import Bar, Curve, bars, curves
 from lockgate.cli.bench.run.report import table
@@ -90,13 +90,13 @@ def series(*walls: float, interleaved: bool = True) -> Series:
 def test_ratios_are_of_the_same_round_where_there_are_rounds() -> None:
     slow = series(10.0, 100.0, 10.0)
     base = series(5.0, 50.0, 5.0)
-    assert slow.ratio(base, "wall") == (2.0, 2.0, 2.0)
-    assert slow.ratio(base, "cpu") == (2.0, 2.0, 2.0)
-    assert series(10.0, 20.0, interleaved=False).ratio(base, "wall") == (3.0, 2.5, 3.5)
+    assert slow.ratio(base, Clock.WALL) == (2.0, 2.0, 2.0)
+    assert slow.ratio(base, Clock.CPU) == (2.0, 2.0, 2.0)
+    assert series(10.0, 20.0, interleaved=False).ratio(base, Clock.WALL) == (3.0, 2.5, 3.5)
 
 
 def test_what_a_program_costs_that_is_too_short_for_the_clock_is_no_zero() -> None:
-    assert series(1.0).ratio(Series("n", "w", [Cost(0.0, 0.0)]), "cpu").median == 2000.0
+    assert series(1.0).ratio(Series("n", "w", [Cost(0.0, 0.0)]), Clock.CPU).median == 2000.0
 
 
 def test_a_load_tells_rates_and_waits() -> None:

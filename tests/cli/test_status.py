@@ -217,7 +217,7 @@ def test_usage_errors_are_status_2(state: Path, arguments: list[str]) -> None:
 def test_colour_only_on_a_terminal(full, monkeypatch, capsys, terminal: bool, no_color: str, coloured: bool) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("NO_COLOR", no_color)
-    from lockgate.cli.common.state import paint
+    from lockgate.cli.common.colour import paint
 
     assert ("\x1b[" in paint("x", "red")) == coloured
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, ToolCall
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects, write_effects
 
@@ -20,31 +20,25 @@ _MOST = 500
 """Paths and addresses that are looked at; a call that names more is not understood."""
 
 
+class _Parameter(Record):
+    names: Callable[[Any], list[str]]
+    """Paths or addresses that a value names."""
+    problem: Callable[[Any], str]
+    """What is wrong with a value, empty where nothing is."""
+    effects: Callable[[str, ToolCall, HostView], Iterable[Effect]]
+    """What one of the names means."""
+
+
 def problem(role: str, value: Any) -> str:
     """What is wrong with the value of such a parameter, empty where nothing is."""
-    if role == "reads":
-        fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        return "" if fits and len(value) <= _MOST else "is not a list of texts, or too long"
-    if not isinstance(value, str):
-        return "is not a text"
-    found = len(patched_paths(value)) if role == "patch" else len(_addresses(value))
-    what = "path" if role == "patch" else "address"
-    return "" if 0 < found <= _MOST else f"holds no {what}" if not found else "names too much"
+    return _PARAMETERS[role].problem(value)
 
 
 def effects(role: str, value: Any, call: ToolCall, around: HostView) -> Iterator[Effect]:
     """The effects of a parameter that :func:`problem` finds nothing wrong with."""
-    if role == "patch":
-        for path in patched_paths(value):
-            yield from write_effects(path, call.cwd, around)
-    elif role == "reads":
-        for path in value:
-            yield from read_effects(path, call.cwd, around)
-    else:
-        from lockgate.analysis.web import fetch_effects
-
-        for address in _addresses(value):
-            yield from fetch_effects(address, around)
+    parameter = _PARAMETERS[role]
+    for name in parameter.names(value):
+        yield from parameter.effects(name, call, around)
 
 
 def patched_paths(patch: str) -> list[str]:
@@ -66,3 +60,40 @@ def patched_paths(patch: str) -> list[str]:
 def _addresses(text: str) -> list[str]:
     """What looks like an address. Its spelling is kept: one that cannot be read is an unknown place."""
     return list(dict.fromkeys(match[0].rstrip("()[]<>\"',.;") for match in _ADDRESS.finditer(text)))
+
+
+def _list_problem(value: Any) -> str:
+    fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return "" if fits and len(value) <= _MOST else "is not a list of texts, or too long"
+
+
+def _text_problem(what: str, names: Callable[[str], list[str]]) -> Callable[[Any], str]:
+    def problem_of(value: Any) -> str:
+        if not isinstance(value, str):
+            return "is not a text"
+        found = len(names(value))
+        return "" if 0 < found <= _MOST else f"holds no {what}" if not found else "names too much"
+
+    return problem_of
+
+
+def _written(path: str, call: ToolCall, around: HostView) -> Iterable[Effect]:
+    return write_effects(path, call.cwd, around)
+
+
+def _read(path: str, call: ToolCall, around: HostView) -> Iterable[Effect]:
+    return read_effects(path, call.cwd, around)
+
+
+def _fetched(address: str, _: ToolCall, around: HostView) -> Iterable[Effect]:
+    from lockgate.analysis.web import fetch_effects
+
+    return fetch_effects(address, around)
+
+
+_PARAMETERS = {
+    "patch": _Parameter(patched_paths, _text_problem("path", patched_paths), _written),
+    "reads": _Parameter(list, _list_problem, _read),
+    "addresses": _Parameter(_addresses, _text_problem("address", _addresses), _fetched),
+}
+"""By the role that ``resources/data/tools.yaml`` gives a parameter."""

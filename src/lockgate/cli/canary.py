@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import ago, iso, looking, made, opened, record_act
+from lockgate.cli.common.state import looking, made, opened, record_act
+from lockgate.cli.common.times import ago, iso
 from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, listed, setting_of, settings
 from lockgate.core.display_text import visible
 from lockgate.patterns.known_values.canary_formats import SHAPES, make

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.state import WRONG, paint, patterns_here, unreadable
+from lockgate.cli.common.colour import paint
+from lockgate.cli.common.state import WRONG, patterns_here, unreadable
 from lockgate.configuration.layers.files import LayerState, read_file
 from lockgate.configuration.load import Configuration, load_for_cli
 from lockgate.configuration.pattern_library.layers import is_patterns

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import click
 
 from lockgate.cli.common.person import require_approver, require_person
-from lockgate.cli.common.state import iso, made, opened, unreadable
+from lockgate.cli.common.state import made, opened, unreadable
+from lockgate.cli.common.times import iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.core.record import TYPE_CHECKING

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.state import WRONG, paint
+from lockgate.cli.common.colour import paint
+from lockgate.cli.common.state import WRONG
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError
 from lockgate.core.events import Context
@@ -99,7 +100,7 @@ def _ask(example: _Example, settings: Any) -> Opinion:
     column = LabelState.UNTRUSTED
     effect = Effect(example.kind, example.command.split()[0], "example:check", example.because)
     reason = Reason(effect, effect.row, column, Verdict.JUDGE)
-    call = ToolCall("Bash", {"command": example.command}, "/work/example")
+    call = ToolCall("Bash", {"command": example.command}, "/home/user/project")
     question = JudgeQuestion(
         Context("lockgate", Subject("lockgate-judge-check")),
         call,

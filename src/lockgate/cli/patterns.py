@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.state import WRONG, paint, patterns_here
+from lockgate.cli.common.colour import paint
+from lockgate.cli.common.state import WRONG, patterns_here
 from lockgate.configuration.layers.files import read_file
 from lockgate.configuration.pattern_library.layers import Gathered, shipped_layer
 from lockgate.core.display_text import visible

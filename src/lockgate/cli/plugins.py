@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from lockgate.cli.common.state import WRONG, paint, unreadable
+from lockgate.cli.common.colour import paint
+from lockgate.cli.common.state import WRONG, unreadable
 from lockgate.configuration.load import load_for_cli
 from lockgate.configuration.plugins.asking import Plugins
 from lockgate.configuration.plugins.loading import Plugin, name_of

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockgate.cli.common.state import ago, clock, iso, kept_elsewhere, looking, paint, unreadable
+from lockgate.cli.common.colour import paint
+from lockgate.cli.common.state import kept_elsewhere, looking, unreadable
+from lockgate.cli.common.times import ago, clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState, Verdict

@@ -16,7 +16,7 @@ from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
     from lockgate.clients.common.hook_command import HookLaunch
     from lockgate.core.events import Answer, Event
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from lockgate.system.folders import Folders
 
     Decoder = Callable[[Mapping[str, Any], Context], Event]
+
+    class Answers(Protocol):
+        """A module that spells a client's answers."""
+
+        def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+            """As :meth:`ClientAdapter.encode`."""
+
+        def encode_failure(
+            self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+        ) -> tuple[str, str, int]:
+            """As :meth:`ClientAdapter.encode_failure`."""
+
 
 _NEVER = float("inf")
 _SESSIONS = 1000
@@ -189,6 +201,28 @@ class ClientAdapter:
         It may not, where nobody knows what the client's ``allow`` drops.
         """
         return False
+
+
+class AnswersApart(ClientAdapter):
+    """A client whose answers a module of its own spells, which is loaded when the first one is needed."""
+
+    def answers(self) -> Answers:
+        """Load that module."""
+        raise NotImplementedError
+
+    def load_answers(self) -> None:
+        """Load what spells an answer."""
+        self.answers()
+
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        """Spell an answer: what to write to stdout, and the exit code."""
+        return self.answers().encode(event_name, answer, event)
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code."""
+        return self.answers().encode_failure(event_name, message, payload)
 
 
 def _is_newer(path: str, since: float) -> bool:

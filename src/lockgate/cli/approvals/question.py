@@ -10,7 +10,7 @@ import click
 
 from lockgate.cli.approvals import text
 from lockgate.cli.approvals.find import ids, opened_for_questions, question_of
-from lockgate.cli.common.state import paint
+from lockgate.cli.common.colour import paint
 from lockgate.core.display_text import visible
 from lockgate.core.model import Subject, Taint
 from lockgate.gate.approvals import notification_text

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lockgate.cli.common.state import paint
+from lockgate.cli.common.colour import paint
 from lockgate.core.display_text import condensed, visible
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import IN_DIALOG, WHOLE

@@ -14,8 +14,10 @@ from lockgate.cli.approvals.find import clients, person
 from lockgate.cli.approvals.key import configured
 from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
+from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import WRONG, clock, iso, kept_elsewhere, looking, opened, paint
+from lockgate.cli.common.state import WRONG, kept_elsewhere, looking, opened
+from lockgate.cli.common.times import clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
 from lockgate.core.model import Tier, ToolCall

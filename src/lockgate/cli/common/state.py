@@ -1,13 +1,10 @@
-"""What the commands share that look at the state or change it: opening it, recording an act, times, colour."""
+"""What the commands share that look at the state or change it: opening it, and recording an act."""
 
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 import click
 
@@ -20,7 +17,6 @@ from lockgate.store.audit.record import happened
 from lockgate.store.opening import open_existing, open_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.system.folders import state_dir
-from lockgate.system.timestamps import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,34 +100,3 @@ def kept_elsewhere(where: Folders) -> Elsewhere:
     from lockgate.store.sqlite.elsewhere import Elsewhere
 
     return Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit)
-
-
-def iso(at: float) -> str | None:
-    """A time as ISO 8601 in UTC; ``None`` for never, and for what somebody has put in the place of a time."""
-    try:
-        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds") if at else None
-    except (TypeError, ValueError, OverflowError, OSError):
-        return None
-
-
-def clock(at: str | None) -> str:
-    """An ISO time for a person, in their own zone."""
-    return local_time(datetime.fromisoformat(at).timestamp(), day=True) if at else "never"
-
-
-def ago(at: str | None) -> str:
-    """How long ago an ISO time was, for a person."""
-    if not at:
-        return "never"
-    seconds = max(int(time.time() - datetime.fromisoformat(at).timestamp()), 0)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"
-
-
-def paint(text: str, colour: str | None, *, bold: bool = False) -> str:
-    """Colour text where standard output is a terminal and ``NO_COLOR`` is not set (https://no-color.org)."""
-    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
-        return text
-    return click.style(text, fg=colour, bold=bold)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.state import paint
+from lockgate.cli.common.colour import paint
 from lockgate.cli.demo.film import LEAKS, Film
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from lockgate.cli.common.state import paint
+from lockgate.cli.common.colour import paint
 from lockgate.system.ownership import make_folders
 
 _ISSUE = """\

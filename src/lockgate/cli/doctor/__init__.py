@@ -7,7 +7,7 @@ import os
 
 import click
 
-from lockgate.cli.common.state import paint
+from lockgate.cli.common.colour import paint
 from lockgate.cli.doctor.clients import claude_version, client_checks, self_tests
 from lockgate.cli.doctor.own import own_checks
 from lockgate.clients.install.claude_settings_view import DoctorCheck, look

@@ -31,23 +31,23 @@ def text(explanation: Explanation, expected: str | None) -> str:
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
     lacking = lacking_here(explanation)
     lines = [
-        f"**Call** (`{_clean(call.tool, 100)}`, credentials and folders taken out; please read it once more)",
+        f"**Call** (`{_public(call.tool, 100)}`, credentials and folders taken out; please read it once more)",
         "",
-        *_fenced(_clean(what, _LONGEST)),
+        *_fenced(_public(what, _LONGEST)),
         "",
         f"**Verdicts** under `{profiles}`: {verdicts}",
         f"**Expected**: {expected or '(which verdict, in which state, and why?)'}",
         "",
         "**Effects**",
         "",
-        *(f"- `{effect.row}` `{effect.rule}`: {_clean(effect.because, 300)}" for effect in analysis.effects),
+        *(f"- `{effect.row}` `{effect.rule}`: {_public(effect.because, 300)}" for effect in analysis.effects),
         *(["- none"] if not analysis.effects else []),
         "",
-        f"**Programs**: {', '.join('(dynamic)' if name is None else _clean(name, 60) for name in analysis.programs)}",
+        f"**Programs**: {', '.join('(dynamic)' if name is None else _public(name, 60) for name in analysis.programs)}",
         f"**Lockgate** {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
     ]
     told = ", ".join(f"{state.value} {verdict.word}" for state, verdict in explanation.here(lacking).items())
-    lines += [f"**This host cannot {verdict.word}**: {_clean(why, 300)} ({told})" for verdict, why in lacking.items()]
+    lines += [f"**This host cannot {verdict.word}**: {_public(why, 300)} ({told})" for verdict, why in lacking.items()]
     return "\n".join(lines)
 
 
@@ -55,11 +55,11 @@ def recorded(body: Mapping[str, Any]) -> str:
     """What was decided when it happened, by its record in the audit. Markdown."""
     reasons = [each for each in body.get("reasons") or () if isinstance(each, dict)]
     lines = [
-        f"**Decided then**: {_clean(str(body.get('verdict')), 20)}, "
-        f"in the state {_clean(str(body.get('column')), 20)}, under `{_clean(str(body.get('profile')), 60)}`",
+        f"**Decided then**: {_public(str(body.get('verdict')), 20)}, "
+        f"in the state {_public(str(body.get('column')), 20)}, under `{_public(str(body.get('profile')), 60)}`",
         *(
-            f"- `{_clean(str(each.get('row')), 60)}` `{_clean(str(each.get('rule')), 100)}`: "
-            f"{_clean(str(each.get('because')), 300)}"
+            f"- `{_public(str(each.get('row')), 60)}` `{_public(str(each.get('rule')), 100)}`: "
+            f"{_public(str(each.get('because')), 300)}"
             for each in reasons
         ),
     ]
@@ -73,7 +73,7 @@ def _fenced(block: str) -> list[str]:
     return [f"{fence}sh", block, fence]
 
 
-def _clean(content: str, limit: int) -> str:
+def _public(content: str, limit: int) -> str:
     """A text without credentials and without the person's own folder and name."""
     content = redact(content)
     home = folders().home.rstrip("/")

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import WRONG, ago, iso, paint
+from lockgate.cli.common.state import WRONG
+from lockgate.cli.common.times import ago, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError
 from lockgate.core.version import PACKAGE_FOLDER, __version__

@@ -12,8 +12,10 @@ from typing import Any
 
 import click
 
+from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import WRONG, clock, iso, made, opened, paint, record_act
+from lockgate.cli.common.state import WRONG, made, opened, record_act
+from lockgate.cli.common.times import clock, iso
 from lockgate.cli.policy.files import problem_json, public_key, read_file, refused, report
 from lockgate.cli.policy.make import build, inspect, keygen, sign, verify
 from lockgate.configuration.bundles import enrolment, manifest

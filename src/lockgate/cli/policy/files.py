@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.state import clock, iso
+from lockgate.cli.common.times import clock, iso
 from lockgate.configuration.bundles import envelope, keys, manifest
 from lockgate.configuration.bundles.envelope import Envelope
 from lockgate.configuration.bundles.keys import PrivateKey, PublicKey

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockgate.cli.common.state import WRONG, made, paint
+from lockgate.cli.common.colour import paint
+from lockgate.cli.common.state import WRONG, made
 from lockgate.cli.scan.findings import (
     KINDS,
     Finding,

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import UNREADABLE, WRONG, clock, iso, record_act, unreadable
+from lockgate.cli.common.state import UNREADABLE, WRONG, record_act, unreadable
+from lockgate.cli.common.times import clock, iso
 from lockgate.cli.store.store_status import LOCAL, status_lines, status_of, verified, verified_lines
 from lockgate.clients.wire.resident_control import stop as end_gate
 from lockgate.core.display_text import visible

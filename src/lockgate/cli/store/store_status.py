@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from lockgate.cli.common.state import iso, opened
+from lockgate.cli.common.state import opened
+from lockgate.cli.common.times import iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.store import administration

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lockgate.clients.adapter import ClientAdapter
+from lockgate.clients.adapter import AnswersApart
 from lockgate.clients.common import transcripts
 from lockgate.clients.common.payload import (
     decoder_of,
@@ -25,7 +25,6 @@ from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
     AgentStopped,
-    Answer,
     CallsAnswered,
     ConfigChanged,
     Context,
@@ -44,6 +43,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.clients.adapter import Answers
     from lockgate.clients.common.hook_command import HookLaunch
     from lockgate.core.questions import TurnQuestion
     from lockgate.system.folders import Folders
@@ -232,7 +232,7 @@ def _all_in(group: Any, own: Sequence[Mapping[str, Any]]) -> bool:
     return isinstance(inside, list) and all(entry in own for entry in inside)
 
 
-class Claude(ClientAdapter):
+class Claude(AnswersApart):
     """What is different in Claude Code."""
 
     CLIENT = CLIENT
@@ -271,24 +271,12 @@ class Claude(ClientAdapter):
         spawned_by = transcripts.spawning_call(transcript, agent) if agent else ""
         return Context(CLIENT, subject, cwd, workspace, agent_type, process, transcript, mode, spawned_by)
 
-    def load_answers(self) -> None:
-        """They stand in a module of their own."""
-        import lockgate.clients.claude.answers  # noqa: F401 - it is loaded, and used later
-
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-        """Spell an answer: what to write to stdout, and the exit code."""
+    def answers(self) -> Answers:
+        """Load what spells an answer."""
         # By its whole name: docs/architecture.md, "The hot path".
         import lockgate.clients.claude.answers as answers
 
-        return answers.encode(event_name, answer, event)
-
-    def encode_failure(
-        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
-        """Spell "the gate could not decide": stdout, stderr and the exit code."""
-        from lockgate.clients.claude import answers as claude_answers
-
-        return claude_answers.encode_failure(event_name, message, payload)
+        return answers
 
     # Who wrote what the client submits as the user's turn: the marks are those of version 2.1.329.
 

@@ -10,6 +10,7 @@ from lockgate.core.model import Verdict
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 _ADDS_CONTEXT = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "SubagentStart"})
@@ -61,7 +62,9 @@ def _instead(answer: Answer, event: Event | None) -> str:
     return _said(answer) if answer.verdict is not Verdict.ALLOW else ""
 
 
-def encode_failure(event_name: str | None, message: str) -> tuple[str, str, int]:
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
     """Spell "the gate could not decide": stdout, stderr (never empty: Codex would go on) and the exit code.
 
     Exit code 2 refuses a call, and withholds a result.

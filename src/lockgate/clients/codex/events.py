@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from lockgate.clients.adapter import ClientAdapter
+from lockgate.clients.adapter import AnswersApart
 from lockgate.clients.codex import transcript
 from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import identifier, mapping, of_agent, session_ended, text
@@ -16,7 +16,6 @@ from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
     AgentStopped,
-    Answer,
     Context,
     Event,
     PromptSubmitted,
@@ -31,6 +30,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.clients.adapter import Answers
     from lockgate.core.questions import Objection, RulesQuestion
 
 CLIENT = "codex"
@@ -145,7 +145,7 @@ def patch_in(command: str) -> Patch | None:
     return Patch(found["patch"], found["folder"] or "")
 
 
-class Codex(ClientAdapter):
+class Codex(AnswersApart):
     """What is different in Codex CLI."""
 
     CLIENT = CLIENT
@@ -158,23 +158,12 @@ class Codex(ClientAdapter):
     """Beside the id of its session."""
     TOLD = {"agent_type": "agent_type", "transcript": "transcript_path", "mode": "permission_mode"}  # noqa: RUF012
 
-    def load_answers(self) -> None:
-        """They stand in a module of their own."""
-        import lockgate.clients.codex.answers  # noqa: F401 - it is loaded, and used later
+    def answers(self) -> Answers:
+        """Load what spells an answer."""
+        # By its whole name: docs/architecture.md, "The hot path".
+        import lockgate.clients.codex.answers as answers
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-        """Spell an answer: what to write to stdout, and the exit code."""
-        from lockgate.clients.codex import answers
-
-        return answers.encode(event_name, answer, event)
-
-    def encode_failure(
-        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
-        """Spell "the gate could not decide": stdout, stderr and the exit code."""
-        from lockgate.clients.codex import answers
-
-        return answers.encode_failure(event_name, message)
+        return answers
 
     def missed(self, event: Event) -> Sequence[Event]:
         """Web searches, which the model's provider makes: no hook is run for them, but the transcript tells."""

@@ -26,35 +26,47 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 class _Machine(Record):
     audit: int
     """``AUDIT_ARCH_...``, by which the kernel names the machine."""
-    socket: int
-    ioctl: int
-    refused: tuple[int, ...]
-    missing: tuple[int, ...]
+    column: int
+    """Which of the numbers in the tables of system calls are this machine's."""
     foreign: int = 0
     """The first number of another convention (x32), 0 where there is none."""
 
 
-_MACHINES = {
-    "x86_64": _Machine(
-        0xC000003E,
-        41,
-        16,
-        # add_key, request_key, keyctl, bpf, perf_event_open, setns, mount, umount2, pivot_root, chroot, swapon, acct,
-        # kexec_load, init_module, finit_module, userfaultfd, open_by_handle_at, ptrace of others is parted already
-        (248, 249, 250, 321, 298, 308, 165, 166, 155, 161, 167, 163, 246, 175, 313, 323, 304),
-        # io_uring_setup, io_uring_enter, io_uring_register; open_tree, move_mount, fsopen, fsconfig, fsmount, fspick,
-        # mount_setattr: programs take them for not being there, and use the older calls
-        (425, 426, 427, 428, 429, 430, 431, 432, 433, 442),
-        0x40000000,
-    ),
-    "aarch64": _Machine(
-        0xC00000B7,
-        198,
-        29,
-        (217, 218, 219, 280, 241, 268, 40, 39, 41, 51, 224, 89, 104, 105, 273, 282, 265),
-        (425, 426, 427, 428, 429, 430, 431, 432, 433, 442),
-    ),
+_MACHINES = {"x86_64": _Machine(0xC000003E, 0, 0x40000000), "aarch64": _Machine(0xC00000B7, 1)}
+_SOCKET, _IOCTL = (41, 198), (16, 29)
+_REFUSED = {
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "swapon": (167, 224),
+    "acct": (163, 89),
+    "kexec_load": (246, 104),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "userfaultfd": (323, 282),
+    "open_by_handle_at": (304, 265),
 }
+"""Calls that fail with ``EPERM``. ``ptrace`` of others is parted by the namespaces already."""
+_MISSING = {
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+}
+"""Calls that seem not to be there: programs then use the older ones."""
 
 
 def program(machine: str = "") -> bytes | None:
@@ -74,12 +86,12 @@ def program(machine: str = "") -> bytes | None:
     ]
     if known.foreign:
         code += [_op(_JUMP_ABOVE, known.foreign, 0, 1), _error(_ENOSYS)]
-    for number in known.refused:
-        code += [_op(_JUMP_EQUAL, number, 0, 1), _error(_EPERM)]
-    for number in known.missing:
-        code += [_op(_JUMP_EQUAL, number, 0, 1), _error(_ENOSYS)]
-    code += _argument(known.socket, _FIRST, _FAMILIES, _op(_RETURN, _ALLOW), _error(_EAFNOSUPPORT))
-    code += _argument(known.ioctl, _SECOND, _TERMINAL_INPUT, _error(_EPERM), _op(_RETURN, _ALLOW))
+    for numbers in _REFUSED.values():
+        code += [_op(_JUMP_EQUAL, numbers[known.column], 0, 1), _error(_EPERM)]
+    for numbers in _MISSING.values():
+        code += [_op(_JUMP_EQUAL, numbers[known.column], 0, 1), _error(_ENOSYS)]
+    code += _argument(_SOCKET[known.column], _FIRST, _FAMILIES, _op(_RETURN, _ALLOW), _error(_EAFNOSUPPORT))
+    code += _argument(_IOCTL[known.column], _SECOND, _TERMINAL_INPUT, _error(_EPERM), _op(_RETURN, _ALLOW))
     return b"".join([*code, _op(_RETURN, _ALLOW)])
 
 

@@ -14,8 +14,7 @@ from lockgate.core.model import EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.globs import is_wild, name_matches
 from lockgate.resources.path_spelling import absolute
-from lockgate.shell.grammar.tree import Braces, CommandSub, Glob, Literal, Param, Tilde
-from lockgate.shell.grammar.visit import walk
+from lockgate.shell.grammar.tree import Braces, CommandSub, Glob, Literal, Param, Tilde, walk
 from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.scope import Arg, Scope
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self, dataclass_transform
 
     @dataclass_transform(frozen_default=True)
@@ -280,3 +281,37 @@ Command = (
     | ArithCommand
     | Coproc
 )
+
+
+# ---------------------------------------------------------------- finding commands
+class FoundCommand(Node):
+    """A simple command, and what it stands in."""
+
+    command: Simple
+    inside: tuple[str, ...]
+    """Names of the syntax tree's types around it, outermost first: ``("Script", "Pipeline")``."""
+
+
+def walk(tree: tuple[object, ...]) -> Iterator[Simple]:
+    """Give every simple command of a tree (or of any part of one) in the order of the text.
+
+    Also those inside words, here-documents, arithmetic, conditions and function bodies. A command comes before those
+    in its own words.
+    """
+    stack: list[tuple[object, ...]] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Simple):
+            yield node
+        stack += [child for child in reversed(node) if isinstance(child, tuple)]
+
+
+def commands(tree: tuple[object, ...]) -> Iterator[FoundCommand]:
+    """Give every simple command of a tree with the kinds of nodes around it."""
+    stack: list[tuple[tuple[object, ...], tuple[str, ...]]] = [(tree, ())]
+    while stack:
+        node, inside = stack.pop()
+        if isinstance(node, Simple):
+            yield FoundCommand(node, inside)
+        around = inside if type(node) is tuple else (*inside, type(node).__name__)
+        stack += [(child, around) for child in reversed(node) if isinstance(child, tuple)]

@@ -160,7 +160,7 @@ class AbstractInterpreter(Interpreter):
         if isinstance(node, AndOr):
             return self._and_or(node, scope, stdin)
         if isinstance(node, Function):
-            from lockgate.shell.interpreter.functions import define
+            from lockgate.shell.interpreter.compound import define
 
             return define(node, self, scope)
         return self._compound(node, scope, stdin)
@@ -213,7 +213,7 @@ class AbstractInterpreter(Interpreter):
 
     def call(self, function: Function, args: list[Arg], scope: Scope, stdin: str | None) -> str:
         """Run a function's body with its arguments."""
-        from lockgate.shell.interpreter.functions import call
+        from lockgate.shell.interpreter.compound import call
 
         return (
             call(function, args, self, scope, stdin)

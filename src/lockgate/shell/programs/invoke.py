@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.interpreter.interpreter import Programs
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.run import Running
 
+_SENT_NAME = lazy_re(r"(?:--?[\w-]+=)?(?:[\w.\[\]-]+:?=)?(?:@|fileb?://)?(.+)", re.DOTALL)
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
 _ASKED = frozenset(
@@ -180,10 +184,9 @@ class Invocation(ProgramCall):
     def _read_sent_files(self) -> None:
         """Keep which secrets it reads whose words can name any file that it sends."""
         from lockgate.shell.effects.files import read
-        from lockgate.shell.programs.sent_files import sent_files
 
         words = [without_marks(arg.text) for arg in self.args[1:]]
-        for name in sent_files(self.what, words, without_marks(self.stdin or "")):
+        for name in _sent_files(self.what, words, without_marks(self.stdin or "")):
             found = read(Arg(name), self.machine, self.scope, below=True)
             self.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
@@ -305,3 +308,21 @@ def _source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None)
 
 PROGRAMS = Programs(run_program, _source)
 """What an interpreter is given to run."""
+
+
+def _sent_files(what: str, words: list[str], stdin: str) -> list[str]:
+    """The names that a command may send as files.
+
+    Args:
+        what: The command with its subcommands.
+        words: What stands behind it, without marks.
+        stdin: Its standard input, as far as it is known.
+    """
+    rows, parts = lookup.table("sent_files"), what.split()
+    how = next((rows[name] for end in range(len(parts), 0, -1) if (name := " ".join(parts[:end])) in rows), "")
+    if not how:
+        return []
+    if how == "text":
+        words = [word for text in (*words, stdin) for word in text.split()]
+    found = (_SENT_NAME.fullmatch(word) for word in words if OPAQUE not in word)
+    return [match.group(1) for match in found if match is not None]

@@ -7,8 +7,7 @@ from itertools import product
 from math import prod
 
 from lockgate.shell.grammar.reader import read
-from lockgate.shell.grammar.tree import Braces, Literal, Part, Simple, Unparsed, Word
-from lockgate.shell.grammar.visit import walk
+from lockgate.shell.grammar.tree import Braces, Literal, Part, Simple, Unparsed, Word, walk
 
 Pattern = tuple[str | None, ...]
 """A command's words; ``None`` stands for any number of words of any text."""

@@ -10,8 +10,7 @@ import pytest
 from reader_support import Pattern, fits, pattern
 
 from lockgate.shell.grammar.reader import read
-from lockgate.shell.grammar.tree import Unparsed
-from lockgate.shell.grammar.visit import walk
+from lockgate.shell.grammar.tree import Unparsed, walk
 from support.bash_oracle import Command, accepts, run
 
 _TABLE = tomllib.loads((Path(__file__).parent / "cases.toml").read_text(encoding="utf-8"))

@@ -13,8 +13,7 @@ from reader_writer import normal, scripts, written
 
 from lockgate.shell.grammar import cursor as _cursor
 from lockgate.shell.grammar.reader import read
-from lockgate.shell.grammar.tree import Script, Unparsed
-from lockgate.shell.grammar.visit import commands, walk
+from lockgate.shell.grammar.tree import Script, Unparsed, commands, walk
 
 _AGENT: list[str] = tomllib.loads((Path(__file__).parent / "agent_commands.toml").read_text(encoding="utf-8"))[
     "commands"

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
+
+
+class Clock(StrEnum):
+    """What a run is measured by."""
+
+    WALL = "wall"
+    CPU = "cpu"
 
 
 class Cost(NamedTuple):
@@ -13,6 +21,10 @@ class Cost(NamedTuple):
     wall: float
     cpu: float
     """Of one processor, in the program and in the system for it: what other work on the machine hardly changes."""
+
+    def by(self, clock: Clock) -> float:
+        """What one clock says."""
+        return self.wall if clock is Clock.WALL else self.cpu
 
 
 class Spread(NamedTuple):
@@ -40,11 +52,11 @@ class Series(NamedTuple):
     interleaved: bool = True
     """Whether its n-th cost is of the same moment as that of the others."""
 
-    def spread(self, clock: str) -> Spread:
-        """Milliseconds, by ``wall`` or ``cpu``."""
+    def spread(self, clock: Clock) -> Spread:
+        """Milliseconds by one clock."""
         return Spread.of(self._times(clock))
 
-    def ratio(self, base: Series, clock: str) -> Spread:
+    def ratio(self, base: Series, clock: Clock) -> Spread:
         """How many times what another one took: round by round where both were measured in turns."""
         if not (self.interleaved and base.interleaved):
             usual = base.spread(clock).median
@@ -52,6 +64,6 @@ class Series(NamedTuple):
         pairs = zip(self._times(clock), base._times(clock), strict=True)
         return Spread.of([time / other for time, other in pairs])
 
-    def _times(self, clock: str) -> list[float]:
+    def _times(self, clock: Clock) -> list[float]:
         # The system may count the processor time of a very short program as none at all.
-        return [max(getattr(cost, clock), 0.001) for cost in self.costs]
+        return [max(cost.by(clock), 0.001) for cost in self.costs]

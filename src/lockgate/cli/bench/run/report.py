@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lockgate.cli.bench.run.contained import BY_LAUNCHER, BY_PYTHON, NAMES, over_bare
-from lockgate.cli.bench.run.costs import Cost, Series, Spread
+from lockgate.cli.bench.run.costs import Clock, Series, Spread
 from lockgate.cli.bench.run.plot import Bar, bars
 from lockgate.cli.bench.run.resident import SESSIONS, ResidentTimes
 
@@ -36,7 +36,7 @@ def report_of(found: Sequence[Series], told: ResidentTimes, rounds: int) -> dict
 
 def _row(series: Series, bases: Mapping[str, Series]) -> dict[str, Any]:
     row: dict[str, Any] = {"name": series.name, "what": series.what}
-    for clock in Cost._fields:
+    for clock in Clock:
         row[clock] = {
             **_named(series.spread(clock), "_ms", 3),
             **{f"to_{base}": _named(series.ratio(other, clock), "", 4) for base, other in bases.items()},

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import yaml
 
-from lockgate.shell.knowledge.data.counting import show
-from lockgate.shell.knowledge.lookup import SAME
+from lockgate.shell.knowledge.lookup import SAME, SUFFIXES
 from lockgate.shell.knowledge.options import HARMLESS
-from lockgate.shell.knowledge.packing import packed
 from lockgate.shell.state.findings import WORDS
 
 FOLDER = Path(__file__).resolve().parent
@@ -34,6 +32,9 @@ FILES = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "
 
 _NUMBERS = " ".join(f"-{digit}=#" for digit in range(10))
 """What ``-NUM`` stands for: a number as an option of its own (``head -20``)."""
+_WRITTEN = {words: suffix for suffix, words in SUFFIXES.items()}
+Families = Iterable[tuple[str, dict[str, Any], dict[str, Any]]]
+"""Of each family its name, its programs as they are written, and what they come to."""
 
 
 class KnowledgeError(Exception):
@@ -257,6 +258,65 @@ def unknown_roles(known: Set[str]) -> list[str]:
             rows = ((name, row) for name, row in entries.items() if isinstance(row, dict))
             found += [f"{path.name}: {name}: no role `{role}`" for name, row in rows for role in roles_in(row) - known]
     return sorted(found)
+
+
+def packed(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry whose harmless options are one text, as `lockgate.shell.knowledge.lookup` reads it back."""
+    result = dict(entry)
+    if "commands" in entry:
+        result["commands"] = {
+            name: packed(below) if isinstance(below, dict) else below for name, below in entry["commands"].items()
+        }
+    harmless = {name: words for name, (role, words) in entry.get("options", {}).items() if _fits(name, role, words)}
+    if harmless:
+        result["local"] = " ".join(name + _WRITTEN[words] for name, words in harmless.items())
+        result["options"] = {name: meaning for name, meaning in entry["options"].items() if name not in harmless}
+        if not result["options"]:
+            del result["options"]
+    return result
+
+
+def _fits(name: str, role: str, words: int) -> bool:
+    return role == "local" and words in _WRITTEN and "=" not in name and " " not in name
+
+
+def statistics(families: Families) -> list[tuple[str, int, int, int, int, int, int]]:
+    """A row a family: its name, names of programs, entries, those with a grammar, subcommands, options and examples.
+
+    An entry has a grammar where its options or subcommands are told apart, or an operand has a role.
+    """
+    table = []
+    for name, raw, known in families:
+        entries = [item for item in known.values() if isinstance(item, dict)]
+        counts = [_counted(item) for item in entries]
+        told = sum(
+            any(count) or not {"local", "local..."}.issuperset(item.get("operands", ()))
+            for item, count in zip(entries, counts, strict=True)
+        )
+        commands, options = (sum(count[at] for count in counts) for at in (0, 1))
+        examples = sum(len(item["examples"]) for item in raw.values())
+        table.append((name, len(known), len(entries), told, commands, options, examples))
+    return table
+
+
+def _counted(item: dict[str, Any]) -> tuple[int, int]:
+    """How many subcommands and options an entry has, with all below it."""
+    commands, options = 0, len(item.get("options", {}))
+    for below in item.get("commands", {}).values():
+        commands += 1
+        if isinstance(below, dict):
+            inner = _counted(below)
+            commands, options = commands + inner[0], options + inner[1]
+    return commands, options
+
+
+def show(families: Families) -> None:
+    """Print the table with its sums."""
+    table = statistics(families)
+    total = ("total", *(sum(row[column] for row in table) for column in range(1, 7)))  # type: ignore[misc]
+    heading = ("family", "programs", "entries", "with grammar", "subcommands", "options", "examples")
+    for row in (heading, *table, total):
+        sys.stdout.write(f"{row[0]:14}" + "".join(f"{cell:>14}" for cell in row[1:]) + "\n")
 
 
 def main(arguments: list[str]) -> int:
