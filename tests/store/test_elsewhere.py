@@ -79,7 +79,7 @@ def git(*words: str) -> str:
 
 
 def make(folder: Path, kind: type[_Made]) -> _Made:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     world = kind(folder)
     world.start()
     return world
@@ -186,6 +186,7 @@ def test_what_another_writes_in_our_name_is_no_head(world: Anchored) -> None:
 
 
 def test_two_machines_share_one_remote(world: Anchored, tmp_path: Path) -> None:
+    SqliteStore.open(str(tmp_path / "b" / "state")).close()  # an installation of its own
     other = make(tmp_path / "b", Anchored)
     for _ in range(2):
         assert world.elsewhere().compare() == []
