@@ -21,6 +21,7 @@ from hook.process import faulty
 from lockgate.cli.doctor import own
 from lockgate.cli.main import cli
 from lockgate.core.errors import StoreError
+from lockgate.store.files import VERSION
 from lockgate.store.probe import problem_of
 from lockgate.store.sqlite import checkpoint
 from lockgate.store.sqlite.store import SqliteStore
@@ -101,7 +102,7 @@ def test_a_file_system_without_locks(
     says = r"has no locks \(.*: set XDG_STATE_HOME to a folder on a disk"
     with pytest.raises(StoreError, match=says), store.transaction():
         pytest.fail("it began")
-    (found,) = own._file_system(str(tmp_path / "state"))
+    (found,) = own.file_system(str(tmp_path / "state"))
     assert (found.state, "has no locks" in found.says) == ("fail", True)
     other.close()
     store.close()
@@ -109,7 +110,7 @@ def test_a_file_system_without_locks(
 
 def test_one_that_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert problem_of(str(tmp_path)) == ""
-    assert list(own._file_system(str(tmp_path))) == []
+    assert list(own.file_system(str(tmp_path))) == []
     assert list(tmp_path.iterdir()) == []
 
     def fails(*_: Any) -> None:
@@ -184,6 +185,32 @@ def test_an_installation_ends_with_a_call_that_must_be_refused(home: Path) -> No
         verdicts = [json.loads(row.body).get("verdict") for row in tx.audit()]
     store.close()
     assert verdicts == ["deny"]
+    assert end_gates(home) is None
+
+
+def test_one_where_the_state_has_no_locks_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", fails)
+    done = CliRunner().invoke(cli, ["install", "claude-code"])
+    assert done.exit_code == 1, done.output
+    assert "has no locks" in done.output
+    assert "set XDG_STATE_HOME to a folder on a disk" in done.output
+    assert end_gates(home) is None
+
+
+def test_one_where_a_newer_build_changed_the_tables_says_so(home: Path) -> None:
+    state = home / ".local" / "state" / "lockgate"
+    SqliteStore.open(str(state)).close()
+    database = sqlite3.connect(state / "lockgate.db")
+    database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    database.close()
+    newer = f"was written by a newer Lockgate (schema {VERSION + 1})"
+    installed = CliRunner().invoke(cli, ["install", "claude-code"])
+    assert (installed.exit_code, newer in installed.output) == (1, True), installed.output
+    checks = json.loads(CliRunner().invoke(cli, ["doctor", "--json"]).output)["checks"]
+    assert any(check["state"] == "fail" and newer in check["says"] for check in checks), checks
     assert end_gates(home) is None
 
 

@@ -55,10 +55,13 @@ def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
     """Why sessions of a client whose hooks were just registered would not be guarded; nothing where they are."""
+    from lockgate.cli.doctor.own import file_system
+
+    found = list(file_system(seen.folders.state))
     if client == "claude-code":
-        found = [*claude_checks.checks(seen), _self_test(seen)]
+        found += [*claude_checks.checks(seen), _self_test(seen)]
     else:
-        found = list(_other_self_test(client, seen))
+        found += _other_self_test(client, seen)
     return [check for check in found if check.state == "fail"]
 
 

@@ -44,7 +44,7 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield _build(hook)
     yield _libraries()
     yield from _memory()
-    yield from _file_system(seen.folders.state)
+    yield from file_system(seen.folders.state)
     yield _hook_client(hook)
     yield _resident_gate(seen)
     yield _configuration(seen)
@@ -137,7 +137,7 @@ def _memory() -> Iterator[DoctorCheck]:
         yield DoctorCheck("memory", "fail", says, f"raise the limit: ulimit -v {_LEAST_MB * 1000}")
 
 
-def _file_system(state: str) -> Iterator[DoctorCheck]:
+def file_system(state: str) -> Iterator[DoctorCheck]:
     """Nothing is said of one that has what is needed."""
     from lockgate.store.probe import problem_of
 
