@@ -118,6 +118,36 @@ def test_a_result_with_a_secret_in_it_is_not_kept(world: World) -> None:
     assert "not kept" in source.problem
 
 
+@pytest.mark.parametrize("left", [0, 4, 8], ids=["the first", "one in the middle", "the last"])
+def test_eight_of_nine_that_are_fine_do_not_clean_a_session(world: World, left: int) -> None:
+    world.start()
+    for number in range(9):
+        world.run("Read", {"file_path": f"/home/u/work/node_modules/p{number}/README.md"}, f"text of package {number}")
+    assert len(sources(world)) == 9
+    for at, each in enumerate(sources(world)):
+        if at != left:
+            endorse(world.store, each, by="ann (terminal)")
+    assert world.labels() == {"untrusted"}
+    answer, _ = world.ask("Bash", {"command": PUSH})
+    assert answer.verdict is Verdict.DENY
+    assert f"p{left}/README.md" in answer.to_agent
+    endorse_all(world)
+    assert world.bash(PUSH) is Verdict.ALLOW
+
+
+def test_of_more_sources_than_a_label_lists_all_have_to_be_fine(world: World) -> None:
+    world.start()
+    for number in range(21):
+        world.run("Read", {"file_path": f"/home/u/work/node_modules/p{number}/README.md"}, f"text of package {number}")
+    *found, _ = sources(world)
+    for each in found:
+        endorse(world.store, each, by="ann (terminal)")
+    assert world.labels() == {"untrusted"}
+    assert world.bash(PUSH) is Verdict.DENY
+    endorse_all(world)
+    assert world.bash(PUSH) is Verdict.ALLOW
+
+
 # ---------------------------------------------------------------- what nobody can read
 IMAGE = {"type": "image", "data": "iVBORw0KGgo", "mimeType": "image/png"}
 SHOT = "mcp__browser__screenshot"
