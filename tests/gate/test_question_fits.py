@@ -159,7 +159,7 @@ def test_a_question_shows_all_of_its_call(name: str, window: Window) -> None:
             for line in str(value).split("\n"):
                 assert visible(line, 10_000).replace(" ", "") in quoted.replace(" ", "")
     begun = [line.partition(":")[0] for line in lines if line.startswith(("To:", "Why:", "Locked by:", "more:"))]
-    assert begun == (["Why", "Locked by", "more"] if lines[0] == TITLE else ["Locked by", "Why"])
+    assert begun in ([["Why", "Locked by", "more"]] if lines[0] == TITLE else [["Locked by", "Why"], ["Locked by"]])
 
 
 @pytest.mark.parametrize("name", NEVER_ABOVE)

@@ -133,6 +133,9 @@ def _forms(
     if len(title) <= width:
         said = [*to, *_sources(taints, width), *_because(reasons, width - _BEHIND)]
         yield [title, *call_lines, *_pieces(said, width)]
+        if sources := _sources(taints, width - _BEHIND):
+            # The call, where it goes and what locked the session are what a person answers by.
+            yield [title, *call_lines, *_pieces([*to, *sources], width)]
 
 
 def _pieces(lines: Sequence[str], width: int) -> list[str]:
