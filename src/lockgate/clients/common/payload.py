@@ -77,6 +77,11 @@ def session_started(payload: Mapping[str, Any], context: Context) -> Event:
     return SessionStarted(context, "startup")
 
 
+def session_begun(payload: Mapping[str, Any], context: Context) -> Event:
+    """The beginning of a session, of a client that says how it began."""
+    return SessionStarted(context, text(payload, "source"))
+
+
 def session_ended(payload: Mapping[str, Any], context: Context) -> Event:
     """The end of a session, with the reason that the client gives."""
     return SessionEnded(context, optional(payload, "reason"))

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names, transcripts
-from lockgate.clients.common.payload import identifier, mapping, session_ended, text
+from lockgate.clients.common.payload import identifier, mapping, session_begun, session_ended, text
 from lockgate.core.events import (
     REGISTERED,
     Answer,
     Context,
     Event,
     PromptSubmitted,
-    SessionStarted,
     ToolRequested,
 )
 from lockgate.core.lazy import lazy_re
@@ -75,15 +74,11 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     return PromptSubmitted(context, prompt, human=True)
 
 
-def _started(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionStarted(context, text(payload, "source"))
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "BeforeTool": _requested,
     "AfterTool": _finished,
     "BeforeAgent": _prompt,
-    "SessionStart": _started,
+    "SessionStart": session_begun,
     "SessionEnd": session_ended,
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
 from lockgate.clients.common import tool_names, transcripts
-from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_ended, text
+from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_begun, session_ended, text
 from lockgate.core.events import (
     REGISTERED,
     AgentStarted,
@@ -22,7 +22,6 @@ from lockgate.core.events import (
     Context,
     Event,
     PromptSubmitted,
-    SessionStarted,
     ToolFailed,
     ToolRequested,
 )
@@ -109,16 +108,12 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     return PromptSubmitted(context, prompt, human)
 
 
-def _started(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionStarted(context, text(payload, "source"))
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "PreToolUse": _requested,
     "PostToolUse": _finished,
     "PostToolUseFailure": _failed,
     "UserPromptSubmit": _prompt,
-    "SessionStart": _started,
+    "SessionStart": session_begun,
     "SessionEnd": session_ended,
     "SubagentStart": of_agent("agent_id", AgentStarted),
     "SubagentStop": of_agent("agent_id", AgentStopped),
