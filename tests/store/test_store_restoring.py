@@ -140,7 +140,7 @@ def test_what_is_too_large_for_a_hook_is_done_by_a_command(home: Path, monkeypat
     monkeypatch.setattr(making, "LARGE", 1000)
     with pytest.raises(StoreError, match=r"run lockgate store migrate$"):
         SqliteStore.open(str(_state(home)))
-    monkeypatch.setattr("lockgate.store.files.VERSION", len(NEWER))
+    monkeypatch.setattr("lockgate.store.administration.VERSION", len(NEWER))
     said = _lockgate("store", "migrate").output
     assert f"the tables are of version {len(NEWER)} now; what was before is in " in said
     SqliteStore.open(str(_state(home))).close()
