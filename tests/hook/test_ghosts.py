@@ -229,7 +229,7 @@ def test_who_lost_the_question_cannot_use_it(asking: Asking) -> None:
         given: dict[str, Any] = {"digest": row.digest, "basis": row.basis, "now": row.asked_at + 1}
         from lockgate.core.model import Subject
 
-        lost = settle(tx, approval, subject=Subject(*subject), call_id="toolu_0", **given)
+        lost = settle(tx, approval, subject=Subject(*subject), call_id="toolu_0", approvers=None, **given)
         assert lost.state == "changed"
         assert tx.approval(approval) == row, "and it stays for the other"
 

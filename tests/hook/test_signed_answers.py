@@ -55,7 +55,7 @@ def _question(home: Path, store: PostgresStore, process: subprocess.Popen[bytes]
     until = time.monotonic() + 60
     while True:
         with store.reading() as tx:
-            found = [row for row in tx.approvals() if wakeups.hangs(str(home / "state"), row.approval)]
+            found = [row for row in tx.approvals() if wakeups.is_waited_for(str(home / "state"), row.approval)]
         if found:
             return found[0]
         assert process.poll() is None
