@@ -515,11 +515,13 @@ def _silent_database() -> Iterator[tuple[str, list[socket.socket]]]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=take)
         thread.start()
-        yield f"postgresql://127.0.0.1:{listener.getsockname()[1]}/lockgate", taken
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
-    for connection in taken:
-        connection.close()
+        try:
+            yield f"postgresql://127.0.0.1:{listener.getsockname()[1]}/lockgate", taken
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for connection in taken:
+                connection.close()
 
 
 def test_a_shared_store_that_cannot_be_reached_is_asked_once(machine: Machine) -> None:
@@ -530,7 +532,9 @@ def test_a_shared_store_that_cannot_be_reached_is_asked_once(machine: Machine) -
         code, found = machine.found()
         assert code == 1
         for name in ("configuration", "patterns", "state"):
-            assert found[name] == ("fail", "the shared store cannot be reached: it does not answer")
+            state_of, says = found[name]
+            # Which of two clocks of the driver is over first depends on the machine.
+            assert (state_of, says.partition(":")[0]) == ("fail", "the shared store cannot be reached")
         assert len(taken) == 1, "each check has asked for itself"
         store = open_existing(str(state), busy_seconds=0.1)
         assert store is not None
