@@ -57,15 +57,15 @@ def asks_by_default(context: Context, call: ToolCall, home: str) -> bool:
     started = command_line(context.process)
     if context.mode not in _ASKING_MODES or not started.words or started.has(_OTHER_DIALOG):
         return False
-    if not _is_below(call.cwd or context.cwd, context.workspace) or may_be_refused(context, call, home):
+    from lockgate.resources.path_spelling import inside
+
+    if not context.workspace or not inside(call.cwd or context.cwd, context.workspace):
+        return False
+    if may_be_refused(context, call, home):
         return False
     if any(_means_all(settings) for settings in _settings(context, home, started)):
         return False
     return stays_inside(str(call.tool_input.get("command", "")), context.workspace)
-
-
-def _is_below(folder: str, workspace: str) -> bool:
-    return folder == workspace != "" or folder.startswith(f"{workspace.rstrip('/')}/")
 
 
 def _means_all(permissions: Mapping[str, Any]) -> bool:

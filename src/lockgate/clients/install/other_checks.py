@@ -144,11 +144,7 @@ def _codex(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
 
 
 def _gemini(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
-    try:
-        settings = json.loads(_text(file).removeprefix("\ufeff"))
-    except ValueError:
-        return
-    switches = settings.get("hooksConfig") if isinstance(settings, dict) else None
+    switches = _settings(file).get("hooksConfig")
     if not isinstance(switches, dict):
         return
     if switches.get("enabled") is False or "lockgate" in (switches.get("disabled") or ()):
@@ -158,16 +154,21 @@ def _gemini(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
 def _qwen(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
     files = (file, os.path.join(seen.project, ".qwen", "settings.json"))
     for each in dict.fromkeys(files):
-        try:
-            settings = json.loads(_text(each).removeprefix("\ufeff"))
-        except ValueError:
-            continue
-        if isinstance(settings, dict) and settings.get("disableAllHooks"):
+        if _settings(each).get("disableAllHooks"):
             says = f"disableAllHooks in {each} switches the gate off"
             yield DoctorCheck("qwen-code switch", "fail", says, "take it out")
 
 
 _HAZARDS = {"codex": _codex, "gemini-cli": _gemini, "qwen-code": _qwen}
+
+
+def _settings(file: str) -> dict[str, Any]:
+    """A file's settings; none where it is no JSON object, which another check tells."""
+    try:
+        found = json.loads(_text(file).removeprefix("\ufeff"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _same(one: str, other: str) -> bool:

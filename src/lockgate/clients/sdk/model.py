@@ -10,7 +10,7 @@ from lockgate.core.events import PERSON, PROGRAM, STRANGER, PromptPart
 from lockgate.core.model import Label, ToolCall
 
 Call = ToolCall
-"""One request of an agent to run a tool: ``Call("Bash", {"command": "git push"}, cwd="/work/shop")``."""
+"""One request of an agent to run a tool: ``Call("Bash", {"command": "git push"}, cwd="/home/user/shop")``."""
 
 
 def person(text: str) -> PromptPart:

@@ -2,8 +2,8 @@
 
 ::
 
-    async with Gate.open(workspace="/work/shop") as gate:
-        options = gated(ClaudeAgentOptions(cwd="/work/shop"), gate)
+    async with Gate.open(workspace="/home/user/shop") as gate:
+        options = gated(ClaudeAgentOptions(cwd="/home/user/shop"), gate)
         async for message in query(prompt="fix the tests", options=options):
             ...
 

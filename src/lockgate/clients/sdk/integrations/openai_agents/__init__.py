@@ -2,7 +2,7 @@
 
 ::
 
-    async with Gate.open(workspace="/work/shop") as gate:
+    async with Gate.open(workspace="/home/user/shop") as gate:
         agent = gate_agent(Agent(name="helper", tools=[search, ShellTool(executor=run)]), gate)
         await Runner.run(agent, "fix the tests")
 
