@@ -1,25 +1,19 @@
 #!/usr/bin/env bash
 # Writes requirements.lock (what an installed Lockgate needs) and requirements-dev.lock (and what its developers need)
-# from pyproject.toml, with hashes and with no address of any index. Locks with the oldest Python that is supported, so
-# that back ports which only it needs are in. UPGRADE=1 takes the newest versions.
+# from pyproject.toml, with hashes and with no address of any index. One file holds for each Python from the oldest
+# supported one on, down to its first patch release, and for each system: where they differ, a marker says so.
+# UPGRADE=1 takes the newest versions.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-if [[ ! -x .venvs/lock/bin/pip-compile ]]; then
-  "${PYTHON:-python3.11}" -m venv .venvs/lock
-  .venvs/lock/bin/python -m pip install --quiet --disable-pip-version-check 'pip-tools==7.6.2'
+version=0.13.9
+if [[ "$(.venvs/lock/bin/uv --version 2>/dev/null)" != "uv $version "* ]]; then
+  "${PYTHON:-python3}" -m venv --clear .venvs/lock
+  .venvs/lock/bin/python -m pip install --quiet --disable-pip-version-check "uv==$version"
 fi
 compile() {
-  CUSTOM_COMPILE_COMMAND="make lock" .venvs/lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe \
-    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --resolver=backtracking ${UPGRADE:+--upgrade} "$@"
+  .venvs/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+    --custom-compile-command "make lock" ${UPGRADE:+--upgrade} "$@" pyproject.toml
 }
-compile --output-file=requirements.lock pyproject.toml
-
-# pip-compile reads no dependency groups, so the group is handed to it as a requirements file.
-group=.venvs/lock/dev.in
-.venvs/lock/bin/python -I -c '
-import tomllib
-with open("pyproject.toml", "rb") as file:
-    print(*tomllib.load(file)["dependency-groups"]["dev"], sep="\n")
-' >"$group"
-compile --no-annotate --output-file=requirements-dev.lock --constraint=requirements.lock pyproject.toml "$group"
+compile --output-file=requirements.lock
+compile --no-annotate --output-file=requirements-dev.lock --constraint=requirements.lock --group=dev
