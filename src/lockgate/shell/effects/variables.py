@@ -7,6 +7,7 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.effects.unlisted import VARIABLE
 from lockgate.shell.knowledge.lookup import role_of, table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, known
 from lockgate.shell.state.run import RunText
@@ -31,10 +32,12 @@ _LOCAL = ("/", ":", "unix:", "npipe:")
 def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Running[None]:
     """Keep what setting a variable does. ``text`` is the value's shape."""
     role = role_of(name)
-    if not role or not (text or name == "PATH"):
-        # An empty search path is the folder that the shell is in.
+    if not role:
         return
     machine.names.heeded.add((name, text))
+    if not (text or name == "PATH"):
+        # An empty search path is the folder that the shell is in.
+        return
     rule = f"variable:{name}"
     if role == "command" and known(text):
         found = machine.findings.found
@@ -56,6 +59,23 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Ru
         _heed_proxy(name, text, rule, machine)
     else:
         machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
+
+
+def misleads_agent(machine: Machine, scope: Scope) -> Effect | None:
+    """The effect of starting another agent with a variable that may keep it from its hooks; ``None`` without one.
+
+    A client finds the person's settings, which name the hooks, by ``HOME`` or a variable of its own. Those are too many
+    to list. So each variable counts that makes programs run something, or of which no table says what it does.
+    """
+    names = {name for name in (*dict(machine.names.heeded), *scope.ever.given) if role_of(name) == "code"}
+    for effect in machine.findings.effects:
+        if effect.kind is EffectKind.EXECUTE and effect.rule.startswith(("variable:", VARIABLE)):
+            names.add(effect.what.partition("=")[0])
+    if not names:
+        return None
+    name = min(names)
+    because = f"with `{name}` another agent may start without the settings that name its hooks"
+    return Effect(EffectKind.TAMPER, name, f"variable:{name}", because)
 
 
 def _runs_nothing(role: str, text: str) -> bool:

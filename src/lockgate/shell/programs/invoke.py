@@ -202,11 +202,19 @@ class Invocation(ProgramCall):
                 from lockgate.shell.programs.queries import asked
 
                 word = asked(self, word, options)
+            if word == "agent":
+                self._misled()
             if word == "destroy" and not _ELSEWHERE.isdisjoint(words):
                 word = "destroy-remote"
             if word:
                 self.add(word)
         return words
+
+    def _misled(self) -> None:
+        from lockgate.shell.effects.variables import misleads_agent
+
+        if effect := misleads_agent(self.machine, self.scope):
+            self.own.append(effect)
 
     def _changed(self, options: list[Option]) -> ProgramEntry:
         """The entry as it is where such options are given."""
