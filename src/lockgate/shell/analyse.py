@@ -51,18 +51,7 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
         from lockgate.shell.effects.persistent_shell import heed_left
 
         heed_left(machine, scope, began)
-    if scope.ever.given:
-        from lockgate.shell.effects.variables import heed_given
-
-        machine.drive(heed_given(machine, scope))
-    if not scope.ever.integers.isdisjoint(scope.ever.given):
-        from lockgate.shell.expansion.arithmetic import heed_integers
-
-        heed_integers(machine, scope.ever)
-    if (scope.ever.touched or scope.ever.variables) and machine.around.may_be_zsh:
-        from lockgate.shell.interpreter.zsh import heed_names
-
-        heed_names(machine, scope.ever)
+    _heed_variables(machine, scope)
     findings = machine.findings
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()
@@ -70,18 +59,7 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
     sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(machine, effects)
     if isinstance(script, Script) and (sends or runs or _may_keep(machine, text, effects)):
         effects, flows, left = _followed(script, cwd, machine.around, dialect, effects, sends=sends)
-    if machine.network.shells:
-        from lockgate.shell.inline.network_shells import shell_effects
-
-        effects = (*effects, *shell_effects(machine.network.shells))
-    if machine.network.downloads:
-        from lockgate.shell.secret_flow.code_sources import DOWNLOAD, DownloadRun, run_effects
-
-        runs_of = {
-            DownloadRun(DOWNLOAD, address or "the network", address, what): None
-            for address, what in machine.network.downloads
-        }
-        effects = (*effects, *run_effects(runs_of))
+    effects = (*effects, *_network_effects(machine))
     receipt = _receipt(machine)
     # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
     keeps = frozenset[Label]() if receipt and not machine.output.to_file else _kept(machine, effects, cwd)
@@ -99,6 +77,41 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
         receipt=receipt,
         writes=_writes(machine),
     )
+
+
+def _heed_variables(machine: AbstractInterpreter, scope: Scope) -> None:
+    """Note what the variables do that the command has set at any time."""
+    ever = scope.ever
+    if ever.given:
+        from lockgate.shell.effects.variables import heed_given
+
+        machine.drive(heed_given(machine, scope))
+    if not ever.integers.isdisjoint(ever.given):
+        from lockgate.shell.expansion.arithmetic import heed_integers
+
+        heed_integers(machine, ever)
+    if (ever.touched or ever.variables) and machine.around.may_be_zsh:
+        from lockgate.shell.interpreter.zsh import heed_names
+
+        heed_names(machine, ever)
+
+
+def _network_effects(machine: Machine) -> list[Effect]:
+    """The effects of shells that are given to the network, and of code that is run from there."""
+    effects: list[Effect] = []
+    if machine.network.shells:
+        from lockgate.shell.inline.network_shells import shell_effects
+
+        effects += shell_effects(machine.network.shells)
+    if machine.network.downloads:
+        from lockgate.shell.secret_flow.code_sources import DOWNLOAD, DownloadRun, run_effects
+
+        runs = {
+            DownloadRun(DOWNLOAD, address or "the network", address, what): None
+            for address, what in machine.network.downloads
+        }
+        effects += run_effects(runs)
+    return effects
 
 
 def _writes(machine: Machine) -> bool:

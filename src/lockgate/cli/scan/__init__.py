@@ -88,26 +88,20 @@ def scan_command(
     Exit status: 0 nothing found, 1 something found, 2 wrong usage, 3 something could not be looked at.
     """
     wanted = FindingFilter(Severity[severity.upper()], tuple(map(Kind, kinds)) or KINDS)
-    if sum((staged, diff is not None, jsonl)) > 1:
-        raise click.UsageError("--staged, --diff and --jsonl exclude each other")
-    if (staged or diff is not None or jsonl) and paths:
-        raise click.UsageError("--staged, --diff and --jsonl take no paths")
-    if diff is not None and (not diff or diff.startswith("-")):
-        raise click.UsageError("--diff takes revisions")
+    _check_sources(paths, staged=staged, diff=diff, jsonl=jsonl)
     if as_json and as_sarif:
         raise click.UsageError("--json and --sarif exclude each other")
     scanner = _scanner(known=known)
     if jsonl:
         _answer_lines(scanner, wanted)
         return
+    report = _Report(wanted)
+    sources: Iterable[ScannedText | Skipped]
     try:
         if staged or diff is not None:
-            sources: Iterable[ScannedText | Skipped] = added_lines(
-                os.getcwd(), ["--cached"] if diff is None else [diff]
-            )
+            sources = added_lines(os.getcwd(), ["--cached"] if diff is None else [diff])
         else:
             sources = _read(list(dict.fromkeys(_named(paths, not no_ignore))), max_bytes)
-        report = _Report(wanted)
         for source in sources:
             report.take(scanner, source)
     except ScanError as error:
@@ -119,6 +113,20 @@ def scan_command(
     else:
         report.print()
     sys.exit(report.status())
+
+
+def _check_sources(paths: Sequence[str], *, staged: bool, diff: str | None, jsonl: bool) -> None:
+    """Make sure that the command line names one source of texts.
+
+    Raises:
+        UsageError: It names two, or what follows ``--diff`` is an option of git.
+    """
+    if sum((staged, diff is not None, jsonl)) > 1:
+        raise click.UsageError("--staged, --diff and --jsonl exclude each other")
+    if (staged or diff is not None or jsonl) and paths:
+        raise click.UsageError("--staged, --diff and --jsonl take no paths")
+    if diff is not None and (not diff or diff.startswith("-")):
+        raise click.UsageError("--diff takes revisions")
 
 
 def _scanner(*, known: bool) -> Scanner:

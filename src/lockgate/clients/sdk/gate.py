@@ -102,27 +102,8 @@ class Gate:
         root = os.path.abspath(os.getcwd() if workspace is None else os.fspath(workspace))
         remove = tempfile.mkdtemp(prefix="lockgate-sdk-") if ephemeral else ""
         where = _folders(remove or state)
-
-        def has_rule(context: Context, call: Call) -> bool:
-            return context.client == CLAUDE_CODE.CLIENT and CLAUDE_CODE.is_fixed(context, call, where.home)
-
-        def make() -> Parts:
-            parts = open_parts(
-                where, has_rule=has_rule, program=program, sight=TtlCache(REMEMBER_SECONDS), loading=LOADING_SECONDS
-            )
-            # Sessions of a program itself have no transcript, for which these say nothing.
-            parts = parts._replace(parents=CLAUDE_CODE.parents_of, history=CLAUDE_CODE.has_history)
-            parts = parts._replace(results_since=CLAUDE_CODE.reading_on(where.state, stays=True))
-            consultants = parts.consultants._replace(turn=lambda context: CLAUDE_CODE.together(context, where.home))
-            # A function that asks is not seen to wait: no question counts as one that was left behind.
-            consultants = consultants._replace(is_waited=lambda _: True)
-            consultants = with_plugins(consultants, where.home, plugins) if plugins else consultants
-            if judge is not None:
-                consultants = consultants._replace(judge=_careful(judge), can_judge=lambda _: True)
-            return parts._replace(consultants=consultants)
-
         try:
-            driver = Driver(make, _waiter(where))
+            driver = Driver(lambda: _open_parts(where, program, judge, plugins), _waiter(where))
         except BaseException:
             shutil.rmtree(remove, ignore_errors=True)
             raise
@@ -203,6 +184,32 @@ class Gate:
 
     def _of(self, name: str) -> Session:
         return self.session(name) if name else self._default
+
+
+def _open_parts(
+    where: Folders,
+    program: Mapping[str, Any] | None,
+    judge: Callable[[JudgeQuestion], Opinion] | None,
+    plugins: Sequence[object],
+) -> Parts:
+    """Open what the gate works with, for a process that stays and whose sessions may be those of a client, too."""
+
+    def has_rule(context: Context, call: Call) -> bool:
+        return context.client == CLAUDE_CODE.CLIENT and CLAUDE_CODE.is_fixed(context, call, where.home)
+
+    parts = open_parts(
+        where, has_rule=has_rule, program=program, sight=TtlCache(REMEMBER_SECONDS), loading=LOADING_SECONDS
+    )
+    # Sessions of a program itself have no transcript, for which these say nothing.
+    parts = parts._replace(parents=CLAUDE_CODE.parents_of, history=CLAUDE_CODE.has_history)
+    parts = parts._replace(results_since=CLAUDE_CODE.reading_on(where.state, stays=True))
+    consultants = parts.consultants._replace(turn=lambda context: CLAUDE_CODE.together(context, where.home))
+    # A function that asks is not seen to wait: no question counts as one that was left behind.
+    consultants = consultants._replace(is_waited=lambda _: True)
+    consultants = with_plugins(consultants, where.home, plugins) if plugins else consultants
+    if judge is not None:
+        consultants = consultants._replace(judge=_careful(judge), can_judge=lambda _: True)
+    return parts._replace(consultants=consultants)
 
 
 def _folders(state: str | os.PathLike[str] | None) -> Folders:

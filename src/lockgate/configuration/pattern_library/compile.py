@@ -20,6 +20,7 @@ from lockgate.configuration.pattern_library.cache import (
     USUAL_SECONDS,
     Artefact,
     Pin,
+    Stored,
     beside_path,
     freshness,
     kept_name,
@@ -31,7 +32,7 @@ from lockgate.configuration.pattern_library.cache import (
 )
 from lockgate.configuration.pattern_library.layers import Gathered, gather, looks_at
 from lockgate.core.errors import NotCompiledError, PatternError, StoreError
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.files import own_folder
 from lockgate.system.folders import Folders
 from lockgate.system.libraries import library
@@ -82,34 +83,70 @@ def make(
         if done is not None and done.digest != unlike:
             return done
         began, spent = time.monotonic(), 0.0
-        looks = looks_at(where, workspace)
-        with store.reading() as tx:
-            key = freshness(tx, looks)
-            gathered = gather(tx, looks)
-            name = artefact_name(gathered.linked.library)
-            pin = Pin.of(tx.setting(PINNED + name))
-            needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
-        if pin is None and (beside := read_artefact(beside_path(name))) is not None:
-            pin = pin_of(beside)
-        found = read_pinned(where, name, pin)
+        sources = _read_sources(store, where, workspace)
+        found = _find_compiled(where, sources)
         if found is None or found.pin.digest == unlike:
-            if needed > seconds:
+            if sources.needed_seconds > seconds:
                 _make_elsewhere(where, workspace, unlike, held)
                 raise NotCompiledError(_AT_IT)
-            data = compiled(gathered.linked.library)
-            write_artefact(state_path(where, name), data)
-            found = read_pinned(where, name, pin_of(data))
+            found = _compile(where, sources)
             spent = time.monotonic() - began
-        if found is None:
-            raise StoreError(f"{state_path(where, name)} was changed while it was written")
         with store.transaction() as tx:
-            _keep(tx, gathered, kept_name(workspace), key, name)
-            tx.put_setting(PINNED + name, found.pin.text)
+            _keep(tx, sources.gathered, kept_name(workspace), sources.freshness, sources.name)
+            tx.put_setting(PINNED + sources.name, found.pin.text)
             if spent:
                 tx.put_setting(SECONDS, f"{spent:.3f}")
-            _prune(tx, folder, name)
+            _prune(tx, folder, sources.name)
+        gathered = sources.gathered
         layers, problems, notes = gathered.layers, gathered.problems, gathered.notes
         return Artefact(found.head, found.database, found.pin.digest, layers, problems, notes)
+
+
+class _Sources(Record):
+    """What the library of a workspace is compiled from, as it is now."""
+
+    gathered: Gathered
+    freshness: str
+    """Digest of all files that were looked at; another one means that they are to be read anew."""
+    name: str
+    """The artefact's name."""
+    pin: Pin | None
+    """What the store says that the artefact must be; ``None`` where nobody has compiled it."""
+    needed_seconds: float
+    """How long compiling may take, going by the last time."""
+
+
+def _read_sources(store: Store, where: Folders, workspace: str) -> _Sources:
+    looks = looks_at(where, workspace)
+    with store.reading() as tx:
+        key = freshness(tx, looks)
+        gathered = gather(tx, looks)
+        name = artefact_name(gathered.linked.library)
+        needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
+        return _Sources(gathered, key, name, Pin.of(tx.setting(PINNED + name)), needed)
+
+
+def _find_compiled(where: Folders, sources: _Sources) -> Stored | None:
+    """The artefact that was compiled before, by this machine or by set-up."""
+    pin = sources.pin
+    if pin is None and (beside := read_artefact(beside_path(sources.name))) is not None:
+        pin = pin_of(beside)
+    return read_pinned(where, sources.name, pin)
+
+
+def _compile(where: Folders, sources: _Sources) -> Stored:
+    """Compile the artefact, write it to the state folder, and read it back.
+
+    Raises:
+        StoreError: It cannot be written, or what is read is something else.
+    """
+    data = compiled(sources.gathered.linked.library)
+    path = state_path(where, sources.name)
+    write_artefact(path, data)
+    found = read_pinned(where, sources.name, pin_of(data))
+    if found is None:
+        raise StoreError(f"{path} was changed while it was written")
+    return found
 
 
 def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> None:

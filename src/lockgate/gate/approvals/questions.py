@@ -79,18 +79,11 @@ def ask(
         is_waited: Tells whether a process waits for the answer to a question.
     """
     subject = context.subject
-    for overdue in tx.overdue_approvals(now):
-        _end(tx, overdue._replace(state="expired", decided_at=overdue.decided_at or now))
-    for row in _about_call(tx, subject, call):
-        if (row.digest, row.basis) == (digest, basis) and not _over(row, now):
-            return row
-        if row.state != "denied":
-            _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
-    # Calls without an id cannot be told apart: each has a question of its own.
-    if call.call_id and (left := _left_behind(tx, subject, (digest, basis), now, is_waited)):
-        row = left._replace(about={**left.about, TAKEN: call.call_id, TAKEN_AT: now})
-        tx.put_approval(row)
-        return row
+    _end_overdue(tx, now)
+    if same := _same_question(tx, subject, call, (digest, basis), now):
+        return same
+    if left := _take_over(tx, subject, call, (digest, basis), now, is_waited):
+        return left
     row = ApprovalRow(
         _new_id(tx),
         subject.session,
@@ -103,6 +96,42 @@ def ask(
         asked_at=now,
         expires_at=now + seconds,
     )
+    tx.put_approval(row)
+    return row
+
+
+def _end_overdue(tx: Transaction, now: float) -> None:
+    for row in tx.overdue_approvals(now):
+        _end(tx, row._replace(state="expired", decided_at=row.decided_at or now))
+
+
+def _same_question(
+    tx: Transaction, subject: Subject, call: ToolCall, about: tuple[str, str], now: float
+) -> ApprovalRow | None:
+    """The question about this call that rests on the same. Those that rest on something else end."""
+    for row in _about_call(tx, subject, call):
+        if (row.digest, row.basis) == about and not _over(row, now):
+            return row
+        if row.state != "denied":
+            _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
+    return None
+
+
+def _take_over(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    about: tuple[str, str],
+    now: float,
+    is_waited: Callable[[str], bool],
+) -> ApprovalRow | None:
+    """The question about the same that was left behind, which is about this call from now on."""
+    if not call.call_id:
+        return None  # calls without an id cannot be told apart: each has a question of its own
+    left = _left_behind(tx, subject, about, now, is_waited)
+    if left is None:
+        return None
+    row = left._replace(about={**left.about, TAKEN: call.call_id, TAKEN_AT: now})
     tx.put_approval(row)
     return row
 
@@ -196,16 +225,7 @@ def decide(
         ApprovalError: There is no such question, it was answered, or its time is over. Or a no to the same call stands
         that is to be approved. Or it is put in the client's own dialog, or cannot be answered for all.
     """
-    row = tx.approval(approval)
-    if row is None:
-        raise ApprovalError("there is no question with this id; see: lockgate approvals list")
-    demand_open(row)
-    if _over(row, now):
-        raise ApprovalError("the time for this question is over; the agent can ask again")
-    if approve and row.about.get(IN_DIALOG):
-        raise ApprovalError("this call is asked about in the client's window: say yes there")
-    if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
-        raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
+    row = _answerable(tx, approval, approve=approve, now=now)
     by = signer.by if signer is not None else by
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
     person = Context(client, Subject(row.session, row.agent))
@@ -220,6 +240,25 @@ def decide(
         facts[FETCHES] = row.about[FETCHES]
     row = record_yes(tx, row, happened(person, "approve", facts), signer)
     tx.put_approval(row)
+    return row
+
+
+def _answerable(tx: Transaction, approval: str, *, approve: bool, now: float) -> ApprovalRow:
+    """The question with this id.
+
+    Raises:
+        ApprovalError: It cannot be answered, or not with a yes.
+    """
+    row = tx.approval(approval)
+    if row is None:
+        raise ApprovalError("there is no question with this id; see: lockgate approvals list")
+    demand_open(row)
+    if _over(row, now):
+        raise ApprovalError("the time for this question is over; the agent can ask again")
+    if approve and row.about.get(IN_DIALOG):
+        raise ApprovalError("this call is asked about in the client's window: say yes there")
+    if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
+        raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
     return row
 
 
@@ -275,11 +314,7 @@ def settle(
     Raises:
         ApprovalError: There is no such question, or it is somebody else's.
     """
-    row = tx.approval(approval)
-    if row is None:
-        raise ApprovalError("the question to a person is gone")
-    if (row.session, row.agent) != subject:
-        raise ApprovalError("the question to a person is about somebody else's call")
+    row = _question_of(tx, approval, subject)
     if call_id not in (None, _call_of(row)):
         return row._replace(state="changed")
     if row.state == "used":
@@ -293,6 +328,20 @@ def settle(
     elif row.state == "approved":
         row = row._replace(state="used" if (row.digest, row.basis) == (digest, basis) else "changed")
     return _end(tx, row)
+
+
+def _question_of(tx: Transaction, approval: str, subject: Subject) -> ApprovalRow:
+    """The question of a subject.
+
+    Raises:
+        ApprovalError: There is no such question, or it is somebody else's.
+    """
+    row = tx.approval(approval)
+    if row is None:
+        raise ApprovalError("the question to a person is gone")
+    if (row.session, row.agent) != subject:
+        raise ApprovalError("the question to a person is about somebody else's call")
+    return row
 
 
 def without_call(row: ApprovalRow) -> ApprovalRow:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from lockgate.core.events import Answer
+from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
 
 if TYPE_CHECKING:
+    from lockgate.core.model import PolicyDecision
     from lockgate.gate.monitor.decide import DecisionInput, Ruling
     from lockgate.gate.monitor.screening import Screening
-from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
 
 _FEWER = "fewer"
 _HARMLESS = frozenset({EffectKind.INGEST})
@@ -67,52 +68,75 @@ def _said(question: DecisionInput, ruling: Ruling) -> Answer:
     decision = question.mask.decision(ruling.decision)
     if decision.verdict is Verdict.ALLOW:
         return Answer(decision=decision, context=_said_of_delegates(question.call, decision.column))
-    # By its whole name: docs/architecture.md, "The hot path".
-    from lockgate.gate.messages import calls
-
     if decision.verdict is Verdict.CONTAIN:
-        shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
-        context = calls.contained(installs=question.wanted is not None) if shell else calls.state_left_out()
-        return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
-    call, taints = question.mask.call(question.call), question.taints
-    if decision.verdict is Verdict.ASK and ruling.place is not None:
-        text = question_text(question, ruling)
-        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
-    if (from_guard(decision) and not (ruling.lost_in or ruling.unheard or ruling.brief)) or is_canary(question.found):
-        from lockgate.gate.messages import patterns
-
-        if decision.verdict is Verdict.ASK:
-            # The client shows it to the person alone.
-            text = patterns.asked(call, decision.reasons, question.found, calls.exact_call(call))
-            return Answer(Verdict.ASK, to_person=text, decision=decision)
-        to_agent, to_person = patterns.blocked(call, decision.reasons, question.found)
-    elif decision.verdict is Verdict.ASK:
-        brief = question.mask.text(ruling.brief)
-        text = _asked_brief(brief, ruling, question) if brief else calls.asked(call, decision, taints)
-        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
-    elif ruling.unheard:
-        signed, job = question.configuration.is_signed_alone, bool(question.context.run)
-        to_agent, to_person = calls.unheard(call, decision, taints, job=job, signed=signed)
-    elif ruling.lost_in:
-        to_agent, to_person = calls.unaskable(call, decision, taints, ruling.lost_in)
-    elif decision.tier is Tier.RULES:
-        from lockgate.gate.messages import objections
-
-        to_agent, to_person = objections.by_rules(call, decision.reasons)
-    elif question.configuration.locked and not calls.always_denied(decision):
-        from lockgate.gate.messages import objections
-
-        to_agent, to_person = objections.by_fleet(call)
-    else:
-        hints = question.mask.analysis(ruling.analysis).hints
-        to_agent = calls.denied_to_agent(call, decision, taints, hints, question.context.client)
-        to_person = calls.denied_to_person(call, decision, taints, question.context.client)
-    if ruling.place is not None and ruling.place.because and decision.verdict is Verdict.DENY:
+        return _contained(question, ruling, decision)
+    if decision.verdict is Verdict.ASK:
+        return _asked(question, ruling, decision)
+    to_agent, to_person = _denied(question, ruling, decision)
+    if ruling.place is not None and ruling.place.because:
         from lockgate.gate.messages import dialog
 
         why = dialog.unasked(ruling.place.because)
         to_agent, to_person = f"{to_agent}\n{why}", f"{to_person}\n{why}"
     return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
+
+
+def _contained(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Answer:
+    from lockgate.gate.messages import calls
+
+    shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
+    context = calls.contained(installs=question.wanted is not None) if shell else calls.state_left_out()
+    return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
+
+
+def _asked(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Answer:
+    """The question that the client puts to the person."""
+    if ruling.place is not None:
+        text = question_text(question, ruling)
+        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+    from lockgate.gate.messages import calls
+
+    call = question.mask.call(question.call)
+    if _is_about_patterns(question, ruling, decision):
+        from lockgate.gate.messages import patterns
+
+        # The client shows it to the person alone.
+        text = patterns.asked(call, decision.reasons, question.found, calls.exact_call(call))
+        return Answer(Verdict.ASK, to_person=text, decision=decision)
+    brief = question.mask.text(ruling.brief)
+    text = _asked_brief(brief, ruling, question) if brief else calls.asked(call, decision, question.taints)
+    return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+
+
+def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> tuple[str, str]:
+    """What the agent and the person are told of a refusal, in this order."""
+    # By its whole name: docs/architecture.md, "The hot path".
+    from lockgate.gate.messages import calls
+
+    call, taints = question.mask.call(question.call), question.taints
+    if _is_about_patterns(question, ruling, decision):
+        from lockgate.gate.messages import patterns
+
+        return patterns.blocked(call, decision.reasons, question.found)
+    if ruling.unheard:
+        signed, job = question.configuration.is_signed_alone, bool(question.context.run)
+        return calls.unheard(call, decision, taints, job=job, signed=signed)
+    if ruling.lost_in:
+        return calls.unaskable(call, decision, taints, ruling.lost_in)
+    by_rules = decision.tier is Tier.RULES
+    if by_rules or (question.configuration.locked and not calls.always_denied(decision)):
+        from lockgate.gate.messages import objections
+
+        return objections.by_rules(call, decision.reasons) if by_rules else objections.by_fleet(call)
+    hints, client = question.mask.analysis(ruling.analysis).hints, question.context.client
+    to_agent = calls.denied_to_agent(call, decision, taints, hints, client)
+    return to_agent, calls.denied_to_person(call, decision, taints, client)
+
+
+def _is_about_patterns(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> bool:
+    """Whether the message is about what the pattern library found, and nothing else."""
+    has_more = ruling.lost_in or ruling.unheard or ruling.brief
+    return (from_guard(decision) and not has_more) or is_canary(question.found)
 
 
 def _said_of_delegates(call: ToolCall, column: LabelState) -> str:

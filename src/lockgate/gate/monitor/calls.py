@@ -20,6 +20,7 @@ from lockgate.gate.monitor.answer import answer
 from lockgate.gate.monitor.decide import MESSAGE_TOOL, DecisionInput, Ruling, recipient, rule
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merged
+from lockgate.gate.session.calls import LOOKS
 from lockgate.patterns.model import GuardrailResult
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.audit import record
@@ -155,12 +156,8 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         step = _step(tx, context.subject, call) if is_asked else ""
         if step:
             ruling, elsewhere = _with_step(question, ruling, elsewhere=elsewhere)
-        if heard.turn is None and ruling.decision.verdict is not Verdict.ALLOW and question.taints:
-            from lockgate.gate.monitor.turns import beside
-
-            among = beside(context, call, question.taints, ruling.decision.verdict, now)
-            if among and parts.consultants.turn(context):
-                return TurnQuestion(context, call.call_id, among)
+        if heard.turn is None and (turn := _for_the_turn(parts, question, ruling)):
+            return turn
         if question.noes:
             from lockgate.gate.monitor import person
 
@@ -177,27 +174,45 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             ruling = outcome
             _note_brief(tx, ruling)
         ruling = ruling if trial else _kept(question, ruling)
-        verdict = ruling.decision.verdict
-        news = trial or _first_time(question, verdict)
-        # Nothing comes of a call that its model has to make anew.
-        made_anew = verdict is Verdict.CONTAIN and not (case.event.rewritable or case.room)
-        if verdict is not Verdict.DENY and not made_anew:
-            asked = verdict is Verdict.ASK
-            told = question.mask.analysis(ruling.analysis)
-            masked = question.mask.call(call)
-            facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
-            if question.taints or heard.turn or context.subject.agent:
-                facts["looks"] = _only_looks(call, ruling.analysis)
-            session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, facts=facts)
-            _keep_files(question, ruling.analysis, parts.store.fleet_key)
-            _note_deployments(question, ruling, told)
-            _message_flows(question)
-            _note_page(question, ruling)
+        news = trial or _first_time(question, ruling.decision.verdict)
+        _let_run(parts, case, heard, question, ruling, step)
         if news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
             _record(question, ruling, _timed(ended - case.began, steps, parts.trace()), trial=trial)
     return answer(question, ruling)
+
+
+def _for_the_turn(parts: Parts, question: DecisionInput, ruling: Ruling) -> TurnQuestion | None:
+    """The question which calls the model made together with this one, where that may let it run."""
+    context, verdict = question.context, ruling.decision.verdict
+    if verdict is Verdict.ALLOW or not question.taints:
+        return None
+    from lockgate.gate.monitor.turns import beside
+
+    among = beside(context, question.call, question.taints, verdict, question.now)
+    if not among or not parts.consultants.turn(context):
+        return None
+    return TurnQuestion(context, question.call.call_id, among)
+
+
+def _let_run(parts: Parts, case: _Case, heard: _Heard, question: DecisionInput, ruling: Ruling, step: str) -> None:
+    """Note what follows from a call that may run, or that a person is asked about."""
+    context, call, verdict = question.context, question.call, ruling.decision.verdict
+    # Nothing comes of a call that its model has to make anew.
+    made_anew = verdict is Verdict.CONTAIN and not (case.event.rewritable or case.room)
+    if verdict is Verdict.DENY or made_anew:
+        return
+    told, masked = question.mask.analysis(ruling.analysis), question.mask.call(call)
+    facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
+    if question.taints or heard.turn or context.subject.agent:
+        facts[LOOKS] = _only_looks(call, ruling.analysis)
+    asked = verdict is Verdict.ASK
+    session.expect(question.tx, context.subject, masked, told, case.digest, question.now, asked=asked, facts=facts)
+    _keep_files(question, ruling.analysis, parts.store.fleet_key)
+    _note_deployments(question, ruling, told)
+    _message_flows(question)
+    _note_page(question, ruling)
 
 
 def _in_job(tx: Transaction, case: _Case, now: float) -> _Case:

@@ -106,18 +106,29 @@ def expect(
         at=now,
     )
     if before is not None and is_out(before):
-        gives = {*before.facts.get(GIVES, ()), *row.facts[GIVES]}
-        merged = {**before.facts, **row.facts, GIVES: sorted(gives)}
-        if mixed or _receipt(before) != _receipt(row):
-            merged.pop(_RECEIPT, None)
-        if mixed:
-            merged.pop(SOURCES_COUNTED, None)
-        if LOOKS not in row.facts:
-            merged.pop(LOOKS, None)
-        row = row._replace(at=before.at, facts=merged)
+        row = row._replace(at=before.at, facts=_joined_facts(before, row, mixed=mixed))
     tx.put_call(row)
     if analysis.gives:
         tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))
+
+
+def _joined_facts(before: CallRow, row: CallRow, *, mixed: bool) -> dict[str, Any]:
+    """The facts of a call that is noted again while it is out: the labels of both, and no more trust than both have.
+
+    Args:
+        before: How it was noted.
+        row: How it is noted now.
+        mixed: Whether they are two calls under one id.
+    """
+    gives = {*before.facts.get(GIVES, ()), *row.facts[GIVES]}
+    facts = {**before.facts, **row.facts, GIVES: sorted(gives)}
+    if mixed or _receipt(before) != _receipt(row):
+        facts.pop(_RECEIPT, None)
+    if mixed:
+        facts.pop(SOURCES_COUNTED, None)
+    if LOOKS not in row.facts:
+        facts.pop(LOOKS, None)
+    return facts
 
 
 def finished(

@@ -13,6 +13,7 @@ from lockgate.service.observability.spans import Log, Span, log, spans
 from lockgate.store.rows import AuditRow
 
 if TYPE_CHECKING:
+    import requests
     from opentelemetry.sdk._logs import ReadableLogRecord
     from opentelemetry.sdk.trace import ReadableSpan
 
@@ -32,7 +33,6 @@ class Sender:
         Raises:
             ImportError: The libraries are not installed.
         """
-        import requests
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
@@ -49,33 +49,29 @@ class Sender:
         )
         self._scope = InstrumentationScope("lockgate", __version__)
         self._calls = settings.calls
-        headers = {"user-agent": f"lockgate/{__version__}", **settings.headers}
-        timeout = settings.timeout_seconds
-
         self._status = 0
         """What the collector answered last, as an HTTP status; 0 where it was not asked, or gave no answer."""
         self._failed = ""
         """The signal that could not be sent the last time."""
+        self._spans = OTLPSpanExporter(**self._connection(settings, "traces")) if settings.traces else None
+        self._logs = OTLPLogExporter(**self._connection(settings, "logs")) if settings.logs else None
 
-        def note(response: requests.Response, **_: object) -> None:
-            self._status = response.status_code
+    def _connection(self, settings: Otlp, signal: str) -> dict[str, Any]:
+        """What an exporter has to know: the address of the signal, headers, seconds, and a session of its own."""
+        import requests
 
-        def session() -> requests.Session:
-            made = requests.Session()
-            made.trust_env = False  # no proxies, and no .netrc
-            made.hooks["response"].append(note)  # the exporters say only whether it worked
-            return made
+        session = requests.Session()
+        session.trust_env = False  # no proxies, and no .netrc
+        session.hooks["response"].append(self._note_status)  # the exporters say only whether it worked
+        return {
+            "endpoint": f"{settings.endpoint}/v1/{signal}",
+            "headers": {"user-agent": f"lockgate/{__version__}", **settings.headers},
+            "timeout": settings.timeout_seconds,
+            "session": session,
+        }
 
-        self._spans = (
-            OTLPSpanExporter(f"{settings.endpoint}/v1/traces", headers=headers, timeout=timeout, session=session())
-            if settings.traces
-            else None
-        )
-        self._logs = (
-            OTLPLogExporter(f"{settings.endpoint}/v1/logs", headers=headers, timeout=timeout, session=session())
-            if settings.logs
-            else None
-        )
+    def _note_status(self, response: requests.Response, **_: object) -> None:
+        self._status = response.status_code
 
     def send(self, rows: Sequence[AuditRow]) -> str:
         """Send records; what could not be sent (``traces``, ``logs``), or nothing."""

@@ -61,12 +61,8 @@ def run_program(
         from lockgate.shell.effects.unlisted import heed_exported
 
         heed_exported(machine, scope.ever)
-    own: list[Effect] = []
-    if "/" in word and not (word.startswith(_ROOTS) and ".." not in word):
-        because = "this runs a program by its path, which is not where the system keeps its own"
-        own.append(Effect(EffectKind.EXECUTE, word, "shell:project-file", because))
-        machine.note_script(word, scope, word)
-    elif len(args) == 2 and args[1].text in _ASKING:
+    own = _run_by_own_path(machine, scope, word)
+    if not own and len(args) == 2 and args[1].text in _ASKING:
         machine.keep(scope, args, _named_by_project(name), ())
         return OPAQUE
     acts = len(machine.findings.acts)
@@ -78,31 +74,53 @@ def run_program(
         in_project = is_of_project(machine, scope, word)
         entry = None if in_project and is_script(machine, scope, word) else entry
     if entry is None:
-        if own:
-            from lockgate.shell.scripts.running import run_by_path
-
-            own = yield from run_by_path(machine, scope, args, stdin, own)
-        else:
-            because = f"nothing is known about `{name}`"
-            own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
+        own = yield from _unknown_effects(machine, scope, name, args, stdin, own)
         machine.keep(scope, args, own, (), apart=len(machine.findings.acts) == acts)
         return machine.unknown(args, stdin)
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = perform(invocation)
-    own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
-    if in_project:
-        from lockgate.shell.programs.own_programs import by_path
-
-        own = by_path(machine.around, scope.cwds, args, own, fed=stdin is not None)
-    elif own and word in lookup.table("shared_names"):
-        from lockgate.shell.programs.own_programs import of_project
-
-        own = of_project(machine.around, scope.cwds, name, args, own)
+    own = _effects_of_place(invocation, name, in_project=in_project)
     act = invocation.act(own) if invocation.entry.answers and own else None
     own = own or _named_by_project(name)
     apart = len(machine.findings.acts) == acts
     machine.keep(scope, args, own, tuple(invocation.entry.quiet), act, apart=apart)
     return shape
+
+
+def _run_by_own_path(machine: Machine, scope: Scope, word: str) -> list[Effect]:
+    """The effect of running a program by a path where the system does not keep its own; nothing for any other word."""
+    if "/" not in word or (word.startswith(_ROOTS) and ".." not in word):
+        return []
+    machine.note_script(word, scope, word)
+    because = "this runs a program by its path, which is not where the system keeps its own"
+    return [Effect(EffectKind.EXECUTE, word, "shell:project-file", because)]
+
+
+def _unknown_effects(
+    machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None, own: list[Effect]
+) -> Running[list[Effect]]:
+    """The effects of a program without an entry. The text of one that is run by its path, as ``own`` says, is read."""
+    if own:
+        from lockgate.shell.scripts.running import run_by_path
+
+        return (yield from run_by_path(machine, scope, args, stdin, own))
+    because = f"nothing is known about `{name}`"
+    return [Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED)]
+
+
+def _effects_of_place(invocation: Invocation, name: str, *, in_project: bool) -> list[Effect]:
+    """The effects of a program, with what it adds that the project may have a program of that name."""
+    own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
+    around, cwds, args = invocation.machine.around, invocation.scope.cwds, invocation.args
+    if in_project:
+        from lockgate.shell.programs.own_programs import by_path
+
+        return by_path(around, cwds, args, own, fed=invocation.stdin is not None)
+    if own and args[0].text in lookup.table("shared_names"):
+        from lockgate.shell.programs.own_programs import of_project
+
+        return of_project(around, cwds, name, args, own)
+    return own
 
 
 def _named_by_project(name: str) -> list[Effect]:
