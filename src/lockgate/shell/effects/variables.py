@@ -7,7 +7,6 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.effects.unlisted import VARIABLE
 from lockgate.shell.knowledge.lookup import role_of, table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, known
 from lockgate.shell.state.run import RunText
@@ -67,6 +66,8 @@ def misleads_agent(machine: Machine, scope: Scope) -> Effect | None:
     A client finds the person's settings, which name the hooks, by ``HOME`` or a variable of its own. Those are too many
     to list. So each variable counts that makes programs run something, or of which no table says what it does.
     """
+    from lockgate.shell.effects.unlisted import VARIABLE
+
     names = {name for name in (*dict(machine.names.heeded), *scope.ever.given) if role_of(name) == "code"}
     for effect in machine.findings.effects:
         if effect.kind is EffectKind.EXECUTE and effect.rule.startswith(("variable:", VARIABLE)):
