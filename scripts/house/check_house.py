@@ -12,6 +12,7 @@ Counted: imports at the top, in functions, under TYPE_CHECKING, and modules that
 Also modules under 60 lines with a single importer: they belong into it, or into a neighbour.
 Also modules beside a listed table that load others by strings, and calls of run* or invoke* through an object that
 was passed to a program, a reader of inline code or a script.
+Also imports that give a module, a class or a function of ours another name: a search for its own name misses them.
 """
 
 import argparse
@@ -173,6 +174,20 @@ def classes_twice(src, modules):
     return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
 
 
+def renamed_imports(src, modules):
+    """Imports of ours that give what they import another name."""
+    found = []
+    for path in sorted(modules.values()):
+        with open(os.path.join(src, path), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+                of = alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
+                if of.startswith("lockgate.") and alias.asname not in (None, of.rpartition(".")[2]):
+                    found.append(f"{path}:{node.lineno} {of} as {alias.asname}")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("src")
@@ -211,7 +226,8 @@ def main():
     ]
     small = small_alone(given.src, modules, every)
     twice = classes_twice(given.src, modules)
-    told += small
+    renamed = renamed_imports(given.src, modules)
+    told += [*small, *(f"renames  {each}" for each in renamed)]
     told += [f"class {name} twice: {' '.join(paths)}" for name, paths in twice.items()]
     told += [*(f"runs  {run}" for run in runs), *(f"loads by a string: {path}" for path in tables)]
     told += [f"circle of {len(loop)}: {' '.join(modules[module] for module in loop)}" for loop in loops]
@@ -221,7 +237,7 @@ def main():
         f"{len(modules)} modules, {loose} loose in the root, {len(unknown)} in no room; {len(back)} imports against "
         f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules; {len(small)} under {SMALL} "
         f"lines with one importer; {len(runs)} runs through an object, {len(tables)} modules that load by strings; "
-        f"{len(twice)} names of classes for two things"
+        f"{len(twice)} names of classes for two things, {len(renamed)} imports that rename"
     )
     if given.ceiling:
         with open(given.ceiling, encoding="utf-8") as file:
@@ -235,6 +251,7 @@ def main():
             "runs": len(runs),
             "strings": len(tables),
             "classes_twice": len(twice),
+            "renamed": len(renamed),
         }
         worse = [name for name, number in found.items() if number > most[name]]
         for name in worse:

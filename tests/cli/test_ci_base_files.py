@@ -11,7 +11,7 @@ import click
 import pytest
 
 from lockgate.cli.ci import build
-from lockgate.cli.ci.base import restore, tells_agents
+from lockgate.cli.ci.base_commit import restore, tells_agents
 from lockgate.resources.data import build as resource_tables
 from support.ci_jobs import commit, git
 

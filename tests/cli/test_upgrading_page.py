@@ -18,8 +18,7 @@ import pytest
 from adapters.payloads import tool
 from hook.process import Told, run
 from lockgate.core.model import Label, Subject
-from lockgate.gate.contradictions import accept as accept_found
-from lockgate.gate.contradictions import contradictions
+from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.store.files import VERSION
 from lockgate.store.sqlite.store import SqliteStore
 from support.builds import Build
@@ -194,7 +193,7 @@ def test_put_back_by_hand(ann: Person, gate: bool) -> None:
     # What a person then says at a terminal: below this process nobody is one, since it has run hooks as a client does.
     store = SqliteStore.open(str(ann.state))
     with store.transaction() as tx:
-        accept_found(tx, contradictions(tx, None), by="ann (terminal)", now=store.clock())
+        accept_contradictions(tx, contradictions(tx, None), by="ann (terminal)", now=store.clock())
     store.close()
     ann.does(verify)
     assert "STATE PUT BACK" not in _status_line(ann, "s2")

@@ -19,7 +19,7 @@ from lockgate.core.model import Label, Subject, ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering, endorsing, signatures
 from lockgate.gate.approvals.proof import UNSIGNED, is_proven
-from lockgate.gate.contradictions import accept, contradictions
+from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.session import endorsements
 from lockgate.policy.validation import parse
 from support.postgres import Server
@@ -319,7 +319,7 @@ def test_an_endorsement_that_nobody_signed_is_told_and_mended(fleet: Fleet) -> N
     _endorsed(fleet, 0, None)
     assert fleet.problems() == [LOST]
     with fleet.store.transaction() as tx:
-        accept(tx, contradictions(tx, fleet.approvers), by="ann", now=fleet._now())
+        accept_contradictions(tx, contradictions(tx, fleet.approvers), by="ann", now=fleet._now())
         assert tx.labels(Subject("s1")) == {Label.UNTRUSTED}
     assert fleet.problems() == []
 

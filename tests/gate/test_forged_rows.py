@@ -16,7 +16,7 @@ from gate.world import WORK, World
 from lockgate.configuration.layers.files import digest_of
 from lockgate.core.events import PromptSubmitted
 from lockgate.core.model import ToolCall, Verdict
-from lockgate.gate.contradictions import accept, contradictions
+from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.service.http.auth import tokens
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.sqlite.store import SqliteStore
@@ -413,7 +413,7 @@ def test_a_forged_row_is_told_and_mended(tmp_path: Path, statement: str, what: s
     spoil(world, statement)
     assert set(_problems(world)) == {f"{what} has no seal that holds"}
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=2e6)
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=2e6)
     assert _problems(world) == []
 
 

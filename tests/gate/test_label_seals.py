@@ -15,7 +15,7 @@ from gate.world import WORK, World
 from lockgate.core.errors import EndorsementError
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate.approvals.endorsing import endorse
-from lockgate.gate.contradictions import accept, contradictions
+from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed
@@ -103,7 +103,7 @@ def test_other_sessions_are_not_touched(world: World) -> None:
 def test_it_is_told_and_mended_once_and_no_label_goes(world: World) -> None:
     spoil(world, "DELETE FROM taints", "DELETE FROM label_seals")
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     assert "untrusted" in world.labels()
     assert len(world.records("accepted")[-1]["problems"]) == 2
@@ -119,7 +119,7 @@ def test_a_seal_from_before_is_found_by_the_audit(world: World) -> None:
     spoil(world, "DELETE FROM taints WHERE session = 's3'", before)
     assert problems(world) == [LOST]
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     assert world.labels(session_id="s3") == {"untrusted"}
 
@@ -301,7 +301,7 @@ def test_a_session_whose_rows_are_all_deleted_does_not_begin_anew(world: World) 
 def test_nor_does_it_after_a_person_has_accepted_that(world: World) -> None:
     spoil(world, *delete_all())
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     world.start()
     assert world.labels() == BOTH
@@ -327,7 +327,7 @@ def test_who_changes_the_list_makes_nobody_clean(world: World, statements: list[
     found = problems(world)
     assert any(BROKEN in each for each in found)
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     assert world.labels() == BOTH
     world.start(session_id="later")
@@ -338,7 +338,7 @@ def test_who_changes_the_list_makes_nobody_clean(world: World, statements: list[
 def test_what_was_written_into_the_list_is_not_taken_over(world: World, marks: str) -> None:
     spoil(world, *delete_all(), f"UPDATE begun SET marks = {marks}")
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     assert problems(world) == []
     world.start()
     assert world.labels() == BOTH

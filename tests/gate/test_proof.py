@@ -18,7 +18,7 @@ from lockgate.core.events import ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering
-from lockgate.gate.contradictions import accept, contradictions
+from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.store.audit.chain import verify_store
 from support.stress import examples
 
@@ -191,7 +191,7 @@ def test_a_no_that_is_gone_is_found(world: Attacked, statement: str, problem: st
     world.spoil(statement)
     assert world.problems() == [problem]
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     assert world.problems() == []
     assert world.records("accepted")[-1]["problems"] == [f"question {question.approval}: {problem}"]
     assert (world.end(world.waiting()[0]).verdict if "DELETE" in statement else world.bash(PUSH["command"])) is DENY

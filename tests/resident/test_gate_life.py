@@ -122,7 +122,7 @@ def test_a_gate_is_found_without_moving_elsewhere(tmp_path: Path, monkeypatch: p
         assert control.look(machine.state).facts["pid"] == pid
         assert not starting.joined(machine.where, sys.executable, missed=False), "it was asked already"
         assert starting.joined(machine.where, sys.executable), "it has come up since"
-        assert control.stop(machine.state)
+        assert control.stop_gate(machine.state)
     finally:
         machine.end()
 

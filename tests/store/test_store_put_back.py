@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gate.world import World
 from lockgate.core.model import Label, Subject, Taint, Verdict
-from lockgate.gate.contradictions import accept, contradictions
+from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.host.host_view import own_paths
 from lockgate.gate.session.sessions import put_back_note, touch_session
 from lockgate.store.audit.chain import verify_store
@@ -121,7 +121,7 @@ def test_it_is_mended_once_and_no_label_goes(world: Kept) -> None:
     world.taint()
     world.put_back(copy)
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     world.reopen()
     with world.store.reading() as tx:
         assert contradictions(tx, None) == []
@@ -421,7 +421,7 @@ def test_steps_that_cannot_be_read_are_believed_to_be_all(world: Kept, content: 
     assert world.reason()
     assert world.labels() == set(BOTH)
     with world.store.transaction() as tx:
-        accept(tx, contradictions(tx, None), by="ann", now=world._now())
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
     world.reopen()
     assert world.reason() is None, "it is told once"
 
@@ -696,7 +696,7 @@ def test_an_honest_life_raises_no_alarm(tmp_path_factory: pytest.TempPathFactory
             world.reopen()
         elif act == "accept":
             with world.store.transaction() as tx:
-                accept(tx, contradictions(tx, None), by="ann", now=world._now())
+                accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
         else:
             other = SqliteStore.open(str(world.state))
             with other.transaction() as tx:

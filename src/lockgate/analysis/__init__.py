@@ -41,9 +41,9 @@ def _analyse(call: ToolCall, around: HostView) -> Analysis:
     command = call.tool_input.get("command")
     if call.tool == _SHELL and isinstance(command, str):
         # By its whole name: docs/architecture.md, "The hot path".
-        import lockgate.shell.analyse as effects
+        import lockgate.shell.analyse as analyse
 
-        return effects.analyse_shell(command, call.cwd, around)
+        return analyse.analyse_shell(command, call.cwd, around)
     import lockgate.analysis.tools as tools
 
     return tools.analyse_tool(call, around)

@@ -15,6 +15,7 @@ _NO_PROGRAM = 127
 
 
 @click.command(
+    "contain",
     short_help="Run a command in a sandbox without network.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
@@ -25,7 +26,7 @@ _NO_PROGRAM = 127
     help="The folder that may be written to.  [default: the current project]",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def contain(workspace: str | None, command: tuple[str, ...]) -> None:
+def contain_command(workspace: str | None, command: tuple[str, ...]) -> None:
     """Run COMMAND in the sandbox that an agent's unknown code is put into.
 
     It has no network, sees no secrets, and writes to the project alone, but not to git hooks, CI, and settings of
@@ -37,7 +38,7 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
     if shutil.which(command[0]) is None:
         click.echo(f"lockgate: {visible(command[0], 200)}: no such program", err=True)
         raise SystemExit(_NO_PROGRAM)
-    from lockgate import contain as program
+    from lockgate import contain
     from lockgate.configuration.load import find_workspace
     from lockgate.containment.host import host
     from lockgate.containment.request import RunCommandLine
@@ -49,6 +50,6 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
     able = host(where.state)
     if able.launched_by and not able.way:  # only the launcher may make namespaces here
         given = [f"--{name}={value}" for name, value in options.items()]
-        start = [able.launched_by, "--python", sys.executable, "--script", program.__file__, *given, "--", *command]
+        start = [able.launched_by, "--python", sys.executable, "--script", contain.__file__, *given, "--", *command]
         os.execv(able.launched_by, start)  # noqa: S606 - no shell is wanted
-    program.end(RunCommandLine(options, tuple(command)))
+    contain.end(RunCommandLine(options, tuple(command)))

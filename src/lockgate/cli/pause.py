@@ -10,7 +10,7 @@ import click
 from lockgate.cli.approvals.find import clients
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import UNREADABLE, made, record_act
-from lockgate.configuration import pause as pausing
+from lockgate.configuration import pause
 from lockgate.configuration.load import load_for_cli
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
@@ -25,15 +25,15 @@ def _seconds(_: click.Context, __: click.Parameter, value: str) -> float:
     """The seconds of a number and a unit: ``90s``, ``30m``, ``2h``."""
     found = re.fullmatch(r"([0-9]{1,6})([smh])", value)
     seconds = float(int(found[1]) * _UNITS[found[2]]) if found else 0.0
-    if not 0 < seconds <= pausing.LONGEST:
-        hours = pausing.LONGEST / 3600
+    if not 0 < seconds <= pause.LONGEST:
+        hours = pause.LONGEST / 3600
         raise click.BadParameter(f"{visible(value, 40)!r} is not 1s to {hours:.0f}h: write 90s, 30m or 2h")
     return seconds
 
 
-@click.command(short_help="Let everything run for a while.")
+@click.command("pause", short_help="Let everything run for a while.")
 @click.argument("duration", callback=_seconds, default="30m")
-def pause(duration: float) -> None:
+def pause_command(duration: float) -> None:
     """Let agents do everything on this machine for DURATION (90s, 30m, 2h; at most 8h), by default 30m.
 
     Labels are kept, and the audit says what would have been decided. What would change the gate itself is refused all
@@ -44,7 +44,7 @@ def pause(duration: float) -> None:
     with made() as store:
         require_approver("pause the gate", clients(store))
         try:
-            allowed = pausing.may_pause(load_for_cli(os.getcwd()))
+            allowed = pause.may_pause(load_for_cli(os.getcwd()))
         except StoreError as error:
             raise click.ClickException(visible(str(error), 600)) from error
         if not allowed:
@@ -64,7 +64,7 @@ def resume() -> None:
     """
     with made() as store, store.transaction() as tx:
         try:
-            was = pausing.end(state_dir())
+            was = pause.end(state_dir())
         except OSError as error:
             raise _unusable(error) from error
         if was:
@@ -77,7 +77,7 @@ def _begun(seconds: float) -> float:
     if not now.boot:
         raise click.ClickException("this system does not tell one start from another, so a pause might not end")
     try:
-        return pausing.begin(state_dir(), now, seconds)
+        return pause.begin(state_dir(), now, seconds)
     except OSError as error:
         raise _unusable(error) from error
 

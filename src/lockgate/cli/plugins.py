@@ -49,7 +49,7 @@ def list_plugins(as_json: bool) -> None:
     Exit status: 0 all are loaded, 1 one cannot be (and so every call is denied), 3 state not readable.
     """
     try:
-        found = look(os.getcwd())
+        found = load_plugins(os.getcwd())
     except StoreError as error:
         raise unreadable(error) from error
     if as_json:
@@ -95,7 +95,7 @@ def _told(entry: PluginEntry, plugin: Plugin) -> str:
     return f"{name_of(entry)}: {', '.join(_hooks(plugin))}; {visible(plugin.source, 300)}; {kept}"
 
 
-def look(folder: str) -> list[PluginStatus]:
+def load_plugins(folder: str) -> list[PluginStatus]:
     """The plugins that hold in a folder, each loaded. Raises ``StoreError``."""
     loader = Plugins(folders().home)
     entries = rule_sets(load_for_cli(folder)).plugins

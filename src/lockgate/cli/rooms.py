@@ -8,17 +8,17 @@ from typing import Any
 import click
 
 from lockgate.cli.common.state import looking
-from lockgate.containment import rooms as standing_rooms
+from lockgate.containment import rooms
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ContainmentError
 from lockgate.gate.monitor.rooms import names_in
 from lockgate.system.folders import state_dir
 
 
-@click.group(invoke_without_command=True, short_help="Show or end what contained commands left running.")
+@click.group("rooms", invoke_without_command=True, short_help="Show or end what contained commands left running.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @click.pass_context
-def rooms(ctx: click.Context, as_json: bool) -> None:
+def rooms_command(ctx: click.Context, as_json: bool) -> None:
     """Show the rooms of contained commands: what those of one session, with the same labels, share.
 
     Exit status: 0 shown, 3 state not readable.
@@ -40,22 +40,22 @@ def rooms(ctx: click.Context, as_json: bool) -> None:
         )
 
 
-@rooms.command("end", short_help="End rooms, with every process in them.")
+@rooms_command.command("end", short_help="End rooms, with every process in them.")
 @click.argument("names", nargs=-1, metavar="[ROOM]...")
 def end_rooms(names: tuple[str, ...]) -> None:
     """End every process in the rooms whose names begin so; without a name, in all of them.
 
     Exit status: 0 ended, 1 there is no such room, 3 state not readable.
     """
-    there = [each.name for each in standing_rooms.standing(state_dir())]
+    there = [each.name for each in rooms.standing(state_dir())]
     wanted = [name for name in there if not names or name.startswith(names)]
-    ended = standing_rooms.end(state_dir(), wanted)
+    ended = rooms.end(state_dir(), wanted)
     click.echo(f"ended: {len(ended)}")
     if names and not ended:
         raise click.exceptions.Exit(1)
 
 
-@rooms.command("forward", short_help="Let your browser see a server that a contained command runs.")
+@rooms_command.command("forward", short_help="Let your browser see a server that a contained command runs.")
 @click.argument("port", type=click.IntRange(1, 65535))
 @click.option(
     "--room", default="", metavar="ROOM", help="The room, by the beginning of its name.  [default: whichever]"
@@ -69,11 +69,7 @@ def forward_port(port: int, room: str, host_port: int | None) -> None:
 
     Exit status: 0 ended, 1 nothing listens there, or the port here is taken.
     """
-    listens = [
-        each.name
-        for each in standing_rooms.standing(state_dir())
-        if port in standing_rooms.ports(state_dir(), [each.name])
-    ]
+    listens = [each.name for each in rooms.standing(state_dir()) if port in rooms.ports(state_dir(), [each.name])]
     found = [name for name in listens if name.startswith(room)]
     if not found:
         raise click.ClickException(f"nothing listens at port {port} in a room (see: lockgate rooms)")
@@ -81,7 +77,7 @@ def forward_port(port: int, room: str, host_port: int | None) -> None:
         names = ", ".join(name[:12] for name in found)
         raise click.ClickException(f"port {port} is listened at in several rooms: {names}; choose one with --room")
     try:
-        standing_rooms.forward(state_dir(), found[0], port, port if host_port is None else host_port, _say_where)
+        rooms.forward(state_dir(), found[0], port, port if host_port is None else host_port, _say_where)
     except ContainmentError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
@@ -94,7 +90,7 @@ def _say_where(port: int) -> None:
 
 
 def _found() -> list[dict[str, Any]]:
-    there = {each.name: each for each in standing_rooms.standing(state_dir())}
+    there = {each.name: each for each in rooms.standing(state_dir())}
     whose: dict[str, dict[str, Any]] = {}
     with looking() as tx:
         sessions = [row.session for row in tx.sessions()] if tx is not None and there else []

@@ -12,8 +12,7 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import made, record_act
 from lockgate.configuration.layers.files import LayerPlace, digest_of, joined, read_file, trust_name
 from lockgate.configuration.load import find_workspace, places
-from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, shipped_layer
-from lockgate.configuration.pattern_library.layers import places as pattern_places
+from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, pattern_places, shipped_layer
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
 from lockgate.core.record import Record

@@ -179,7 +179,7 @@ def _of_labels(tx: Transaction, subject: Subject, gave: Mapping[tuple[Label, str
     return Contradiction(problem, subject=subject, missing=missing)
 
 
-def accept(tx: Transaction, found: Sequence[Contradiction], *, by: str, now: float) -> None:
+def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by: str, now: float) -> None:
     """Mend contradictions that a person has looked at, and record that.
 
     No answer counts that was not recorded, and no label goes.

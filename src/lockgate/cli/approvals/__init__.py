@@ -108,20 +108,20 @@ def retract(approval: str) -> None:
     click.echo("taken back: the call is asked about again when it is made again")
 
 
-@approvals.command(short_help="List the deployments of secrets that are not asked about again.")
-def deployments() -> None:
+@approvals.command("deployments", short_help="List the deployments of secrets that are not asked about again.")
+def list_deployments() -> None:
     """List the deployments of secrets that you have said yes to: the same one is not asked about again.
 
     Exit status: 0 listed, 3 state not readable.
     """
     from lockgate.core.display_text import visible
-    from lockgate.gate.monitor import deployments as kept
+    from lockgate.gate.monitor import deployments
 
     found = []
     with opened() as store:
         if store is not None:
             with store.reading() as tx:
-                found = kept.deployments(tx)
+                found = deployments.deployments(tx)
     for each in found:
         click.echo(f"{each.name}  {visible(each.because)}")
     if not found:
@@ -135,10 +135,10 @@ def forget(deployment: str) -> None:
 
     Exit status: 0 forgotten, 1 there is no such deployment, 3 state not usable.
     """
-    from lockgate.gate.monitor import deployments as kept
+    from lockgate.gate.monitor import deployments
 
     with opened_for_questions() as store, store.transaction() as tx:
-        if not kept.forget(tx, deployment):
+        if not deployments.forget(tx, deployment):
             raise click.ClickException("there is no such deployment: `lockgate approvals deployments` lists them")
     click.echo("forgotten: it is asked about when it is made again")
 

@@ -21,8 +21,7 @@ from lockgate.cli.common.times import clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
 from lockgate.core.model import Tier, ToolCall
-from lockgate.gate.contradictions import accept as accept_found
-from lockgate.gate.contradictions import contradictions
+from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.messages.calls import call_text
 from lockgate.store.audit.archives import reading
 from lockgate.store.audit.chain import Verification, items, verify_parts, verify_store
@@ -317,5 +316,5 @@ def _mend(store: Store, found: Sequence[str]) -> None:
             raise click.ClickException(f"the audit itself does not hold: {visible(verified.problem, 300)}")
         if problems(tx) != found:
             raise click.ClickException("the state has changed meanwhile: look again")
-        accept_found(tx, contradictions(tx, configured()), by=person(), now=store.clock())
+        accept_contradictions(tx, contradictions(tx, configured()), by=person(), now=store.clock())
     click.echo(f"mended, and recorded: {len(found)}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import click
 
-from lockgate.cli.ci import base as base_commit
+from lockgate.cli.ci import base_commit
 from lockgate.cli.ci.events import FORK, JobFacts, facts_of, is_commit
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import made, record_act

@@ -215,10 +215,10 @@ def _patterns(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 def _plugins(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Whether each plugin of the configuration can be loaded. Nothing is said where there is none."""
-    from lockgate.cli.plugins import look as look_at_plugins
+    from lockgate.cli.plugins import load_plugins
 
     try:
-        found = look_at_plugins(seen.project)
+        found = load_plugins(seen.project)
     except LockgateError:
         return  # said already: the configuration cannot be read
     for each in found:

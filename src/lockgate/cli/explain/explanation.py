@@ -24,7 +24,7 @@ from lockgate.policy.steps import DecisionStep, steps
 from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
-    from lockgate.shell.report.outline import CommandStep as OutlineStep
+    from lockgate.shell.report.outline import CommandStep
 
 Verdicts = Mapping[LabelState, Verdict]
 Found = Sequence[tuple[Policy, tuple[Effect, ...]]]
@@ -104,7 +104,7 @@ class Explanation(NamedTuple):
         least = max((objection.verdict for _, objection in self._against()), default=Verdict.ALLOW)
         return {state: max(verdict, least) for state, verdict in verdicts.items()}
 
-    def outline(self) -> OutlineStep | None:
+    def outline(self) -> CommandStep | None:
         """The command as a tree, ``None`` where there is none, or where it was not read."""
         tree = _outline(self.made or self.call)
         if tree is not None:
@@ -141,7 +141,7 @@ def explained(call: ToolCall, check: Check | None = None) -> Explanation:
     )
 
 
-def _outline(call: ToolCall) -> OutlineStep | None:
+def _outline(call: ToolCall) -> CommandStep | None:
     from lockgate.shell.report.outline import outline
 
     command = _command(call)

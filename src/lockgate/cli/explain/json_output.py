@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
 from lockgate.core.display_text import visible
 from lockgate.core.model import LabelState, Verdict
-from lockgate.policy.steps import DecisionStep as TierStep
-from lockgate.policy.steps import decided_by
+from lockgate.policy.steps import DecisionStep, decided_by
 
 if TYPE_CHECKING:
     from lockgate.shell.report.outline import CommandStep, ProgramRun
@@ -83,7 +82,7 @@ def _words(verdicts: Verdicts) -> dict[str, str]:
     return {state.value: verdict.word for state, verdict in verdicts.items()}
 
 
-def _tier(step: TierStep) -> dict[str, str | None]:
+def _tier(step: DecisionStep) -> dict[str, str | None]:
     return {
         "tier": step.tier.value,
         "says": step.says,

@@ -11,8 +11,7 @@ from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
 from lockgate.core.display_text import visible
 from lockgate.core.model import Effect, EffectKind, LabelState, Variant, Verdict
 from lockgate.patterns.model import GuardrailDecision
-from lockgate.policy.steps import DecisionStep as TierStep
-from lockgate.policy.steps import decided_by
+from lockgate.policy.steps import DecisionStep, decided_by
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -97,7 +96,7 @@ def _add_objections(tree: Tree, explanation: Explanation) -> None:
 # --------------------------------------------------------------------------------------------------------
 
 
-def _add_tiers(tree: Tree, steps: Mapping[LabelState, Sequence[TierStep]], state: LabelState | None) -> None:
+def _add_tiers(tree: Tree, steps: Mapping[LabelState, Sequence[DecisionStep]], state: LabelState | None) -> None:
     """Which step decides in each state; for one state also what each step says until then."""
     from rich.text import Text
 

@@ -158,10 +158,10 @@ def _become(where: Folders, idle: float | None) -> NoReturn:
 
 
 def _stop(where: Folders) -> None:
-    from lockgate.clients.wire.resident_control import stop as end
+    from lockgate.clients.wire.resident_control import stop_gate
 
     with _telling("it cannot be ended"):
-        click.echo("it has ended" if end(where.state) else "none was running")
+        click.echo("it has ended" if stop_gate(where.state) else "none was running")
 
 
 def _await(where: Folders) -> None:

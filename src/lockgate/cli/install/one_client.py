@@ -171,7 +171,7 @@ def _renew_gate(where: Folders) -> None:
     """End a gate of other code, so that none that was there before decides for the hooks that are there now."""
     from lockgate.cli.service import managers
     from lockgate.clients.hook.start_resident import launch
-    from lockgate.clients.wire.resident_control import look, stop
+    from lockgate.clients.wire.resident_control import look, stop_gate
     from lockgate.system.code_identity import code_of
 
     found = look(where.state)
@@ -179,7 +179,7 @@ def _renew_gate(where: Folders) -> None:
         return
     try:
         manager = managers.running(where)
-        stop(where.state)
+        stop_gate(where.state)
         if manager is not None:
             managers.start_again(manager)
         else:

@@ -21,7 +21,7 @@ from lockgate.system.timestamps import utc
 _MISSING = "this takes further packages: in a clone of Lockgate, pip install '.[server]'"
 
 
-@click.group(invoke_without_command=True, short_help="Decide for containers.")
+@click.group("serve", invoke_without_command=True, short_help="Decide for containers.")
 @click.option("--ipc", metavar="DIR", type=click.Path(file_okay=False), help="The folder of the groups' folders.")
 @click.option("--unix", metavar="PATH", type=click.Path(dir_okay=False), help="Listen on a Unix socket too.")
 @click.option("--listen", metavar="HOST:PORT", help="Listen on TCP too. Beyond loopback that needs TLS.")
@@ -35,7 +35,7 @@ _MISSING = "this takes further packages: in a clone of Lockgate, pip install '.[
 @click.option("--poll", is_flag=True, help="Look for requests, where the system does not tell of changes.")
 @click.option("--json", "as_json", is_flag=True, help="Log one JSON object a line.")
 @click.pass_context
-def serve(
+def serve_command(
     context: click.Context,
     ipc: str | None,
     unix: str | None,
@@ -56,10 +56,10 @@ def serve(
         return
     require_person("run the gate for containers")
     try:
-        from lockgate.service.containers import serve as serving
+        from lockgate.service.containers import serve
     except ImportError as error:
         raise click.ClickException(f"{_MISSING} ({error.name} is missing)") from None
-    settings = serving.ContainerServerSettings(
+    settings = serve.ContainerServerSettings(
         os.path.abspath(ipc) if ipc else "", unix or "", listen or "", tls_cert or "", tls_key or "", poll
     )
     log_to_stderr(as_json, "lockgate.service.containers")
@@ -67,7 +67,7 @@ def serve(
     from lockgate.service.observability.process import beside
 
     with beside(configured(), logging.getLogger("lockgate.service.containers").warning):
-        _run(serving.serve(folders(), settings))
+        _run(serve.serve(folders(), settings))
 
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:
@@ -117,4 +117,4 @@ def log_to_stderr(as_json: bool, name: str) -> None:
     log.setLevel(logging.INFO)
 
 
-serve.add_command(groups)
+serve_command.add_command(groups)

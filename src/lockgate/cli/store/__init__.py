@@ -14,7 +14,7 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import UNREADABLE, WRONG, record_act, unreadable
 from lockgate.cli.common.times import clock, iso
 from lockgate.cli.store.store_status import LOCAL, status_lines, status_of, verified, verified_lines
-from lockgate.clients.wire.resident_control import stop as end_gate
+from lockgate.clients.wire.resident_control import stop_gate
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING
@@ -130,7 +130,7 @@ def restore(copy: str | None, as_json: bool) -> None:
     try:
         if os.path.lexists(os.path.join(state, ELSEWHERE)):
             raise StoreError("this gate uses a shared store: its owner restores that one, with PostgreSQL's own tools")
-        end_gate(state)
+        stop_gate(state)
         replaced, labelled = restoring.restore(state, path, record)
     except (StoreError, OSError) as error:
         raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lockgate.clients.common.hook_command import is_own_command
-from lockgate.clients.install import claude as claude_install
+from lockgate.clients.install import claude
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.folders import Folders
 
@@ -49,7 +49,7 @@ class CheckContext(Record):
     @property
     def claude(self) -> str:
         """The client's folder."""
-        return os.path.dirname(claude_install.settings_file("user", self.folders, self.project, self.environ))
+        return os.path.dirname(claude.settings_file("user", self.folders, self.project, self.environ))
 
     @property
     def has_hooks(self) -> bool:
@@ -60,9 +60,9 @@ class CheckContext(Record):
 def look(folders: Folders, project: str, environ: Mapping[str, str], version: str) -> CheckContext:
     """Read the client's settings, all layers, strongest first."""
     named: dict[str, str] = {}
-    for scope in claude_install.SCOPES:
+    for scope in claude.SCOPES:
         # In the home folder, a project's settings are the user's.
-        named.setdefault(claude_install.settings_file(scope, folders, project, environ), scope)
+        named.setdefault(claude.settings_file(scope, folders, project, environ), scope)
     files = [("managed", file) for file in managed_files()]
     files += [(scope, file) for file, scope in reversed(named.items())]
     layers = tuple(_layer(scope, file) for scope, file in files if os.path.lexists(file))

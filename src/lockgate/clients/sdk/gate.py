@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
+from lockgate.clients.claude.events import ADAPTER
 from lockgate.clients.common.transcripts import client_process
 from lockgate.clients.sdk.model import Ask, Call, Decision, Result
 from lockgate.clients.sdk.runner import AsyncPerson, Driver
@@ -195,15 +195,15 @@ def _open_parts(
     """Open what the gate works with, for a process that stays and whose sessions may be those of a client, too."""
 
     def has_rule(context: Context, call: Call) -> bool:
-        return context.client == CLAUDE_CODE.CLIENT and CLAUDE_CODE.is_fixed(context, call, where.home)
+        return context.client == ADAPTER.CLIENT and ADAPTER.is_fixed(context, call, where.home)
 
     parts = open_parts(
         where, has_rule=has_rule, program=program, sight=TtlCache(REMEMBER_SECONDS), loading=LOADING_SECONDS
     )
     # Sessions of a program itself have no transcript, for which these say nothing.
-    parts = parts._replace(parents=CLAUDE_CODE.parents_of, history=CLAUDE_CODE.has_history)
-    parts = parts._replace(results_since=CLAUDE_CODE.reading_on(where.state, stays=True))
-    consultants = parts.consultants._replace(turn=lambda context: CLAUDE_CODE.together(context, where.home))
+    parts = parts._replace(parents=ADAPTER.parents_of, history=ADAPTER.has_history)
+    parts = parts._replace(results_since=ADAPTER.reading_on(where.state, stays=True))
+    consultants = parts.consultants._replace(turn=lambda context: ADAPTER.together(context, where.home))
     # A function that asks is not seen to wait: no question counts as one that was left behind.
     consultants = consultants._replace(is_waited=lambda _: True)
     consultants = with_plugins(consultants, where.home, plugins) if plugins else consultants

@@ -62,7 +62,7 @@ def look(state: str, seconds: float = SECONDS) -> ResidentState:
     return ResidentState(runs=True, facts=facts)
 
 
-def stop(state: str, seconds: float = ENDING) -> bool:
+def stop_gate(state: str, seconds: float = ENDING) -> bool:
     """Have the gate end, and wait until it has; whether there was one.
 
     One that does not hear is killed: what it has answered is in the store, and a hook that still waits for it decides

@@ -53,7 +53,7 @@ class Gathered(Record):
     """Files whose last good content stands in for them."""
 
 
-def places(where: Folders, workspace: str) -> tuple[LayerPlace, ...]:
+def pattern_places(where: Folders, workspace: str) -> tuple[LayerPlace, ...]:
     """All places of pattern files, from the lowest to the highest layer; what is shipped lies below them.
 
     Args:
@@ -78,7 +78,7 @@ def is_patterns(path: str) -> bool:
 
 def looks_at(where: Folders, workspace: str) -> tuple[LayerFile, ...]:
     """What is at all places now. A fleet's policy lies below them, and binds them."""
-    found = places(where, workspace)
+    found = pattern_places(where, workspace)
     if not joined(where.state):
         return tuple(map(look_at, found))
     import time

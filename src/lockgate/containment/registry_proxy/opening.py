@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 
-from lockgate.containment.registry_proxy import forwarder as forwarder_program
+from lockgate.containment.registry_proxy import forwarder
 from lockgate.core.errors import ContainmentError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.digests import sha256
@@ -101,7 +101,7 @@ def opened(state: str, name: str, home: str, environ: Mapping[str, str]) -> Open
     environment = {"PIP_INDEX_URL": python.base, "UV_DEFAULT_INDEX": python.base, "npm_config_registry": npm.base}
     # What a person has in their usual cache of npm is read-only in there, and new packages are written to it.
     environment["npm_config_cache"] = os.path.join(home, ".cache", "npm")
-    wrapper = (sys.executable, "-I", "-S", str(forwarder_program.__file__), INSIDE)
+    wrapper = (sys.executable, "-I", "-S", str(forwarder.__file__), INSIDE)
     return OpenedProxy(folder, {**environment, **_NPM_ASKS_LESS}, wrapper)
 
 

@@ -191,9 +191,9 @@ def main(arguments: Sequence[str]) -> int:
     where = Folders(given["--home"], given["--state"], given["--config"])
     try:
         if given.get("--replace") == "yes":
-            from lockgate.clients.wire.resident_control import stop
+            from lockgate.clients.wire.resident_control import stop_gate
 
-            stop(where.state)
+            stop_gate(where.state)
         again = run(where, float(given.get("--idle", IDLE_SECONDS)), code)
     except Exception as error:  # noqa: BLE001 - hooks decide by themselves; why is kept for `lockgate doctor`
         note(where.state, "gate", type(error).__name__, place_of(error))

@@ -6,7 +6,7 @@ is an :class:`Unparsed`.
 
 from __future__ import annotations
 
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def _replace(self, **changes: object) -> Self: ...
 
 else:
-    from lockgate.core.record import Record as Node
+    Node = Record
 
 
 class Unparsed(Node):

@@ -35,7 +35,7 @@ from claude_agent_sdk import (
 )
 
 from lockgate.clients.claude import answers
-from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
+from lockgate.clients.claude.events import ADAPTER
 from lockgate.clients.common import transcripts
 from lockgate.clients.sdk.gate import Gate
 from lockgate.clients.sdk.model import Ask, Asker, Question
@@ -130,12 +130,12 @@ class _Hook:
         """Answer one event. What cannot be decided is refused, and a result that nobody looked at is withheld."""
         name = payload.get("hook_event_name") if isinstance(payload, Mapping) else None
         try:
-            event = await asyncio.to_thread(CLAUDE_CODE.decode, payload, self._environ)
+            event = await asyncio.to_thread(ADAPTER.decode, payload, self._environ)
             if event is None:
                 return {}
             event = self._with_asking(event)
             answer = await self._driver.answered(event, self._asking.wait, rewrites=self._rewrites)
-            text, _code = CLAUDE_CODE.encode(str(name), self._with_permission(event, answer), event)
+            text, _code = ADAPTER.encode(str(name), self._with_permission(event, answer), event)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is refused
             if not isinstance(error, LockgateError):
                 _log.error("the gate failed", exc_info=error)
@@ -154,7 +154,7 @@ class _Hook:
     def _with_permission(self, event: Event, answer: Answer) -> Answer:
         if answer.new_input is None or not isinstance(event, ToolRequested):
             return answer
-        return answer._replace(permitted=CLAUDE_CODE.is_permitted(event.context, event.call, self._home))
+        return answer._replace(permitted=ADAPTER.is_permitted(event.context, event.call, self._home))
 
 
 def _is_ours(matcher: HookMatcher) -> bool:

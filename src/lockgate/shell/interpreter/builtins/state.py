@@ -8,8 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import entered
 from lockgate.shell.effects.files import read, write
-from lockgate.shell.interpreter.builtins import printing
-from lockgate.shell.interpreter.builtins import variables as names
+from lockgate.shell.interpreter.builtins import printing, variables
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur, harmless, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.run import RunFile, RunText, RunWords
@@ -87,7 +86,7 @@ def printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
     if args and args[0].text.startswith("-v"):
         attached = args[0].text[2:]
         targets, rest = ([Arg(attached)], args[1:]) if attached else (args[1:2], args[2:])
-        names.take_names(machine, scope, targets)
+        variables.take_names(machine, scope, targets)
         for name in targets:
             shape = printing.printf(rest, may_be_zsh=machine.around.may_be_zsh)
             # Dash refuses `-v`, and leaves the variable as it is.

@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.effects.contact import dynamic_value
-from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.programs.roles.addresses import url
 from lockgate.shell.programs.roles.files import ADDRESS, read
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
@@ -62,7 +62,7 @@ def page(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The same, where the name of a forge at the beginning makes an address of the word."""
     for word in words:
         forge, slash, _ = word.text.partition("/")
-        given = Arg(f"https://{word.text}", word.glob) if slash and forge in knowledge.table("forges") else word
+        given = Arg(f"https://{word.text}", word.glob) if slash and forge in lookup.table("forges") else word
         source(call, [given], option)
 
 
@@ -122,7 +122,7 @@ def format_(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.opaque(f"the format in `{word.shown}` can write a file")
 
 
-def lookup(call: ProgramCall, words: list[Arg], _: str) -> None:
+def look_up(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Names that are looked up."""
     call.contact.targets += [("lookup", word) for word in words]
 
@@ -130,7 +130,7 @@ def lookup(call: ProgramCall, words: list[Arg], _: str) -> None:
 def peer(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A filter for connections (``TCP@host:443``, ``dst host``), whose host is looked up where it is a name."""
     text = " ".join(word.text for word in words)
-    lookup(call, [Arg(host) for found in _PEER.finditer(text) for host in found.groups() if host], option)
+    look_up(call, [Arg(host) for found in _PEER.finditer(text) for host in found.groups() if host], option)
 
 
 def send(call: ProgramCall, words: list[Arg], option: str) -> None:
@@ -284,7 +284,7 @@ FUNCTIONS: dict[str, Role] = {
     "saved": saved,
     "remote-name": remote_name,
     "format": format_,
-    "lookup": lookup,
+    "lookup": look_up,
     "peer": peer,
     "send": send,
     "send-file": send_file,

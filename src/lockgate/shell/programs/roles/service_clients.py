@@ -13,7 +13,7 @@ from lockgate.resources.paths import absolute
 from lockgate.shell.effects import files
 from lockgate.shell.programs.roles.addresses import doubt_place, host, reroute
 from lockgate.shell.programs.roles.files import unpack
-from lockgate.shell.programs.roles.network import lookup, method, proxy, send
+from lockgate.shell.programs.roles.network import look_up, method, proxy, send
 from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
 
@@ -77,7 +77,7 @@ def recipient(call: ProgramCall, words: list[Arg], option: str) -> None:
     Source: ``auto-key-locate`` in gpg(1), by default ``local,wkd``.
     """
     asked = [word for word in words if not known(word.text) or "@" in word.text]
-    lookup(call, [Arg(word.text.strip("<>").rpartition("@")[2]) for word in asked], option)
+    look_up(call, [Arg(word.text.strip("<>").rpartition("@")[2]) for word in asked], option)
 
 
 def repository(call: ProgramCall, words: list[Arg], _: str) -> None:
