@@ -9,6 +9,7 @@ import click
 
 from lockgate.cli.install import every_client
 from lockgate.cli.install.one_client import (
+    MANAGED,
     InstallOptions,
     make_sure,
     put_in,
@@ -24,7 +25,7 @@ from lockgate.clients.install import registration
 from lockgate.clients.install.claude import SCOPES
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError
-from lockgate.system.folders import folders
+from lockgate.system.folders import Folders, folders
 
 _ALIASES = {
     "claude": "claude-code",
@@ -60,10 +61,13 @@ def _options(command: click.decorators.FC) -> click.decorators.FC:
         ),
         click.option(
             "--scope",
-            type=click.Choice(SCOPES),
+            type=click.Choice([*SCOPES, MANAGED]),
             default="user",
             show_default=True,
-            help="Whose settings: yours for all projects, the project's shared ones, or yours for the project.",
+            help="Whose settings: yours for all projects, the project's, yours for the project, or those of all users.",
+        ),
+        click.option(
+            "--managed", "scope", flag_value=MANAGED, help="Claude Code: for every user of this machine, as root."
         ),
         click.argument("client", type=CLIENT, required=False),
         click.option("--all", "every", is_flag=True, help="All clients that are found on this machine."),
@@ -107,6 +111,8 @@ def install(
     Exit status: 0 installed; 1 it cannot be, sessions would not be guarded, or an agent seems to ask; 2 usage.
     """
     _check_usage(client, every, scope, statusline=statusline or plugin, trust=trust)
+    if scope == MANAGED and (statusline or plugin or remote):
+        raise click.UsageError("--managed takes no --statusline, --plugin or --remote")
     asked = InstallOptions(
         scope, project, dry_run, as_json, statusline, trust, _remote(remote, key_file, ca_file), not no_native
     )
@@ -133,7 +139,7 @@ def uninstall(client: str | None, every: bool, scope: str, project: str, dry_run
     Exit status: 0 taken out, 1 it cannot be, or an agent seems to ask, 2 usage.
     """
     _check_usage(client, every, scope)
-    where, asked = folders(), InstallOptions(scope, project, dry_run, as_json)
+    where, asked = _folders(scope), InstallOptions(scope, project, dry_run, as_json)
     if every:
         names = [one.client for one in every_client.found(where, project) if one.may_have_hooks]
         every_client.for_each(names, take_out, asked, where, "uninstalled")
@@ -189,8 +195,13 @@ def _check_usage(client: str | None, every: bool, scope: str, *, statusline: boo
         raise click.UsageError("--trust is for codex")
 
 
+def _folders(scope: str) -> Folders:
+    """The folders of whoever runs this. No variable says them for all users: ``sudo -E`` keeps another user's."""
+    return folders({} if scope == MANAGED else None)
+
+
 def _install_one(client: str, asked: InstallOptions, *, plugin: bool) -> None:
-    where = folders()
+    where = _folders(asked.scope)
     try:
         if plugin:
             tell_plugin(asked, where)

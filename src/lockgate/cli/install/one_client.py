@@ -11,12 +11,16 @@ from typing import NamedTuple
 import click
 
 from lockgate.cli.common.person import require_person
+from lockgate.cli.install import every_user
 from lockgate.clients.install import claude, registration
 from lockgate.clients.install.claude import SettingsChange
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.folders import Folders
+
+MANAGED = "managed"
+"""The scope of every user of the machine."""
 
 
 class InstallOptions(NamedTuple):
@@ -41,7 +45,10 @@ def put_in(client: str, asked: InstallOptions, where: Folders) -> SettingsChange
     """
     file = _file(client, asked, where)
     launch = claude.this_launch(where, file, native=asked.native)
-    change = registration.plan_install(client, launch._replace(remote=asked.remote), statusline=asked.statusline)
+    launch = launch._replace(remote=asked.remote, for_everyone=asked.scope == MANAGED)
+    if launch.for_everyone:
+        every_user.check((launch.python, launch.hook, launch.native), dry_run=asked.dry_run)
+    change = registration.plan_install(client, launch, statusline=asked.statusline)
     _carry_out(change, where, asked)
     if asked.trust and client == "codex" and not asked.dry_run:
         _trust(where, change.file, asked.project)
@@ -70,6 +77,8 @@ def make_sure(client: str, asked: InstallOptions, where: Folders) -> str:
     """
     if asked.dry_run:
         return ""
+    if asked.scope == MANAGED:
+        return "Sessions of every user that start from now on are guarded. Each of them checks it: lockgate doctor"
     if not asked.remote:
         _prepare_patterns(where, asked.project if asked.scope != "user" else "")
         _renew_gate(where)

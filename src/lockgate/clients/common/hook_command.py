@@ -58,6 +58,8 @@ class HookLaunch(Record):
     """The words that say which gate outside of this container is asked, as :func:`remote_words` gives them."""
     native: str = ""
     """The native client, where it starts the gate; empty for Python. One that asks a remote gate is always Python."""
+    for_everyone: bool = False
+    """Whether the hooks serve each user of the machine, with the folders below their own home."""
 
 
 def remote_words(place: str, key_file: str = "", ca_file: str = "") -> tuple[str, ...]:
@@ -80,11 +82,14 @@ def native_file(hook: str) -> str:
 
 def hook_words(launch: HookLaunch, client: str) -> list[str]:
     """The words that start a hook of a client, but the event's."""
-    words = [launch.python, "-I", "-S", launch.hook]
-    if launch.native and not launch.remote:
-        words = [launch.native, "--python", launch.python, "--script", launch.hook]
     folders = launch.folders
-    return [*words, client, "--home", folders.home, "--state", folders.state, "--config", folders.config]
+    return [*_program(launch), client, "--home", folders.home, "--state", folders.state, "--config", folders.config]
+
+
+def _program(launch: HookLaunch) -> list[str]:
+    if launch.native and not launch.remote:
+        return [launch.native, "--python", launch.python, "--script", launch.hook]
+    return [launch.python, "-I", "-S", launch.hook]
 
 
 def started_files(words: Sequence[str]) -> tuple[str, ...]:
@@ -106,10 +111,25 @@ def hook_command(launch: HookLaunch, event: str, client: str = _CLAUDE) -> str:
 
 
 def _started(launch: HookLaunch, event: str, client: str) -> str:
+    if launch.for_everyone:
+        program = _joined([*_program(launch), client])
+        return f"{_FIND_HOME}{_code(event)};; esac; {program} {_OWN_FOLDERS} --event {event}"
     words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
         words += ["--settings", launch.settings]
+    return _joined(words)
+
+
+def _joined(words: Iterable[str]) -> str:
     return " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
+
+
+_FIND_HOME = (
+    'h=; n=$(/usr/bin/id -un); case $n in [!A-Za-z_]*|*[!A-Za-z0-9._@-]*|"") ;; *) eval "h=~$n";; esac; case $h in'
+    ' /*) ;; *) echo "lockgate: the user database names no home folder for this user" >&2; exit '
+)
+"""How a shell finds the home folder of whoever runs it: no variable says it, which a project's settings could set."""
+_OWN_FOLDERS = '--home "$h" --state "$h/.local/state/lockgate" --config "$h/.config/lockgate"'
 
 
 _DEAF = 'trap "" PIPE; '
@@ -119,9 +139,10 @@ _DEAF = 'trap "" PIPE; '
 def _otherwise(launch: HookLaunch, event: str, client: str, deaf: str = _DEAF) -> str:
     """What the shell does where the program did not answer."""
     file = visible(launch.settings, 1000) or f"the settings of {client}"
+    again = f"sudo lockgate install {client} --managed" if launch.for_everyone else f"lockgate install {client}"
     gone = (
         f"lockgate is not where {file} says. If it was installed anew, moved, or has another Python:"
-        f" run lockgate install {client}. If it was uninstalled: take its hooks out of {file}."
+        f" run {again}. If it was uninstalled: take its hooks out of {file}."
     )
     # An interpreter that finds no such file ends with 2 as well.
     return (

@@ -29,6 +29,8 @@ _RECORDS = "claude-code-installs.json"
 LAUNCH_RECORD = "claude-code.launch"
 """Where the plugin finds the program. Five lines, and one for the native client; see ``plugin/hooks/run.sh``."""
 SCOPES = ("user", "project", "local")
+MANAGED = "managed"
+"""The scope of all users of a machine. Only its administrator writes there, and a user can switch nothing of it off."""
 
 
 class SettingsChange(NamedTuple):
@@ -60,7 +62,7 @@ def settings_file(scope: str, folders: Folders, project: str, environ: Mapping[s
     """The settings file of a scope.
 
     Args:
-        scope: ``user``, ``project`` or ``local``.
+        scope: ``user``, ``project``, ``local`` or ``managed``.
         folders: Where the user's home is.
         project: The project's root folder, absolute.
         environ: The environment; ``CLAUDE_CONFIG_DIR`` moves the user's settings.
@@ -68,7 +70,14 @@ def settings_file(scope: str, folders: Folders, project: str, environ: Mapping[s
     if scope == "user":
         base = client_folder("CLAUDE_CONFIG_DIR", os.path.join(folders.home, ".claude"), environ)
         return os.path.join(base, "settings.json")
+    if scope == MANAGED:
+        return os.path.join(managed_folder(), "managed-settings.d", "lockgate.json")
     return os.path.join(project, ".claude", "settings.json" if scope == "project" else "settings.local.json")
+
+
+def managed_folder() -> str:
+    """Where an administrator's settings for this client are (code.claude.com, "Claude Code settings")."""
+    return "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
 
 
 def this_launch(folders: Folders, settings: str = "", *, native: bool = True) -> HookLaunch:
@@ -203,7 +212,8 @@ def _write_settings(change: SettingsChange) -> None:
         return
     make_folders(os.path.dirname(change.file), 0o755)
     # A link (of a dotfiles repository, say) stays one: its target is replaced.
-    put_file(os.path.realpath(change.file), change.after.encode("utf-8"), 0o600 if change.before is None else None)
+    new = 0o644 if change.file.startswith(managed_folder() + os.sep) else 0o600
+    put_file(os.path.realpath(change.file), change.after.encode("utf-8"), new if change.before is None else None)
 
 
 def put_file(file: str, data: bytes, mode: int | None) -> None:

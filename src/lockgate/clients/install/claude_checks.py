@@ -29,7 +29,7 @@ from lockgate.clients.install.claude_settings_view import (
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.system.folders import Folders
+from lockgate.system.folders import Folders, folders
 
 if TYPE_CHECKING:
     from typing import Any
@@ -73,10 +73,16 @@ def _hooks(seen: CheckContext) -> DoctorCheck:
 
 
 def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
-    layers = {layer.file: layer for layer, _ in hook_commands(seen, "PreToolUse") if layer.scope != "managed"}
+    layers = {layer.file: layer for layer, _ in hook_commands(seen, "PreToolUse")}
+    if len({layer.scope == claude.MANAGED for layer in layers.values()}) == 2:
+        says = "the administrator's settings and others have hooks, so every call is looked at twice"
+        yield DoctorCheck("hooks (twice)", "warn", says, "run: lockgate uninstall claude-code")
     for layer in layers.values():
         name = f"hooks ({layer.scope})"
         remote = _remote(seen, layer)
+        if layer.scope == claude.MANAGED:
+            yield from () if remote else _managed(name, seen, layer)
+            continue
         again = " ".join((f"{_INSTALL} --scope {layer.scope}", *map(visible, remote)))
         try:
             launch = claude.this_launch(seen.folders, layer.file)._replace(remote=remote)
@@ -96,6 +102,21 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
             yield DoctorCheck(name, "warn", f"not as this version would register them ({', '.join(stale)})", again)
         else:
             yield DoctorCheck(name, "ok", "exactly as this version registers them")
+
+
+def _managed(name: str, seen: CheckContext, layer: SettingsLayer) -> Iterator[DoctorCheck]:
+    """The hooks for every user of the machine. What the administrator wrote is theirs: the self-test tries it."""
+    if seen.folders != folders({}):
+        says = "they have the folders below your home folder; HOME, XDG_STATE_HOME or XDG_CONFIG_HOME names others"
+        yield DoctorCheck(name, "fail", says, "unset these variables")
+        return
+    launch = claude.this_launch(seen.folders, layer.file)._replace(for_everyone=True)
+    stale = missing_entries(layer.settings, valid_entries(launch, EVENTS))
+    if stale:
+        says = f"not as this version would register them ({', '.join(stale)})"
+        yield DoctorCheck(name, "warn", says, f"run: sudo {_INSTALL.removeprefix('run: ')} --managed")
+    else:
+        yield DoctorCheck(name, "ok", "exactly as this version registers them for every user")
 
 
 def _remote(seen: CheckContext, layer: SettingsLayer) -> tuple[str, ...]:

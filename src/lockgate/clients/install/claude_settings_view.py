@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -71,8 +70,7 @@ def look(folders: Folders, project: str, environ: Mapping[str, str], version: st
 
 def managed_files() -> list[str]:
     """The settings files that only an administrator can write."""
-    mac = "/Library/Application Support/ClaudeCode"
-    folder = Path(mac if sys.platform == "darwin" else "/etc/claude-code")
+    folder = Path(claude_install.managed_folder())
     return [str(folder / "managed-settings.json"), *sorted(map(str, folder.glob("managed-settings.d/*.json")))]
 
 

@@ -15,7 +15,7 @@ from lockgate.clients.common.folders import client_folder
 from lockgate.clients.common.hook_command import HookLaunch, either_client
 from lockgate.clients.install import claude, other_checks, others
 from lockgate.clients.install.claude import SettingsChange
-from lockgate.clients.install.claude_settings_view import CheckContext, enabled_plugins
+from lockgate.clients.install.claude_settings_view import CheckContext, enabled_plugins, hook_commands
 from lockgate.core.errors import InstallError
 from lockgate.core.record import Record
 from lockgate.system.folders import Folders
@@ -30,6 +30,7 @@ class GuardState(StrEnum):
 
     GUARDED = "guarded"
     BY_PLUGIN = "guarded by its plugin"
+    MANAGED = "guarded by the settings of this machine's administrator"
     RENEW = "guarded, by entries of another version or installation"
     NOT = "not guarded"
     REMOTE = "guarded by a gate outside of this container"
@@ -58,7 +59,7 @@ class ClientHere(Record):
     @property
     def is_guarded_otherwise(self) -> bool:
         """Whether hooks guard it that an installation without more words would double or replace."""
-        return self.state in (GuardState.BY_PLUGIN, GuardState.REMOTE)
+        return self.state in (GuardState.BY_PLUGIN, GuardState.REMOTE, GuardState.MANAGED)
 
     @property
     def lacks_hooks(self) -> bool:
@@ -127,12 +128,18 @@ def _user_file(client: str, seen: CheckContext) -> str:
 def _state(client: str, file: str, seen: CheckContext) -> GuardState:
     text = claude.read_text(file) or ""
     if "lockgate/hook.py" not in text:
-        by_plugin = client == _CLAUDE and enabled_plugins(seen)
-        return GuardState.BY_PLUGIN if by_plugin else GuardState.NOT
+        return _guarded_otherwise(seen) if client == _CLAUDE else GuardState.NOT
     if _REMOTE.search(text):
         return GuardState.REMOTE
     plans = (plan_install(client, launch) for launch in either_client(claude.this_launch(seen.folders, file)))
     return GuardState.RENEW if all(plan.changes for plan in plans) else GuardState.GUARDED
+
+
+def _guarded_otherwise(seen: CheckContext) -> GuardState:
+    """Whether Claude Code is guarded by hooks that stand in none of the user's files."""
+    if any(layer.scope == claude.MANAGED for layer, _ in hook_commands(seen, "PreToolUse")):
+        return GuardState.MANAGED
+    return GuardState.BY_PLUGIN if enabled_plugins(seen) else GuardState.NOT
 
 
 def _program(client: str) -> str:
