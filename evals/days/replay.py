@@ -163,7 +163,7 @@ class Replay:
             files = client.parents_of, client.has_history
             rule = has_rule(client, self._where)
             asking: dict[str, Any] = {"unattended": _nobody_else} if self._front else {}
-            gate = open_gate(self._where, lambda _: None, *files, rule, float, client.together, **asking)
+            gate = open_gate(self._where, lambda _: None, *files, rule, float, client.turn_reader, **asking)
             if self._front:
                 size = self._front.window
                 consultants = gate.parts.consultants._replace(window=lambda _: size)

@@ -110,7 +110,7 @@ def kept(home: Path, lines: list[dict[str, Any]], name: str = "s1.jsonl") -> Pat
 
 def asked(path: Path | str, home: Path, at: float = LATER, session: str = "s1") -> frozenset[str]:
     context = Context("claude-code", Subject(session), transcript=str(path))
-    tell = ADAPTER.together(context, str(home))
+    tell = ADAPTER.turn_reader(context, str(home))
     return tell(TurnQuestion(context, "b", {"a": at})) if tell else frozenset()
 
 

@@ -243,7 +243,7 @@ def test_who_waits_where_nobody_sits_before_the_client(
     state: str, options: dict[str, Any] | None, watched: bool, waits: bool
 ) -> None:
     if not watched:
-        assert waiting.attended(state, options) is waits
+        assert waiting.waits_for_person(state, options) is waits
         return
     with wakeups.WakeupSocket(state, waiting.WATCHERS):
-        assert waiting.attended(state, options) is waits
+        assert waiting.waits_for_person(state, options) is waits

@@ -133,7 +133,7 @@ def test_a_log_that_has_grown_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyP
     log = state / "lockgate.db-wal"
     assert log.stat().st_size > 1_000_000
     stop = threading.Event()
-    thread = threading.Thread(target=checkpoint.tend_log, args=(str(state), stop))
+    thread = threading.Thread(target=checkpoint.checkpoint_log, args=(str(state), stop))
     thread.start()
     until = time.monotonic() + 20
     while log.stat().st_size and time.monotonic() < until:

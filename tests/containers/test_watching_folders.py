@@ -30,7 +30,7 @@ def watched(host: Host, monkeypatch: pytest.MonkeyPatch, *fails: OSError) -> lis
         await asyncio.Event().wait()
 
     async def run() -> None:
-        office = post.PostOffice(str(host.ipc), Groups(host.where.state), None)  # type: ignore[arg-type]
+        office = post.MailboxServer(str(host.ipc), Groups(host.where.state), None)  # type: ignore[arg-type]
         listening = asyncio.create_task(office._listen())
         for _ in range(1000):
             if len(tries) > len(fails) or listening.done():

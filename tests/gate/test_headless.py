@@ -25,13 +25,13 @@ class Alone(World):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         (self.config / "lockgate.yaml").write_text("table: {egress: ask}\n")
-        self.attended = False
+        self.waits_for_person = False
         self.looked = 0
-        self.gate = Monitor(self.gate._parts._replace(consultants=Consultants(attended=self._attended)))
+        self.gate = Monitor(self.gate._parts._replace(consultants=Consultants(waits_for_person=self._attended)))
 
     def _attended(self, _: Configuration) -> bool:
         self.looked += 1
-        return self.attended
+        return self.waits_for_person
 
     def put(self, call: ToolCall = PUSH, *, yes: bool = True, **event: Any) -> tuple[Answer, list[Need]]:
         going = self.gate.deliberate(ToolRequested(self.context(), call, **event))
@@ -43,7 +43,7 @@ class Alone(World):
                 assert isinstance(question, PersonQuestion)
                 with self.store.transaction() as tx:
                     approvals.decide(tx, question.approval, approve=yes, by="ann", reason="", now=self._now())
-                self.attended = False  # whoever watched may be gone again
+                self.waits_for_person = False  # whoever watched may be gone again
         except StopIteration as end:
             return end.value, asked
 
@@ -54,7 +54,7 @@ def alone(tmp_path: Path) -> Alone:
 
 
 @pytest.mark.parametrize(
-    ("event", "attended", "verdict", "questions"),
+    ("event", "waits_for_person", "verdict", "questions"),
     [
         ({"askable": True}, True, ASK, 0),
         ({"askable": False}, True, DENY, 0),
@@ -66,8 +66,10 @@ def alone(tmp_path: Path) -> Alone:
         ({"askable": True, "waits": True}, False, ALLOW, 1),
     ],
 )
-def test_who_is_asked(alone: Alone, event: dict[str, Any], attended: bool, verdict: Verdict, questions: int) -> None:
-    alone.attended = attended
+def test_who_is_asked(
+    alone: Alone, event: dict[str, Any], waits_for_person: bool, verdict: Verdict, questions: int
+) -> None:
+    alone.waits_for_person = waits_for_person
     answer, asked = alone.put(**event)
     assert (answer.verdict, len(asked)) == (verdict, questions)
     assert answer.decision is not None
@@ -80,7 +82,7 @@ def test_what_needs_no_person_asks_nobody(alone: Alone) -> None:
 
 
 def test_a_no_is_a_no(alone: Alone) -> None:
-    alone.attended = True
+    alone.waits_for_person = True
     assert alone.put(headless=True, yes=False)[0].verdict is DENY
 
 

@@ -45,7 +45,7 @@ def rules(guard: PatternGuard, where: Folders, text: str) -> list[str]:
 
 
 def test_a_secret_that_is_new_is_known(where: Folders, store: Store) -> None:
-    guard = PatternGuard(store, where, 30.0, sight=TtlCache(0.0))
+    guard = PatternGuard(store, where, 30.0, cache=TtlCache(0.0))
     assert rules(guard, where, SECRET) == []
     Path(where.home, "project", ".env").write_text(f"DATABASE_PASSWORD={SECRET}\n")
     assert rules(guard, where, SECRET)
@@ -67,7 +67,7 @@ def test_the_library_is_loaded_again_only_where_it_changed(
     loads: list[str] = []
     load = opening.load
     monkeypatch.setattr(opening, "load", lambda *given, **more: (loads.append("load"), load(*given, **more))[1])
-    guard = PatternGuard(store, where, 30.0, sight=TtlCache(0.0))
+    guard = PatternGuard(store, where, 30.0, cache=TtlCache(0.0))
     for _ in range(3):
         assert "acme_secrets/acme_key" not in rules(guard, where, KEY)
     assert loads == ["load"]

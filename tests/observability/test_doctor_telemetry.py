@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.cli.doctor.optional import telemetry
-from lockgate.service.observability.process import alone
+from lockgate.service.observability.process import only_exporter
 from lockgate.store.sqlite.store import SqliteStore
 
 
@@ -38,7 +38,7 @@ def test_it_speaks_only_of_what_is_configured(project: Path) -> None:
 def test_it_sees_the_exporter(project: Path) -> None:
     SqliteStore.open(str(project / "state")).close()
     assert says(project, METRICS)[0][0] == "warn"
-    with alone(str(project / "state")) as mine:
+    with only_exporter(str(project / "state")) as mine:
         assert mine
         assert says(project, METRICS) == [("ok", "an exporter runs")]
 

@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.cli.main import cli
 from lockgate.service.observability.metrics_server import answering
-from lockgate.service.observability.process import Exporter, alone, beside
+from lockgate.service.observability.process import Exporter, only_exporter, run_exporter
 from lockgate.service.observability.settings import Metrics, TelemetrySettings
 from lockgate.store.sqlite.store import SqliteStore
 from observability.collector import collecting
@@ -309,17 +309,17 @@ def test_without_the_extra_it_is_said_what_is_missing(
 
 def test_beside_something_else_it_runs_and_ends_with_it(home: Path, store: SqliteStore) -> None:
     state, told = home / ".local" / "state" / "lockgate", list[str]()
-    with beside(TelemetrySettings(), told.append):
+    with run_exporter(TelemetrySettings(), told.append):
         pass
     assert not (state / "telemetry.json").exists()
     path = home / "x.prom"
     configure(home, metrics={"file": str(path), "interval_seconds": 1})
     said = TelemetrySettings(Metrics(str(path)))
-    with beside(said, told.append):
+    with run_exporter(said, told.append):
         until(lambda: has(path.read_bytes(), "before"))
-        with beside(said, told.append):
+        with run_exporter(said, told.append):
             until(lambda: any("runs already" in each for each in told))
-    with alone(str(state)) as mine:
+    with only_exporter(str(state)) as mine:
         assert mine
 
 
@@ -328,9 +328,9 @@ def test_it_ends_with_a_parent_that_was_killed(home: Path, store: SqliteStore) -
     configure(home, metrics={"file": str(path), "interval_seconds": 1})
     script = (
         "import time\n"
-        "from lockgate.service.observability.process import beside\n"
+        "from lockgate.service.observability.process import run_exporter\n"
         "from lockgate.service.observability.settings import Metrics, TelemetrySettings\n"
-        f"with beside(TelemetrySettings(Metrics({str(path)!r})), print):\n"
+        f"with run_exporter(TelemetrySettings(Metrics({str(path)!r})), print):\n"
         "    time.sleep(60)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], env=os.environ)
@@ -339,7 +339,7 @@ def test_it_ends_with_a_parent_that_was_killed(home: Path, store: SqliteStore) -
     parent.wait()
 
     def free() -> bool:
-        with alone(str(home / ".local" / "state" / "lockgate")) as mine:
+        with only_exporter(str(home / ".local" / "state" / "lockgate")) as mine:
             return mine
 
     until(free)

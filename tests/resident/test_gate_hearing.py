@@ -79,17 +79,17 @@ def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Listen
         heard = b""
         while not connection.closed:
             heard += theirs.recv(1 << 20)
-            hooks.hear(0.0)
+            hooks.poll(0.0)
         assert heard + b"".join(iter(lambda: theirs.recv(1 << 20), b"")) == answer
 
 
 def test_what_other_threads_tell_is_done_by_the_loop(hooks: Listener) -> None:
     done: list[str] = []
     hooks.begin()
-    hooks.wakeup.tell(lambda: done.append("a"))
-    hooks.wakeup.tell(lambda: done.append("b"))
+    hooks.wakeup.call_in_loop(lambda: done.append("a"))
+    hooks.wakeup.call_in_loop(lambda: done.append("b"))
     assert done == []
-    hooks.hear(10.0)
+    hooks.poll(10.0)
     assert done == ["a", "b"]
 
 
@@ -100,6 +100,6 @@ def test_a_request_waits_for_its_turn(hooks: Listener) -> None:
         other = Connection(ours, Peer(os.geteuid(), 1))
         hooks._open.add(other)
         hooks._listen(other, selectors.EVENT_READ)
-        hooks.hear(10.0)
+        hooks.poll(10.0)
         assert [(who, asked.payload) for who, asked in hooks.ready] == [(other, b"{}")]
         assert len(hooks) == 1

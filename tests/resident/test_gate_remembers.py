@@ -15,7 +15,7 @@ from lockgate.clients.wire import resident as wire
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
-from lockgate.gate.host.assembly import looking_around
+from lockgate.gate.host.assembly import host_view_reader
 from lockgate.gate.host.host_view import host_view_of, in_client
 from lockgate.resources.host_view import AnalysisRules
 from lockgate.service.resident import recent_callers as lately
@@ -56,7 +56,7 @@ def test_another_environment_is_another_one() -> None:
 
 def test_nobody_sees_what_is_around_another_session_client_caller_or_rules(tmp_path: Path) -> None:
     where = Folders(str(tmp_path), str(tmp_path / "state"), str(tmp_path / "config"))
-    look = looking_around(where, TtlCache(60.0))
+    look = host_view_reader(where, TtlCache(60.0))
     asked = [
         (Context(client, Subject("s1"), "/w", workspace, transcript=f"/t/{session}.jsonl"), environ, rules)
         for client in ("claude-code", "codex", "gemini-cli", "python")
@@ -175,7 +175,7 @@ def ready(tmp_path: Path) -> Iterator[Decider]:
     give_state(tmp_path / "state")
     (tmp_path / "config").mkdir()
     made = Decider(Folders(str(tmp_path / "home"), str(tmp_path / "state"), str(tmp_path / "config")))
-    made._sight.seconds = 1000.0
+    made._cache.seconds = 1000.0
     yield made
     made.close()
 
@@ -232,7 +232,7 @@ def test_an_error_in_a_look_ahead_is_left_to_the_next_question(ready: Decider, m
     with monkeypatch.context() as patch:
         patch.setattr(ready, "_look_for", fail)
         ready.look_ahead()
-    assert ready._sight.seconds == 1000.0
+    assert ready._cache.seconds == 1000.0
     assert "RuntimeError" in Path(ready._where.state, "hook.log").read_text()
     assert "deny" not in decide(ready)
 

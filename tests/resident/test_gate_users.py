@@ -130,7 +130,7 @@ def test_whoever_is_not_the_same_user_is_closed_on(monkeypatch: pytest.MonkeyPat
         hook.connect(path)
         hooks = hearing.Listener(listening, Measures())
         hooks.begin()
-        hooks.hear(5.0)
+        hooks.poll(5.0)
         hook.settimeout(5)
         assert hook.recv(1) == b""
         hooks.end()

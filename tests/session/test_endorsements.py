@@ -13,7 +13,7 @@ from lockgate.core.errors import EndorsementError, StoreError
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, Taint, ToolCall
 from lockgate.gate.session import begin_agent, begin_session, end_agent, expect, finished, knows, labels_of, remember
 from lockgate.gate.session.endorsements import UntrustedResult, endorse, find, sources_of
-from lockgate.gate.session.said import LINES
+from lockgate.gate.session.result_excerpt import LINES
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.sqlite.group_commit import GroupingStore

@@ -222,14 +222,14 @@ def test_a_project_cannot_name_one() -> None:
 
 def test_a_gate_tells_at_its_start_and_at_its_end(world: Anchored, monkeypatch: pytest.MonkeyPatch) -> None:
     where = world.elsewhere()
-    where.tended()()
+    where.start_checkpoints()()
     told = git("-C", str(world.remote), "rev-parse", "heads")
     world.copy()
     world.taint()
-    where.tended()()
+    where.start_checkpoints()()
     assert git("-C", str(world.remote), "rev-parse", "heads") != told
     world.put_back()
-    where.tended()()
+    where.start_checkpoints()()
     assert world.reason()
 
 

@@ -125,12 +125,12 @@ def test_a_copy_of_the_folder_elsewhere_has_an_item_of_its_own(world: Desk, keyr
 
 
 def test_a_gate_tells_at_its_start_and_at_its_end(world: Desk, keyring: Desktop) -> None:
-    world.elsewhere().tended()()
+    world.elsewhere().start_checkpoints()()
     world.copy()
     world.taint()
-    world.elsewhere().tended()()
+    world.elsewhere().start_checkpoints()()
     world.put_back()
-    world.elsewhere().tended()()
+    world.elsewhere().start_checkpoints()()
     assert world.reason()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lockgate.core.errors import StoreError
 from lockgate.store.audit.chain import verify_store
-from lockgate.store.sqlite.checkpoint import tend_log
+from lockgate.store.sqlite.checkpoint import checkpoint_log
 from lockgate.store.sqlite.group_commit import GroupingStore
 from lockgate.store.sqlite.store import SqliteStore
 
@@ -216,6 +216,6 @@ def test_a_long_log_is_copied_back_beside_the_work(store: GroupingStore) -> None
             tx.put_setting(f"s{number}", "x" * 1_000_000)
     database = Path(store._folder) / "lockgate.db"
     assert database.stat().st_size < 1_000_000
-    tend_log(store._folder, _Twice())  # type: ignore[arg-type]
+    checkpoint_log(store._folder, _Twice())  # type: ignore[arg-type]
     assert database.stat().st_size > 6_000_000
     assert len(kept(store)) == 6

@@ -36,7 +36,7 @@ def metrics(output: str | None, as_json: bool) -> None:
 
     Exit status: 0 printed, 1 not possible, 2 usage, 3 state not readable.
     """
-    from lockgate.service.observability.process import alone
+    from lockgate.service.observability.process import only_exporter
 
     state = state_dir()
     try:
@@ -44,7 +44,7 @@ def metrics(output: str | None, as_json: bool) -> None:
         kept = tail.load(state)
         if store is not None:
             kept = tail.counted(store, state, kept)
-            with alone(state) as mine:
+            with only_exporter(state) as mine:
                 if mine:
                     tail.save(state, kept)
     except StoreError as error:
@@ -88,7 +88,7 @@ def run(parent: int) -> None:
 
     Exit status: 0 ended, 1 nothing is configured, or not possible, 3 state not readable.
     """
-    from lockgate.service.observability.process import alone
+    from lockgate.service.observability.process import only_exporter
 
     variables = dict(os.environ)  # whoever sends takes those away that its libraries would listen to
     settings = configured(variables)
@@ -98,7 +98,7 @@ def run(parent: int) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stop.set())
     try:
-        with alone(state_dir()) as mine:
+        with only_exporter(state_dir()) as mine:
             if not mine:
                 raise click.ClickException("another one runs already for this state folder")
             while _export(settings, variables, stop, parent):

@@ -132,7 +132,7 @@ class ClientAdapter:
         """The sessions that a forked one came from."""
         return ()
 
-    def together(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+    def turn_reader(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
         """Who tells which calls the model made in the same message, where the client's files can prove it.
 
         Neither raises.
@@ -234,7 +234,7 @@ def _is_newer(path: str, since: float) -> bool:
 
 
 # ---------------------------------------------------------------- what several dialects say alike
-def said(answer: Answer) -> str:
+def refusal_text(answer: Answer) -> str:
     """Why something is refused."""
     return answer.to_agent or answer.to_person or "Lockgate blocked this"
 

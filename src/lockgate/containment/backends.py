@@ -71,7 +71,7 @@ class Running:
             ContainmentError: The sandbox could not be built.
         """
         self._reap()
-        said = self._said()
+        said = self._status_lines()
         if not any("child-pid" in line for line in said):
             raise ContainmentError("the sandbox could not be built (lockgate doctor)")
         ended = os.waitstatus_to_exitcode(self._ended or 0)
@@ -83,9 +83,9 @@ class Running:
 
     def _first(self) -> int:
         """The first process inside, by its number outside; 0 where it is not known."""
-        return next((line["child-pid"] for line in self._said() if "child-pid" in line), 0)
+        return next((line["child-pid"] for line in self._status_lines() if "child-pid" in line), 0)
 
-    def _said(self) -> list[dict[str, int]]:
+    def _status_lines(self) -> list[dict[str, int]]:
         text = os.pread(self._status, 1 << 16, 0).decode("ascii", "replace")
         return [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
 

@@ -47,7 +47,7 @@ def standing(state: str) -> list[Standing]:
 def end(state: str, names: Iterable[str]) -> list[str]:
     """End rooms, with every process in them; those that stood."""
     there = set(_names(state))
-    return [name for name in names if name in there and _said(state, name, _END) is not None]
+    return [name for name in names if name in there and _ask_room(state, name, _END) is not None]
 
 
 def ports(state: str, names: Iterable[str]) -> frozenset[int]:
@@ -121,7 +121,7 @@ def _folder(state: str) -> str:
 
 def _asked(state: str, name: str) -> Standing | None:
     try:
-        told = json.loads(_said(state, name, _ASK) or b"")
+        told = json.loads(_ask_room(state, name, _ASK) or b"")
     except ValueError:
         return None
     found = [told.get(each) for each in ("calls", "left", "idle")] if isinstance(told, dict) else []
@@ -129,7 +129,7 @@ def _asked(state: str, name: str) -> Standing | None:
     return Standing(name, *numbers) if len(numbers) == len(Standing._fields) - 1 else None
 
 
-def _said(state: str, name: str, what: bytes) -> bytes | None:
+def _ask_room(state: str, name: str, what: bytes) -> bytes | None:
     """What a room answers; ``None`` where there is none."""
     with socket.socket(socket.AF_UNIX) as door, short_path(_folder(state), name) as path:
         door.settimeout(_SECONDS)

@@ -112,8 +112,8 @@ def _supervise(layout: Layout, host: Host, channel: socket.socket, *, tell_folde
     finally:
         running.kill()
         sweep.finish()
-    for said in sweep.said():
-        _say(said)
+    for line in sweep.report_lines():
+        _say(line)
     return status, _read(reader) if tell_folder else b""
 
 

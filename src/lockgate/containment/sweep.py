@@ -64,7 +64,7 @@ class Sweep:
         """Look at everything."""
         self._go(64, 1 << 30)
 
-    def said(self) -> list[str]:
+    def report_lines(self) -> list[str]:
         """What was found, for the agent and the person."""
         lines = [
             f"{path} is a place that later sessions or other programs act on; it is kept as {os.path.basename(kept)}"

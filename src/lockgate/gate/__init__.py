@@ -77,7 +77,7 @@ class Monitor:
         said: Any = None
         try:
             while True:
-                said = self._parts.consultants.said(deliberation.send(said))
+                said = self._parts.consultants.ask(deliberation.send(said))
         except StopIteration as end:
             answer: Answer = end.value
             return answer

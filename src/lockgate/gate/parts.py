@@ -88,7 +88,7 @@ class Consultants(Record):
     """Who tells which calls were made together, where somebody can. Neither raises."""
     wait: Callable[[PersonQuestion], None] = lambda _: None
     """Returns once a person has decided, or the time is over."""
-    attended: Callable[[Configuration], bool] = lambda _: False
+    waits_for_person: Callable[[Configuration], bool] = lambda _: False
     """Whether a client that nobody sits before waits for a person elsewhere. Asked only where a person is needed."""
     listened: Callable[[Configuration, Transaction], bool] = lambda *_: False
     """Whether somebody elsewhere is proven to hear of a question. Asked only where a table takes such a person."""
@@ -101,7 +101,7 @@ class Consultants(Record):
     is_waited: Callable[[str], bool] = lambda _: True
     """Whether a process waits for the answer to a question, by its id."""
 
-    def said(self, need: Need) -> Any:
+    def ask(self, need: Need) -> Any:
         """Ask whom a question is for, and wait for the answer."""
         match need:
             case RulesQuestion():

@@ -246,7 +246,7 @@ class HostView(Record):
     rules: AnalysisRules = AnalysisRules()
 
 
-def records_beside(transcript: str, roots: Iterable[str]) -> tuple[str, ...]:
+def records_folder(transcript: str, roots: Iterable[str]) -> tuple[str, ...]:
     """Where a client keeps the records of a session: the folder of its transcript.
 
     In a folder that also holds one of the roots, only the transcript is a record, and what has its name without an

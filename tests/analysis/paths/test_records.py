@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockgate.gate.host.host_view import host_view_of
-from lockgate.resources.host_view import AnalysisRules, records_beside
+from lockgate.resources.host_view import AnalysisRules, records_folder
 from lockgate.resources.paths import write_effects
 from lockgate.system.folders import Folders
 
@@ -32,7 +32,7 @@ ROOTS = (HOME, PROJECT, "", TASKS)
     ],
 )
 def test_the_folder_of_a_transcript_holds_records_unless_it_holds_other_files_too(transcript, records):
-    assert records_beside(transcript, ROOTS) == records
+    assert records_folder(transcript, ROOTS) == records
 
 
 def test_a_project_below_the_transcripts_folder_can_be_written(tmp_path):

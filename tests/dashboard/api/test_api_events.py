@@ -352,5 +352,5 @@ def test_who_joins_later_is_told_although_the_look_has_failed(monkeypatch: pytes
                 assert feed._task is not None
                 assert not feed._task.done()
 
-    monkeypatch.setattr(events, "ApproverPresence", lambda *_: SimpleNamespace(tend=lambda *, wanted: None))
+    monkeypatch.setattr(events, "ApproverPresence", lambda *_: SimpleNamespace(set_wanted=lambda *, wanted: None))
     asyncio.run(two())

@@ -96,7 +96,7 @@ def test_a_record_that_cannot_be_written_is_told_whatever_failed(
         raise error
 
     dashboard = Dashboard(where, DashboardSettings(), tools(), print)
-    monkeypatch.setattr(dashboard._desk, "store", fails)
+    monkeypatch.setattr(dashboard._context, "store", fails)
     with caplog.at_level(logging.WARNING, "lockgate.service.http"):
         dashboard._record_twice()
     assert [record.__dict__["facts"] for record in caplog.records] == [{"error": said}]

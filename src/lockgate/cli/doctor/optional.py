@@ -20,7 +20,7 @@ from lockgate.configuration.bundles.keys import NOT_INSTALLED
 from lockgate.configuration.layers.files import joined
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.gate.approvals import notifiers, waiting
-from lockgate.service.observability.process import alone
+from lockgate.service.observability.process import only_exporter
 from lockgate.service.observability.settings import TelemetrySettings, settings_of
 from lockgate.store.opening import open_existing
 from lockgate.system.libraries import installed, library
@@ -49,7 +49,7 @@ def people(project: str, state: str) -> Iterator[Found]:
     for problem, mend in problems:
         yield "warn", problem, mend
     if not problems:
-        waits = waiting.attended(state, options)
+        waits = waiting.waits_for_person(state, options)
         does = "waits for lockgate approve" if waits else "is refused (to have it wait: docs/approvals.md)"
         yield "ok", f"in a headless session, a call that needs a person {does}", ""
 
@@ -126,7 +126,7 @@ def _runs(state: str) -> bool:
     if not os.path.isdir(state):
         return False
     try:
-        with alone(state) as free:
+        with only_exporter(state) as free:
             return not free
     except StoreError:
         return False

@@ -41,11 +41,11 @@ for _command in (keygen, build, sign, inspect, verify):
 @contextmanager
 def _recording() -> Iterator[Tell]:
     """What writes acts of a person into the audit; exits with 3 where the state cannot be written."""
-    from lockgate.configuration.bundles.audit import teller
+    from lockgate.configuration.bundles.audit import audit_writer
 
     try:
         with made() as store:
-            yield teller(store, "cli")
+            yield audit_writer(store, "cli")
     except BundleError as error:
         raise refused(error) from error
 

@@ -64,9 +64,9 @@ def serve_command(
     )
     log_to_stderr(as_json, "lockgate.service.containers")
     from lockgate.cli.telemetry import configured
-    from lockgate.service.observability.process import beside
+    from lockgate.service.observability.process import run_exporter
 
-    with beside(configured(), logging.getLogger("lockgate.service.containers").warning):
+    with run_exporter(configured(), logging.getLogger("lockgate.service.containers").warning):
         _run(serve.serve(folders(), settings))
 
 

@@ -10,7 +10,7 @@ import click
 
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import WRONG
-from lockgate.cli.service.managers import ServiceManager, manager, runs, said, tell, written
+from lockgate.cli.service.managers import ServiceManager, failure_of, manager, run_commands, runs, written
 from lockgate.core.display_text import visible
 from lockgate.system.folders import folders
 from lockgate.system.ownership import make_folders
@@ -50,9 +50,9 @@ def install(dry_run: bool, no_start: bool) -> None:
         raise click.ClickException(f"{visible(found.path, 600)}: {visible(str(error.strerror), 200)}") from None
     click.echo(f"written: {visible(found.path, 600)}")
     if not no_start:
-        ended = [not said(command) for command in found.before]
+        ended = [not failure_of(command) for command in found.before]
         try:
-            tell(found.up, found.lets_go if any(ended) else 0.0)
+            run_commands(found.up, found.lets_go if any(ended) else 0.0)
         except click.ClickException:
             _take_back(found, before)
             for folder in new:
@@ -76,12 +76,12 @@ def uninstall() -> None:
         click.echo("it is not installed")
         return
     try:
-        if not (found.ends_what_runs and said(found.alive)):
-            tell(found.down)
+        if not (found.ends_what_runs and failure_of(found.alive)):
+            run_commands(found.down)
     finally:
         os.unlink(found.path)
         click.echo(f"removed: {visible(found.path, 600)}")
-    tell(found.after)
+    run_commands(found.after)
 
 
 @service.command(short_help="Is it installed, and does it run?")
@@ -144,10 +144,10 @@ def _take_back(found: ServiceManager, before: bytes) -> None:
         again = found.up
     else:
         for command in found.down:
-            said(command)
+            failure_of(command)
         os.unlink(found.path)
         again = found.after
     for command in again:
-        said(command)
+        failure_of(command)
     enough = "" if before else "; a hook starts the gate, which is enough"
     click.echo(f"{'as before' if before else 'removed again'}: {visible(found.path, 600)}{enough}", err=True)

@@ -118,7 +118,7 @@ def start_again(found: ServiceManager) -> None:
     Raises:
         ClickException: It cannot be told.
     """
-    tell((found.again,))
+    run_commands((found.again,))
 
 
 def written(path: str) -> bytes:
@@ -129,19 +129,19 @@ def written(path: str) -> bytes:
         return b""
 
 
-def tell(commands: Sequence[tuple[str, ...]], patience: float = 0.0) -> None:
+def run_commands(commands: Sequence[tuple[str, ...]], retry_seconds: float = 0.0) -> None:
     """Run commands of a service manager.
 
     Args:
         commands: They are run one after another.
-        patience: For how many seconds what fails is tried again.
+        retry_seconds: For how many seconds what fails is tried again.
 
     Raises:
         ClickException: One of them failed.
     """
-    until = time.monotonic() + patience
+    until = time.monotonic() + retry_seconds
     for command in commands:
-        while problem := said(command):
+        while problem := failure_of(command):
             if time.monotonic() >= until:
                 raise click.ClickException(f"`{' '.join(command)}` failed: {visible(problem, 400)}")
             time.sleep(_PAUSE)
@@ -153,7 +153,7 @@ def runs(found: ServiceManager) -> bool:
     return not problem and not (found.ended and found.ended in text)
 
 
-def said(command: tuple[str, ...]) -> str:
+def failure_of(command: tuple[str, ...]) -> str:
     """Why a command failed; empty where it did not."""
     return _answer(command)[0]
 

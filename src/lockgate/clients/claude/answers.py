@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lockgate.clients.adapter import failure, said
+from lockgate.clients.adapter import failure, refusal_text
 from lockgate.clients.common.transcripts import EVENTS, IGNORED
 from lockgate.core.events import Answer, Event, ToolFinished
 from lockgate.core.model import Verdict
@@ -95,7 +95,7 @@ def _event_answer(event_name: str, answer: Answer, specific: dict[str, Any]) -> 
     output = _output(event_name, specific, answer.to_person)
     if not objects:
         return output
-    reason = said(answer)
+    reason = refusal_text(answer)
     if event_name in _BLOCKS:
         return {"decision": "block", "reason": reason, **output}
     return output or {"systemMessage": reason}

@@ -42,7 +42,7 @@ def asks_a_person(tool: str, tool_input: Mapping[str, Any], mode: str) -> bool:
     return tool == "Bash" and isinstance(command, str) and _names_no_hidden_file(command)
 
 
-def attended(event: ToolRequested, environ: Mapping[str, str]) -> ToolRequested:
+def mark_headless(event: ToolRequested, environ: Mapping[str, str]) -> ToolRequested:
     """An event that says whether nobody sits before the client."""
     headless = is_headless(environ.get("CLAUDE_CODE_ENTRYPOINT", "cli"), event.context.process)
     return event._replace(headless=True) if headless else event

@@ -254,9 +254,9 @@ class Claude(AnswersApart):
         event = decoder(payload, self.context(payload, environ))
         if not isinstance(event, ToolRequested) or environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") == "cli":
             return event
-        from lockgate.clients.claude.asks_person import attended
+        from lockgate.clients.claude.asks_person import mark_headless
 
-        return attended(event, environ)
+        return mark_headless(event, environ)
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
         """Whose event a payload tells of, and where."""
@@ -292,11 +292,11 @@ class Claude(AnswersApart):
         """The sessions that a fork's transcript names; none before it is written, at the first tool call."""
         return transcripts.parent_sessions(context.transcript, context.subject.session)
 
-    def together(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+    def turn_reader(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
         """Who tells which calls the model made in the same message, where a transcript has the place to be believed."""
         from lockgate.clients.claude import turns
 
-        return turns.teller(context, home)
+        return turns.turn_reader(context, home)
 
     def unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
         """Why a question may be answered by somebody else than the person in the terminal; empty where it cannot."""

@@ -108,7 +108,7 @@ def _settings(context: Context, home: str, started: CommandLine) -> Iterator[Map
     files = [os.path.join(client, "settings.json") for client in clients]
     files += [os.path.join(project, name) for name in ("settings.json", "settings.local.json")]
     files += [os.path.join(folder, "managed-settings.json") for folder in ("/etc/claude-code", mac)]
-    for value in _settings_said(started):
+    for value in _command_line_settings(started):
         if value.lstrip().startswith("{"):
             yield from _parsed(os.fsencode(value))
         else:
@@ -141,7 +141,7 @@ def _listed(permissions: Mapping[str, Any], kind: str) -> list[Any]:
     return rules if isinstance(rules, list) else []
 
 
-def _settings_said(started: CommandLine) -> Iterator[str]:
+def _command_line_settings(started: CommandLine) -> Iterator[str]:
     """Files and texts of settings on the client's command line."""
     for word, following in pairwise((*started.words, "")):
         name, equals, value = word.partition("=")

@@ -30,7 +30,7 @@ _SECONDS = 0.4
 _PAUSE = 0.04
 
 
-def teller(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+def turn_reader(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
     """Who tells which calls were made in the same message, where a session's transcript has the place to be believed.
 
     A client that was told to keep its transcripts elsewhere may keep them where contained commands can write.

@@ -38,7 +38,7 @@ def finished(
         context,
         call,
         result,
-        text=said(call.tool, result, texts) or ("" if whole or _is_known(call.tool) else "[not told]"),
+        text=all_text(call.tool, result, texts) or ("" if whole or _is_known(call.tool) else "[not told]"),
         agent=agent,
         background=background,
         texts=texts,
@@ -52,7 +52,7 @@ def with_texts(result: Any, texts: Mapping[str, str]) -> Any:
     return result_texts.with_texts("", result, texts)
 
 
-def said(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
+def all_text(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
     """All that a result says, for whoever asks whether it says anything: a picture does, without a text.
 
     Args:

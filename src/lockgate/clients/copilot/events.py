@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
@@ -111,7 +111,7 @@ def _decided(answer: Answer) -> dict[str, Any]:
         return {"permissionDecision": "allow"} if answer.permitted else {}
     if answer.verdict is not Verdict.CONTAIN or answer.new_input is None:
         verdict = "ask" if answer.verdict is Verdict.ASK else "deny"
-        return {"permissionDecision": verdict, "permissionDecisionReason": said(answer)}
+        return {"permissionDecision": verdict, "permissionDecisionReason": refusal_text(answer)}
     output: dict[str, Any] = {"modifiedArgs": dict(answer.new_input)}
     if answer.permitted:  # else the client asks about paths that only the changed command names
         output["permissionDecision"] = "allow"

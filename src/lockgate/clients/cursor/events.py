@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
@@ -159,11 +159,11 @@ class CursorClient(ClientAdapter):
         elif event_name in ("preToolUse", "subagentStart") and objects:
             output = {
                 "permission": "deny",
-                "agent_message": said(answer),
-                "user_message": answer.to_person or said(answer),
+                "agent_message": refusal_text(answer),
+                "user_message": answer.to_person or refusal_text(answer),
             }
         elif event_name == "beforeSubmitPrompt" and objects:
-            output = {"continue": False, "user_message": said(answer)}
+            output = {"continue": False, "user_message": refusal_text(answer)}
         elif event_name == "postToolUse":
             new = new_text(answer, event)
             if new is not None:

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, session_begun, session_ended, text
 from lockgate.core.events import (
@@ -88,7 +88,7 @@ def _instead(answer: Answer, event: Event | None) -> str:
     new = new_text(answer, event)
     if new is not None:
         return new
-    return said(answer) if answer.verdict is not Verdict.ALLOW else ""
+    return refusal_text(answer) if answer.verdict is not Verdict.ALLOW else ""
 
 
 _ABOUT_SHELL = (b"run_shell_command", b"ShellTool", b"commandPrefix", b"commandRegex")

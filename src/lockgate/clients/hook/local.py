@@ -213,7 +213,7 @@ def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
 
     rule = has_rule(client, where)
     files = client.parents_of, client.has_history
-    asking = client.together, client.unattended
+    asking = client.turn_reader, client.unattended
 
     def prolong(seconds: float) -> float:
         client.load_answers()

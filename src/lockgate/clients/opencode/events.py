@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
@@ -137,7 +137,7 @@ class OpenCode(ClientAdapter):
         if event_name == "tool.execute.before" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
             output["args"] = dict(answer.new_input)
         elif event_name in ("tool.execute.before", "chat.message") and answer.verdict is not Verdict.ALLOW:
-            output["deny"] = said(answer)
+            output["deny"] = refusal_text(answer)
         new = new_text(answer, event)
         if new is not None:
             output["output"] = new

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, said
+from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_begun, session_ended, text
 from lockgate.core.events import (
@@ -130,8 +130,8 @@ def _call_answer(answer: Answer, event: Event | None) -> dict[str, Any]:
     if verdict is Verdict.ALLOW:
         return {}
     if verdict is Verdict.ASK:
-        return {"permissionDecision": "ask", "permissionDecisionReason": said(answer)}
-    return _refusal(said(answer))
+        return {"permissionDecision": "ask", "permissionDecisionReason": refusal_text(answer)}
+    return _refusal(refusal_text(answer))
 
 
 _RUN_INSTEAD = (
@@ -189,7 +189,7 @@ class Qwen(ClientAdapter):
             # The only answer that changes what the model reads. The run goes on.
             output |= {"continue": False, "stopReason": new}
         if event_name == "UserPromptSubmit" and answer.verdict is not Verdict.ALLOW:
-            output |= {"decision": "block", "reason": said(answer)}
+            output |= {"decision": "block", "reason": refusal_text(answer)}
         if answer.context and event_name in _ADDS_CONTEXT:
             specific["additionalContext"] = answer.context
         if answer.to_person and specific.get("permissionDecision") != "ask":

@@ -122,7 +122,7 @@ class RemoteGate:
         """Whether a call without effects may run at once. Over a socket a report takes as long as an answer."""
         if not self._key.local or not self._place_is_files or call.tool not in LOCAL_TOOLS or not _is_plain(call):
             return False
-        return self._mailbox().is_tended()
+        return self._mailbox().is_served()
 
     @property
     def _place_is_files(self) -> bool:

@@ -198,12 +198,12 @@ def _open_parts(
         return context.client == ADAPTER.CLIENT and ADAPTER.is_fixed(context, call, where.home)
 
     parts = open_parts(
-        where, has_rule=has_rule, program=program, sight=TtlCache(REMEMBER_SECONDS), loading=LOADING_SECONDS
+        where, has_rule=has_rule, program=program, cache=TtlCache(REMEMBER_SECONDS), loading=LOADING_SECONDS
     )
     # Sessions of a program itself have no transcript, for which these say nothing.
     parts = parts._replace(parents=ADAPTER.parents_of, history=ADAPTER.has_history)
     parts = parts._replace(results_since=ADAPTER.reading_on(where.state, stays=True))
-    consultants = parts.consultants._replace(turn=lambda context: ADAPTER.together(context, where.home))
+    consultants = parts.consultants._replace(turn=lambda context: ADAPTER.turn_reader(context, where.home))
     # A function that asks is not seen to wait: no question counts as one that was left behind.
     consultants = consultants._replace(is_waited=lambda _: True)
     consultants = with_plugins(consultants, where.home, plugins) if plugins else consultants

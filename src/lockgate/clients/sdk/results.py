@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from lockgate.clients.common.result_texts import names_of, texts_of, with_texts, withheld
-from lockgate.clients.common.results import said
+from lockgate.clients.common.results import all_text
 from lockgate.clients.sdk.model import Decision, Result
 from lockgate.configuration.plugins import HookDecision
 from lockgate.core.errors import LockgateError
@@ -30,7 +30,9 @@ def finished_event(context: Context, call: ToolCall, output: Any) -> ToolFinishe
     """
     shown = _readable(output)
     texts = texts_of(_ANY_TOOL, shown)
-    return ToolFinished(context, call, shown, text=said(call.tool, shown, texts), texts=texts, names=names_of(shown))
+    return ToolFinished(
+        context, call, shown, text=all_text(call.tool, shown, texts), texts=texts, names=names_of(shown)
+    )
 
 
 def result_of(output: Any, answer: Answer) -> Result:

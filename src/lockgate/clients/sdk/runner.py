@@ -107,12 +107,12 @@ class Driver:
             outcome = self._submit(step).result()
             if isinstance(outcome, Answer):
                 return outcome
-            said = None
+            ask = None
             if isinstance(outcome, PersonQuestion):
                 person(outcome)
             else:
-                said = self._advise(outcome)
-            step = _stepper(deliberation, said)
+                ask = self._advise(outcome)
+            step = _stepper(deliberation, ask)
 
     async def answered(self, event: Event, person: AsyncPerson, *, rewrites: bool = True) -> Answer:
         """Do what :meth:`answer` does without blocking the event loop."""
@@ -122,18 +122,18 @@ class Driver:
             outcome = await asyncio.wrap_future(self._submit(step))
             if isinstance(outcome, Answer):
                 return outcome
-            said = None
+            ask = None
             if isinstance(outcome, PersonQuestion):
                 await person(outcome)
             else:
-                said = await asyncio.wrap_future(self._advisers.submit(self._advise, outcome))
-            step = _stepper(deliberation, said)
+                ask = await asyncio.wrap_future(self._advisers.submit(self._advise, outcome))
+            step = _stepper(deliberation, ask)
 
     def _deliberation(self, event: Event, rewrites: bool) -> Deliberation:
         return (self._monitor if rewrites else self._unchanged).deliberate(event)
 
     def _advise(self, need: Need) -> Any:
-        return self._parts.consultants.said(need)
+        return self._parts.consultants.ask(need)
 
     def wait(self, question: PersonQuestion) -> None:
         """Block until a person has decided elsewhere, or the time is over."""
@@ -169,10 +169,10 @@ def _wake(future: asyncio.Future[None]) -> None:
         future.get_loop().call_soon_threadsafe(end)
 
 
-def _stepper(deliberation: Deliberation, said: Any) -> Callable[[], Need | Answer]:
+def _stepper(deliberation: Deliberation, ask: Any) -> Callable[[], Need | Answer]:
     def step() -> Need | Answer:
         try:
-            need: Need = deliberation.send(said)
+            need: Need = deliberation.send(ask)
         except StopIteration as end:
             answer: Answer = end.value
             return answer

@@ -46,7 +46,7 @@ class Mailbox:
             reason = getattr(error, "strerror", None) or error
             raise RemoteError(f"the folders of the IPC cannot be opened: {reason}; is {folder} mounted?") from None
 
-    def is_tended(self) -> bool:
+    def is_served(self) -> bool:
         """Whether the host gave a sign of life lately. Where its clock is another one, it did not."""
         sign = self._sign_of_life()
         return sign is not None and abs(time.time() - sign / 1e9) <= _SILENCE

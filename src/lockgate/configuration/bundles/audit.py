@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Store
 
 
-def teller(store: Store, by: str) -> Callable[[Sequence[News]], None]:
+def audit_writer(store: Store, by: str) -> Callable[[Sequence[News]], None]:
     """A function that appends what has happened to the audit, and raises ``StoreError`` where that cannot be.
 
     Args:

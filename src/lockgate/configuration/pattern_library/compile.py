@@ -158,10 +158,10 @@ def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> N
         child = os.posix_spawn(sys.executable, command, {}, file_actions=nothing)
     except OSError as error:
         raise PatternError(f"the pattern library cannot be compiled: {error.strerror}") from error
-    _hear_of_the_end(child)
+    _reap(child)
 
 
-def _hear_of_the_end(child: int) -> None:
+def _reap(child: int) -> None:
     """Have the system forget a child once it ends: a process that goes on would else keep a dead one of each."""
     import threading
 

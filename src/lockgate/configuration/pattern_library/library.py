@@ -30,7 +30,7 @@ class PatternGuard:
     """Scanners by workspace. A hook, which lives for one event, opens one at most."""
 
     def __init__(
-        self, store: Store, where: Folders, seconds: float, *, own_files: bool = True, sight: TtlCache | None = None
+        self, store: Store, where: Folders, seconds: float, *, own_files: bool = True, cache: TtlCache | None = None
     ) -> None:
         """Open nothing yet.
 
@@ -39,14 +39,14 @@ class PatternGuard:
             where: The folders.
             seconds: How long loading may take, where the library must be compiled first.
             own_files: Whether the files that calls name are this machine's, where a known secret may have its place.
-            sight: For how long a library that is open holds, before it is looked at again: whether its files, or the
+            cache: For how long a library that is open holds, before it is looked at again: whether its files, or the
                 secrets of this machine, have changed. By default as long as this lives.
         """
         self._store = store
         self._where = where
         self._seconds = seconds
         self._own_files = own_files
-        self._sight = sight
+        self._cache = cache
         self._open: dict[tuple[str, int], tuple[float, OpenedLibrary]] = {}
 
     def check_input(self, context: Context, call: ToolCall) -> GuardrailResult:
@@ -119,7 +119,7 @@ class PatternGuard:
         name = (context.workspace, caller.mark())
         now = time.monotonic()
         at, opened = self._open.get(name, (0.0, None))
-        if opened is None or not (self._sight is None or self._sight.holds(at, now)):
+        if opened is None or not (self._cache is None or self._cache.holds(at, now)):
             opened = self._opened(context, opened)
             if len(self._open) >= _KEPT:
                 self._open.clear()

@@ -73,7 +73,7 @@ class Relay:
                 connection, _ = self._listener.accept()
                 self._begin(connection)
 
-    def hears(self) -> bool:
+    def accept_waiting(self) -> bool:
         """Whether somebody is waiting to be answered, who then is."""
         self._listener.settimeout(0)
         try:
@@ -90,9 +90,9 @@ class Relay:
         if full:
             connection.close()
             return
-        threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
+        threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _attend(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket) -> None:
         connection.settimeout(QUIET_SECONDS)
         try:
             with connection, contextlib.suppress(OSError, h11.ProtocolError):
@@ -267,7 +267,7 @@ def main(words: Sequence[str], environ: Mapping[str, str]) -> None:
             relay.serve()
             # Whoever has just found that it listens must not find it gone.
             with turn(folder):
-                if not relay.hears():
+                if not relay.accept_waiting():
                     for name in (AUTHORITY_FILE, "socket"):
                         os.unlink(os.path.join(folder, name))
                     return

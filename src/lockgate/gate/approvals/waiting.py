@@ -35,7 +35,9 @@ OpenStore = Callable[[], "Store | None"]
 """Opens the store for the thread that asks; ``None`` where there is none (any more)."""
 
 
-def attended(state: str, options: Mapping[str, Any] | None, watched: Callable[[], bool] = lambda: False) -> bool:
+def waits_for_person(
+    state: str, options: Mapping[str, Any] | None, watched: Callable[[], bool] = lambda: False
+) -> bool:
     """Whether a client that nobody sits before is to wait for a person elsewhere, by ``approvals.headless``.
 
     Args:

@@ -57,7 +57,7 @@ def open_gate(
     history: Callable[[Context], bool] = lambda _: False,
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
     prolong: Callable[[float], float] = float,
-    together: Callable[[Context, str], Callable[[TurnQuestion], frozenset[str]] | None] = lambda *_: None,
+    turn_reader: Callable[[Context, str], Callable[[TurnQuestion], frozenset[str]] | None] = lambda *_: None,
     unattended: Callable[[Context, ToolCall, Folders], str] = lambda *_: NO_DIALOG,
     results_since: Callable[[Context, float], Sequence[str]] = lambda *_: (),
 ) -> Monitor:
@@ -71,7 +71,7 @@ def open_gate(
         has_rule: Tells whether the client may have a rule of its own about a call, which it would not know again in
             another spelling.
         prolong: Told for how many seconds somebody else is about to be waited for; gives how many it may be.
-        together: Given a context and the home folder: who tells which calls the model made in the same message.
+        turn_reader: Given a context and the home folder: who tells which calls the model made in the same message.
         unattended: Tells why a question in the client's dialog may be answered by somebody else than the person.
         results_since: Tells the calls whose results a session's transcript holds that are newer than a time.
 
@@ -80,7 +80,7 @@ def open_gate(
     """
     parts = open_parts(where, limit, has_rule, prolong=prolong)
     consultants = parts.consultants._replace(
-        turn=lambda context: together(context, where.home),
+        turn=lambda context: turn_reader(context, where.home),
         unattended=lambda context, call: unattended(context, call, where),
         window=window_of,
     )
@@ -100,7 +100,7 @@ def open_parts(
     limit: Callable[[float], None] = lambda _: None,
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
     program: Mapping[str, Any] | None = None,
-    sight: TtlCache | None = None,
+    cache: TtlCache | None = None,
     prolong: Callable[[float], float] = float,
     loading: float = LOADING,
     groups: bool = False,
@@ -112,7 +112,7 @@ def open_parts(
         limit: As for :func:`open_gate`.
         has_rule: As for :func:`open_gate`.
         program: What the program says that uses the gate in-process, as a layer of the configuration over all files.
-        sight: For how long what was looked up holds. A hook lives too short for looking twice.
+        cache: For how long what was looked up holds. A hook lives too short for looking twice.
         prolong: As for :func:`open_gate`.
         loading: Seconds that a call waits for the pattern library to be compiled, where it is not yet.
         groups: As for :func:`lockgate.store.opening.open_store`.
@@ -122,12 +122,12 @@ def open_parts(
     """
     store = open_store(where.state, groups=groups)
     contain, original = containing(where, has_rule)
-    patterns = PatternGuard(store, where, loading, sight=sight)
+    patterns = PatternGuard(store, where, loading, cache=cache)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
     return Parts(
         store,
-        _configuring(store, where, limit, program, sight),
-        looking_around(where, sight),
+        _configuring(store, where, limit, program, cache),
+        host_view_reader(where, cache),
         store.clock,
         contain=contain,
         head=_head(where),
@@ -150,7 +150,7 @@ def _configuring(
     where: Folders,
     limit: Callable[[float], None],
     program: Mapping[str, Any] | None,
-    sight: TtlCache | None,
+    cache: TtlCache | None,
 ) -> Callable[[Context], Configuration]:
     """The look-up of the configuration that holds for an event; the arguments are those of :func:`open_parts`."""
 
@@ -166,8 +166,8 @@ def _configuring(
         )
 
     look_up: Callable[[Context], Configuration] = read
-    if sight is not None:
-        look_up = sight.remembering(read, lambda context: context.workspace)
+    if cache is not None:
+        look_up = cache.remembering(read, lambda context: context.workspace)
 
     def configure(context: Context) -> Configuration:
         found = _unless_paused(look_up(context), where.state)
@@ -189,17 +189,17 @@ def _unless_paused(found: Configuration, state: str) -> Configuration:
     return pause.paused(found) if pauses else found
 
 
-def looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context, AnalysisRules], HostView]:
+def host_view_reader(where: Folders, cache: TtlCache | None) -> Callable[[Context, AnalysisRules], HostView]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
-    if sight is None:
+    if cache is None:
         return lambda context, rules: in_client(
             host_view_of(where, context.workspace, context.transcript, rules), context.client
         )
 
-    def look_around(context: Context, _: object) -> tuple[HostView, list[str]]:
+    def read_host_view(context: Context, _: object) -> tuple[HostView, list[str]]:
         return host_view_in(where, context.workspace), task_folders()
 
-    look = sight.remembering(look_around, lambda context: (context.workspace, caller.mark()))
+    look = cache.remembering(read_host_view, lambda context: (context.workspace, caller.mark()))
     kept: dict[Hashable, tuple[object, HostView]] = {}
     """The view of this machine in a session of a client, with what it was made of."""
 
@@ -208,7 +208,7 @@ def looking_around(where: Folders, sight: TtlCache | None) -> Callable[[Context,
         name = (context.workspace, context.transcript, context.client, caller.mark())
         made_of, found = kept.get(name, (None, None))
         if found is None or made_of is not project:
-            if len(kept) >= sight.MOST:
+            if len(kept) >= cache.MOST:
                 kept.clear()
             found = in_client(in_session(*project, where, context.transcript), context.client)
         elif found.rules is rules:
@@ -326,7 +326,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
         results=lambda question: asked.objectors().after(question),
         judge=asked.judge,
         wait=asked.wait,
-        attended=asked.attended,
+        waits_for_person=asked.waits_for_person,
         listened=asked.listened,
         is_waited=asked.is_waited,
     )
@@ -376,11 +376,11 @@ class _Asked:
 
         return wakeups.is_waited_for(self._where.state, approval)
 
-    def attended(self, configuration: Configuration) -> bool:
+    def waits_for_person(self, configuration: Configuration) -> bool:
         """Whether some person can hear of a question."""
         from lockgate.gate.approvals import waiting
 
-        return waiting.attended(self._where.state, configuration.options.approvals, self._store.watched)
+        return waiting.waits_for_person(self._where.state, configuration.options.approvals, self._store.watched)
 
     def listened(self, configuration: Configuration, tx: Transaction) -> bool:
         """Whether some person is known to hear of a question."""

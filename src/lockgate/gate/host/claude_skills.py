@@ -144,7 +144,7 @@ def _files(home: str, workspace: str, cwd: str) -> Iterator[str | None]:
         if client != os.path.join(home, ".claude"):
             yield from _in(client)
         yield from _in_plugins(os.path.join(client, "plugins"))
-    for flag, folder in _said_to_client():
+    for flag, folder in _command_line_folders():
         yield from _in(folder if flag == _PLUGIN else os.path.join(folder, ".claude"))
 
 
@@ -183,7 +183,7 @@ def _installed(file: str) -> Iterator[str | None]:
         yield folder if isinstance(folder, str) and os.path.isabs(folder) else None
 
 
-def _said_to_client() -> Iterator[tuple[str, str]]:
+def _command_line_folders() -> Iterator[tuple[str, str]]:
     """Folders on the command line of the processes around this one, each with its flag: one of them is the client."""
     pid = caller.parent()
     for _ in range(_ANCESTORS):

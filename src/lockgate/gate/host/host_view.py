@@ -10,7 +10,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.resources.host_view import AnalysisRules, HostView, OwnDatabase, records_beside
+from lockgate.resources.host_view import AnalysisRules, HostView, OwnDatabase, records_folder
 from lockgate.system import caller
 from lockgate.system.files import real_path
 from lockgate.system.folders import Folders, outside_folders
@@ -98,7 +98,7 @@ def _only_contained_see(state: str, workspace: str, path: str) -> bool:
 def in_session(around: HostView, tasks: Sequence[str], where: Folders, transcript: str) -> HostView:
     """The same in one session; ``tasks`` are those of :func:`task_folders`."""
     # The folders of tasks stand for those for temporary files, in which they lie.
-    beside = records_beside(transcript, (around.home, around.real_home, around.workspace, *tasks))
+    beside = records_folder(transcript, (around.home, around.real_home, around.workspace, *tasks))
     return around._replace(
         client_paths=_client_paths(where, beside, tasks), session_results=_session_results(transcript, tasks)
     )

@@ -44,15 +44,15 @@ _CLAUDES_WAYS = (
 
 def call_text(call: ToolCall, limit: int = 400) -> str:
     """Say in one line what a call does: ``Bash: git push origin main``."""
-    return visible(_said(call), limit)
+    return visible(_call_text(call), limit)
 
 
 def recorded_text(call: ToolCall, limit: int = 400) -> str:
     """Say the same for what is kept: credentials are taken out, before anything is cut."""
-    return visible(redact(_said(call)), limit)
+    return visible(redact(_call_text(call)), limit)
 
 
-def _said(call: ToolCall) -> str:
+def _call_text(call: ToolCall) -> str:
     detail = next((str(call.tool_input[field]) for field in _FIELDS if field in call.tool_input), "")
     if not detail and call.tool_input:
         detail = _pairs(call.tool_input)
@@ -190,7 +190,7 @@ def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint],
     return "\n".join(to_agent), "\n".join(to_person)
 
 
-def unheard(
+def unanswerable(
     call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], *, job: bool = False, signed: bool = False
 ) -> tuple[str, str]:
     """Build what the agent and the person read when a question would be due that nobody would hear.

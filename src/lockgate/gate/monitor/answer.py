@@ -18,7 +18,7 @@ _HARMLESS = frozenset({EffectKind.INGEST})
 
 def answer(question: DecisionInput, ruling: Ruling) -> Answer:
     """Say it to the agent and to the person."""
-    said = _said(question, ruling)
+    said = _message(question, ruling)
     if question.configuration.options.prompts == _FEWER and _is_harmless(question, ruling):
         return said._replace(harmless=True)
     if ruling.approval or ruling.person:
@@ -64,10 +64,10 @@ def _asked_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
     return calls.asked_long_brief(brief, ruling.brief_id[: briefs.SHOWN_ID], question.taints)
 
 
-def _said(question: DecisionInput, ruling: Ruling) -> Answer:
+def _message(question: DecisionInput, ruling: Ruling) -> Answer:
     decision = question.mask.decision(ruling.decision)
     if decision.verdict is Verdict.ALLOW:
-        return Answer(decision=decision, context=_said_of_delegates(question.call, decision.column))
+        return Answer(decision=decision, context=_note_on_delegates(question.call, decision.column))
     if decision.verdict is Verdict.CONTAIN:
         return _contained(question, ruling, decision)
     if decision.verdict is Verdict.ASK:
@@ -118,9 +118,9 @@ def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -
         from lockgate.gate.messages import patterns
 
         return patterns.blocked(call, decision.reasons, question.found)
-    if ruling.unheard:
+    if ruling.unanswerable:
         signed, job = question.configuration.is_signed_alone, bool(question.context.run)
-        return calls.unheard(call, decision, taints, job=job, signed=signed)
+        return calls.unanswerable(call, decision, taints, job=job, signed=signed)
     if ruling.lost_in:
         return calls.unaskable(call, decision, taints, ruling.lost_in)
     by_rules = decision.tier is Tier.RULES
@@ -135,11 +135,11 @@ def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -
 
 def _is_about_patterns(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> bool:
     """Whether the message is about what the pattern library found, and nothing else."""
-    has_more = ruling.lost_in or ruling.unheard or ruling.brief
+    has_more = ruling.lost_in or ruling.unanswerable or ruling.brief
     return (from_guard(decision) and not has_more) or is_canary(question.found)
 
 
-def _said_of_delegates(call: ToolCall, column: LabelState) -> str:
+def _note_on_delegates(call: ToolCall, column: LabelState) -> str:
     """Say to a tainted agent that what it starts is no delegate, where it calls it as Lockbox did."""
     if not call.spawns or column not in (LabelState.UNTRUSTED, LabelState.BOTH):
         return ""

@@ -64,7 +64,7 @@ class _Case(Record):
     """What the installs in the call may ask package indexes for; ``None`` where there are none that are covered."""
 
 
-class _Heard(Record):
+class _Answers(Record):
     """What a judge and a person said so far."""
 
     opinion: Opinion | None = None
@@ -86,20 +86,20 @@ def requested(parts: Parts, event: ToolRequested) -> Deliberation:
     made, event = event.call, event._replace(call=parts.original(event.context, event.call))
     room = "" if event.call is made else _room_in(made)
     case = (yield from _case(parts, event))._replace(room=room)
-    heard = _Heard()
+    answers = _Answers()
     for _ in range(_ROUNDS):
-        outcome = _decide(parts, case, heard)
+        outcome = _decide(parts, case, answers)
         if isinstance(outcome, Answer):
             return outcome
         asked = parts.timer()
         said = yield outcome
         if isinstance(outcome, JudgeQuestion):
-            heard = heard._replace(opinion=said, labels=outcome.labels)
+            answers = answers._replace(opinion=said, labels=outcome.labels)
         elif isinstance(outcome, TurnQuestion):
-            heard = heard._replace(turn=said)
+            answers = answers._replace(turn=said)
         else:
             # A person takes their time: files, labels and configuration may be others by now.
-            heard = heard._replace(approval=outcome.approval, waited=heard.waited + parts.timer() - asked)
+            answers = answers._replace(approval=outcome.approval, waited=answers.waited + parts.timer() - asked)
             case = (yield from _case(parts, event))._replace(began=case.began, room=room)
     raise LockgateError("the session changed each time this call was about to be decided; try again")
 
@@ -138,7 +138,7 @@ def _is_trial(tx: Transaction, name: str, now: float) -> bool:
     return trials.take(tx, name, now)
 
 
-def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion | TurnQuestion:
+def _decide(parts: Parts, case: _Case, answers: _Answers) -> Answer | JudgeQuestion | PersonQuestion | TurnQuestion:
     context, call = case.event.context, case.event.call
     entered = parts.timer()
     with parts.store.transaction() as tx:
@@ -149,36 +149,36 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         case = _in_job(tx, case, now)
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
-        question = _question(parts, case, heard, tx, now)
-        ruling, elsewhere = _ruled(parts, case, question, heard)
+        question = _question(parts, case, answers, tx, now)
+        ruling, elsewhere = _ruled(parts, case, question, answers)
         # What lets a step run is a yes in the client's window, which no approver signs.
         is_asked = context.subject.agent and case.configuration.options.approvers is None
         step = _step(tx, context.subject, call) if is_asked else ""
         if step:
             ruling, elsewhere = _with_step(question, ruling, elsewhere=elsewhere)
-        if heard.turn is None and (turn := _for_the_turn(parts, question, ruling)):
+        if answers.turn is None and (turn := _for_the_turn(parts, question, ruling)):
             return turn
         if question.noes:
             from lockgate.gate.monitor import person
 
-            refused = person.refuse(question, ruling, heard.approval)
+            refused = person.refuse(question, ruling, answers.approval)
             ruling, elsewhere = refused or ruling, elsewhere and refused is None
         if ruling.decision.verdict is Verdict.JUDGE:
             return _for_the_judge(question, ruling)
         if elsewhere:
             from lockgate.gate.monitor import person
 
-            outcome = person.hear(question, ruling, heard.approval, twice=case.event.headless and bool(call.call_id))
+            outcome = person.ask(question, ruling, answers.approval, twice=case.event.headless and bool(call.call_id))
             if isinstance(outcome, PersonQuestion):
                 return outcome
             ruling = outcome
             _note_brief(tx, ruling)
         ruling = ruling if trial else _kept(question, ruling)
         news = trial or _first_time(question, ruling.decision.verdict)
-        _let_run(parts, case, heard, question, ruling, step)
+        _let_run(parts, case, answers, question, ruling, step)
         if news:
             ended = parts.timer()
-            steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
+            steps = {**case.steps, "transaction": ended - entered, "person": answers.waited}
             _record(question, ruling, _timed(ended - case.began, steps, parts.trace()), trial=trial)
     return answer(question, ruling)
 
@@ -188,15 +188,15 @@ def _for_the_turn(parts: Parts, question: DecisionInput, ruling: Ruling) -> Turn
     context, verdict = question.context, ruling.decision.verdict
     if verdict is Verdict.ALLOW or not question.taints:
         return None
-    from lockgate.gate.monitor.turns import beside
+    from lockgate.gate.monitor.turns import calls_in_turn
 
-    among = beside(context, question.call, question.taints, verdict, question.now)
+    among = calls_in_turn(context, question.call, question.taints, verdict, question.now)
     if not among or not parts.consultants.turn(context):
         return None
     return TurnQuestion(context, question.call.call_id, among)
 
 
-def _let_run(parts: Parts, case: _Case, heard: _Heard, question: DecisionInput, ruling: Ruling, step: str) -> None:
+def _let_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionInput, ruling: Ruling, step: str) -> None:
     """Note what follows from a call that may run, or that a person is asked about."""
     context, call, verdict = question.context, question.call, ruling.decision.verdict
     # Nothing comes of a call that its model has to make anew.
@@ -205,7 +205,7 @@ def _let_run(parts: Parts, case: _Case, heard: _Heard, question: DecisionInput, 
         return
     told, masked = question.mask.analysis(ruling.analysis), question.mask.call(call)
     facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
-    if question.taints or heard.turn or context.subject.agent:
+    if question.taints or answers.turn or context.subject.agent:
         facts[LOOKS] = _only_looks(call, ruling.analysis)
     asked = verdict is Verdict.ASK
     session.expect(question.tx, context.subject, masked, told, case.digest, question.now, asked=asked, facts=facts)
@@ -235,10 +235,10 @@ def _kept(question: DecisionInput, ruling: Ruling) -> Ruling:
     return dialog.put(question, ruling)
 
 
-def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) -> tuple[Ruling, bool]:
+def _ruled(parts: Parts, case: _Case, question: DecisionInput, answers: _Answers) -> tuple[Ruling, bool]:
     """What is decided without a person, and whether one elsewhere has a word in it."""
     event = case.event
-    if heard.approval:
+    if answers.approval:
         return rule(question, case.analyses, parts.store.fleet_key, askable=True), True
     somebody = event.askable or event.waits or event.headless
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=somebody)
@@ -252,7 +252,7 @@ def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) ->
         from lockgate.gate.monitor import dialog
 
         return dialog.prepared(parts, question, ruling)
-    if event.waits or (event.headless and not case.unasked and parts.consultants.attended(case.configuration)):
+    if event.waits or (event.headless and not case.unasked and parts.consultants.waits_for_person(case.configuration)):
         return ruling, True
     signed = event.askable and case.configuration.is_signed_alone
     if signed and parts.consultants.listened(case.configuration, question.tx):
@@ -260,8 +260,8 @@ def _ruled(parts: Parts, case: _Case, question: DecisionInput, heard: _Heard) ->
     if event.askable and not signed:
         return ruling, False
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=False)
-    unheard = (event.headless or signed) and ruling.decision.verdict is Verdict.DENY
-    return ruling._replace(unheard=unheard), False
+    unanswerable = (event.headless or signed) and ruling.decision.verdict is Verdict.DENY
+    return ruling._replace(unanswerable=unanswerable), False
 
 
 def _is_granted(question: DecisionInput, ruling: Ruling) -> bool:
@@ -274,14 +274,14 @@ def _is_granted(question: DecisionInput, ruling: Ruling) -> bool:
     return decision.tier is Tier.TABLE and fetches.granted(question.tx, subject, host, question.labels, approvers)
 
 
-def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> DecisionInput:
+def _question(parts: Parts, case: _Case, answers: _Answers, tx: Transaction, now: float) -> DecisionInput:
     context, call = case.event.context, case.event.call
     question = DecisionInput(
         tx,
         context,
         call,
         case.digest,
-        _taints(tx, context.subject, call, heard.turn or frozenset()),
+        _taints(tx, context.subject, call, answers.turn or frozenset()),
         case.configuration,
         parts.contain,
         parts.leave_out,
@@ -291,7 +291,7 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         parts.consultants.can_judge(case.configuration),
         objections=case.objections,
         noes=tx.approvals(session=context.subject.session, state="denied"),
-        place=lambda: _place(parts, case, heard, tx),
+        place=lambda: _place(parts, case, answers, tx),
         wanted=case.wanted,
         is_waited=parts.consultants.is_waited,
     )
@@ -300,18 +300,18 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
 
         foreign = rooms.another(tx, context.subject, question.labels, case.room)
         question = question._replace(objections=(*question.objections, *foreign))
-    if heard.opinion is None or question.labels != heard.labels:
+    if answers.opinion is None or question.labels != answers.labels:
         return question  # what was read since the judge was asked makes it another one
-    return question._replace(opinion=heard.opinion)
+    return question._replace(opinion=answers.opinion)
 
 
-def _place(parts: Parts, case: _Case, heard: _Heard, tx: Transaction) -> LocatedPerson:
+def _place(parts: Parts, case: _Case, answers: _Answers, tx: Transaction) -> LocatedPerson:
     """Where the person is who can be asked."""
     from lockgate.gate.monitor.attendance import LocatedPerson, PersonLocation, place_of
 
     if case.unasked:
         return LocatedPerson(PersonLocation.NOBODY, "this is a CI job")
-    return place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(heard.approval))
+    return place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(answers.approval))
 
 
 def _for_the_judge(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:

@@ -108,7 +108,7 @@ class Ruling(Record):
     """What the call becomes, where it is to run contained or leaves the gate's state out."""
     lost_in: str = ""
     """The client's permission mode, where it would have lost the question that was due."""
-    unheard: bool = False
+    unanswerable: bool = False
     """Whether a question was due, the client cannot ask one, and nobody listens elsewhere."""
     approval: str = ""
     """The id under which a person was asked elsewhere, where one was."""

@@ -22,7 +22,7 @@ DENIED_BEFORE = "denied before"
 """What became of the question about a call where a person has said no to an earlier one about the same."""
 
 
-def hear(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
+def ask(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
     """Ask a person, or find out what the one said who was asked.
 
     Args:

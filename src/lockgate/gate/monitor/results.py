@@ -103,7 +103,7 @@ def _is_all_text(event: ToolFinished) -> bool:
     """Whether a person who reads the text of a result has seen what the model sees."""
     if event.untold or isinstance(event.result, str):
         return not event.untold
-    from lockgate.gate.session.said import is_all_text
+    from lockgate.gate.session.result_excerpt import is_all_text
 
     return is_all_text(event.call.tool, event.result)
 

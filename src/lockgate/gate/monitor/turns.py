@@ -16,7 +16,7 @@ _SECONDS = 600.0
 """How long after a call was let run another one of its message may begin. Most are asked for at once."""
 
 
-def beside(
+def calls_in_turn(
     context: Context, call: ToolCall, taints: Sequence[Taint], verdict: Verdict, now: float
 ) -> Mapping[str, float]:
     """The calls of which it matters whether their model has written them in the same message.

@@ -303,7 +303,7 @@ def _beginning(text: str | None) -> dict[str, Any]:
     """What is kept of a result for a person who may say that it is fine; nothing where they cannot be shown it."""
     if text is None:
         return {}
-    from lockgate.gate.session.said import beginning
+    from lockgate.gate.session.result_excerpt import beginning
 
     return beginning(text)
 

@@ -15,7 +15,7 @@ from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session.calls import LOOKS, SAID, SOURCES_COUNTED, are_kept
 from lockgate.gate.session.labels import everyone
-from lockgate.gate.session.said import LINES
+from lockgate.gate.session.result_excerpt import LINES
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:

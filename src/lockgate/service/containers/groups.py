@@ -138,7 +138,7 @@ class Groups:
             raise RemoteError(f"the key of {name} cannot be written: {error.strerror}") from error
         return group
 
-    def let_local(self, allowed: bool) -> None:
+    def allow_local(self, allowed: bool) -> None:
         """Tell every container whether what is provably local may run at once, where its group allows that at all.
 
         Raises:

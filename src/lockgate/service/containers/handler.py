@@ -110,15 +110,15 @@ class ContainerDecisions:
             need, deliberation = outcome
             case = asked.case
             assert case is not None
-            said = await self._said(worker, case, need)
+            said = await self._ask(worker, case, need)
             outcome = await worker.step(case, lambda _: _step(case, deliberation, said))  # noqa: B023 - awaited here
         return outcome
 
-    async def _said(self, worker: Worker, case: OpenRequest, need: Need) -> Any:
+    async def _ask(self, worker: Worker, case: OpenRequest, need: Need) -> Any:
         """Fetch somebody's word. The worker goes on with others meanwhile."""
         if not isinstance(need, PersonQuestion):
             consultants = await worker.step(case, lambda parts: parts.consultants)
-            return await self._apart(case.group, partial(consultants.said, need))
+            return await self._apart(case.group, partial(consultants.ask, need))
         state = self._workers.where.state
         await self._apart(case.group, partial(notification_text.start, self._workers.where, need))
         await waiting.wait_in_loop(state, need, lambda: open_existing(state))

@@ -59,10 +59,10 @@ def peer_uid(connection: Any) -> int:
 class Web:
     """The application, on whichever socket it is served."""
 
-    def __init__(self, groups: Groups, desk: ContainerDecisions) -> None:
-        """Decide at a desk for the groups that there are at each request."""
+    def __init__(self, groups: Groups, decisions: ContainerDecisions) -> None:
+        """Decide for the groups that there are at each request."""
         self._groups = groups
-        self._desk = desk
+        self._decisions = decisions
         self._known: tuple[int, dict[str, ContainerGroup]] = (-1, {})
         self._open: dict[tuple[str, str], asyncio.Task[bytes]] = {}
         """Answers that are being worked on or wait to be fetched, by group and digest of the request."""
@@ -85,11 +85,11 @@ class Web:
         if message is None:
             return PlainTextResponse("the request is too large\n", 413)
         name = (group.name, digest(message))
-        if name not in self._open and not self._desk.has_room(group.name):
+        if name not in self._open and not self._decisions.has_room(group.name):
             return PlainTextResponse("too many requests of this group are open\n", 429, {"Retry-After": "1"})
         again = name in self._open
         if not again:
-            task = asyncio.create_task(self._desk.decide(group, lambda: message, _Way(report)))
+            task = asyncio.create_task(self._decisions.decide(group, lambda: message, _Way(report)))
             self._open[name] = task
             task.add_done_callback(partial(self._forget_later, name))
         return await self._answer(group, message, name, _NEXT_SECONDS if again else _FIRST_SECONDS)

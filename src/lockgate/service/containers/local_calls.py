@@ -39,7 +39,7 @@ class Locality:
         refuses = await self._workers.of(_HOST).do(_HOST, partial(_refuses, self._where))
         seen = (refuses, self._groups.version())
         if seen != self._said:
-            await asyncio.to_thread(self._groups.let_local, not refuses)
+            await asyncio.to_thread(self._groups.allow_local, not refuses)
             self._said = seen
 
     async def run(self) -> None:

@@ -48,16 +48,16 @@ _KINDS = (SUFFIX, REPORT)
 _FLOOD = "this container asks faster than it is answered; slow down"
 
 
-class PostOffice:
+class MailboxServer:
     """All folders below one."""
 
-    def __init__(self, folder: str, groups: Groups, desk: ContainerDecisions, *, poll: bool = False) -> None:
+    def __init__(self, folder: str, groups: Groups, decisions: ContainerDecisions, *, poll: bool = False) -> None:
         """Lock the folder, so that no other host answers in it.
 
         Args:
             folder: The folder that holds those of the groups.
             groups: Who they are.
-            desk: Decides.
+            decisions: Decides.
             poll: Whether to look for changes instead of being told of them.
 
         Raises:
@@ -65,7 +65,7 @@ class PostOffice:
         """
         self._folder = os.path.realpath(folder)
         self._groups = groups
-        self._desk = desk
+        self._decisions = decisions
         self._poll = poll
         self._inboxes: dict[str, Inbox] = {}
         self._open: dict[str, set[MailboxFile]] = {}
@@ -89,7 +89,7 @@ class PostOffice:
     async def run(self) -> None:
         """Answer requests, until cancelled."""
         async with asyncio.TaskGroup() as both:
-            both.create_task(self._tend())
+            both.create_task(self._do_upkeep())
             both.create_task(self._listen())
 
     # ---------------------------------------------------------------- who there is
@@ -115,7 +115,7 @@ class PostOffice:
     def _is_here(self, group: ContainerGroup) -> bool:
         return os.path.dirname(os.path.realpath(group.folder)) == self._folder
 
-    async def _tend(self) -> None:
+    async def _do_upkeep(self) -> None:
         """What has to be done from time to time."""
         turn = 0
         while True:
@@ -237,7 +237,7 @@ class PostOffice:
     async def _answer(self, inbox: Inbox, letter: MailboxFile) -> None:
         group = inbox.group
         try:
-            deciding = asyncio.create_task(self._desk.decide(group, lambda: _message(inbox, letter), letter))
+            deciding = asyncio.create_task(self._decisions.decide(group, lambda: _message(inbox, letter), letter))
             if not letter.report:
                 done, _ = await asyncio.wait({deciding}, timeout=_NOTE_AFTER)
                 if not done:

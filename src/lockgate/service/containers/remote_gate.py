@@ -20,7 +20,7 @@ from lockgate.core.questions import Objection, ResultQuestion, RulesQuestion
 from lockgate.gate import Consultants, Guard, Parts
 from lockgate.gate.host.assembly import open_parts
 from lockgate.patterns.model import GuardrailResult
-from lockgate.resources.host_view import AnalysisRules, HostView, records_beside
+from lockgate.resources.host_view import AnalysisRules, HostView, records_folder
 from lockgate.service.containers.groups import ContainerGroup
 from lockgate.system.folders import Folders
 from lockgate.system.ttl_cache import TtlCache
@@ -66,7 +66,7 @@ def _named(group: ContainerGroup, name: str) -> str:
     return f"{group.name}/{name}"
 
 
-def blind_parts(where: Folders, current: Callable[[], OpenRequest]) -> Parts:
+def remote_parts(where: Folders, current: Callable[[], OpenRequest]) -> Parts:
     """What a gate for containers is made of. Belongs to the thread that calls this.
 
     Args:
@@ -77,10 +77,10 @@ def blind_parts(where: Folders, current: Callable[[], OpenRequest]) -> Parts:
         StoreError: The state cannot be opened or trusted.
     """
     parts = open_parts(where)
-    sight = TtlCache(_REMEMBER)
-    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, sight=sight)
+    cache = TtlCache(_REMEMBER)
+    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, cache=cache)
     return parts._replace(
-        configure=_configure(parts, where, current, sight),
+        configure=_configure(parts, where, current, cache),
         host_view=lambda context, rules: _host_view(current(), context, rules),
         parents=lambda _: (),
         history=lambda context: not context.subject.session.endswith(f"/{SEED_SESSION}"),
@@ -96,7 +96,7 @@ def blind_parts(where: Folders, current: Callable[[], OpenRequest]) -> Parts:
 
 
 def _configure(
-    parts: Parts, where: Folders, current: Callable[[], OpenRequest], sight: TtlCache
+    parts: Parts, where: Folders, current: Callable[[], OpenRequest], cache: TtlCache
 ) -> Callable[[Context], Configuration]:
     """The configuration of this machine's person, with the profile of the group. A container has no say in it."""
 
@@ -112,13 +112,13 @@ def _configure(
             before=before,
         )
 
-    return sight.remembering(read, lambda _: current().group.profile)
+    return cache.remembering(read, lambda _: current().group.profile)
 
 
 def _host_view(case: OpenRequest, context: Context, rules: AnalysisRules) -> HostView:
     """What may be said of the container's machine: paths as text. What is not known is not made up."""
     home = case.request.home if os.path.isabs(case.request.home) else "/root"
-    beside = records_beside(case.request.event.context.transcript, (home, context.workspace))
+    beside = records_folder(case.request.event.context.transcript, (home, context.workspace))
     paths = (case.group.inside, _KEY_PLACE, *filter(os.path.isabs, case.request.own))
     return HostView(
         home=home,

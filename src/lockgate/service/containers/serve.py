@@ -16,7 +16,7 @@ from lockgate.service.containers.groups import Groups
 from lockgate.service.containers.handler import ContainerDecisions
 from lockgate.service.containers.http import PeerProtocol, Web
 from lockgate.service.containers.local_calls import Locality
-from lockgate.service.containers.mailbox_server import PostOffice
+from lockgate.service.containers.mailbox_server import MailboxServer
 from lockgate.service.containers.workers import Workers
 from lockgate.service.listening.sockets import address, check_address, tcp_socket, unix_socket
 from lockgate.service.listening.timeout_protocol import Server
@@ -65,9 +65,9 @@ async def serve(where: Folders, settings: ContainerServerSettings, ready: asynci
     sys.setswitchinterval(_TURN)
     groups = Groups(where.state)
     workers = Workers(where, settings.workers)
-    desk = ContainerDecisions(workers)
+    decisions = ContainerDecisions(workers)
     sockets = ExitStack()
-    post: PostOffice | None = None
+    mailboxes: MailboxServer | None = None
     try:
         stop = asyncio.Event()
         for name in (signal.SIGTERM, signal.SIGINT):
@@ -77,9 +77,9 @@ async def serve(where: Folders, settings: ContainerServerSettings, ready: asynci
         await locality.look()
         tasks.append(asyncio.create_task(locality.run()))
         if settings.folder:
-            post = PostOffice(settings.folder, groups, desk, poll=settings.poll)
-            tasks.append(asyncio.create_task(post.run()))
-        web = Web(groups, desk)
+            mailboxes = MailboxServer(settings.folder, groups, decisions, poll=settings.poll)
+            tasks.append(asyncio.create_task(mailboxes.run()))
+        web = Web(groups, decisions)
         if settings.unix:
             listening = sockets.enter_context(unix_socket(settings.unix))
             tasks.append(asyncio.create_task(_server(web, listening, ContainerServerSettings())))
@@ -90,10 +90,10 @@ async def serve(where: Folders, settings: ContainerServerSettings, ready: asynci
             ready.set()
         await _until(stop, tasks)
     finally:
-        if post is not None:
-            post.close()
+        if mailboxes is not None:
+            mailboxes.close()
         sockets.close()
-        desk.close()
+        decisions.close()
         workers.close()
 
 

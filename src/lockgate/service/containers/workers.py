@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from zlib import crc32
 
 from lockgate.gate import Parts
-from lockgate.service.containers.remote_gate import OpenRequest, blind_parts
+from lockgate.service.containers.remote_gate import OpenRequest, remote_parts
 from lockgate.system.folders import Folders
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class Worker:
         self._queue: FairQueue[_Job] = FairQueue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lockgate-gate")
         try:
-            self._parts = self._thread.submit(blind_parts, where, self._current).result()
+            self._parts = self._thread.submit(remote_parts, where, self._current).result()
         except BaseException:
             self._thread.shutdown()
             raise

@@ -27,26 +27,26 @@ _DESCRIPTION = (
 )
 
 
-def make_app(desk: DashboardContext, static: StaticFiles) -> ASGIApp:
+def make_app(dashboard: DashboardContext, static: StaticFiles) -> ASGIApp:
     """The application as it is served.
 
     Args:
-        desk: The store, who may get in, and the tools.
+        dashboard: The store, who may get in, and the tools.
         static: The pages and scripts.
     """
 
     async def find_token(given: str) -> ApiCaller | None:
-        return await anyio.to_thread.run_sync(desk.token, given)
+        return await anyio.to_thread.run_sync(dashboard.token, given)
 
-    api = make_api(desk)
+    api = make_api(dashboard)
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         await (api if scope["path"].startswith(API) else static)(scope, receive, send)
 
-    return SecurityMiddleware(both, desk.names, desk.access, find_token)
+    return SecurityMiddleware(both, dashboard.names, dashboard.access, find_token)
 
 
-def make_api(desk: DashboardContext) -> FastAPI:
+def make_api(dashboard: DashboardContext) -> FastAPI:
     """The routes and their contract, without what stands before them."""
     app = FastAPI(
         title="Lockgate",
@@ -61,15 +61,15 @@ def make_api(desk: DashboardContext) -> FastAPI:
     )
     problems.install(app)
     rooms = (sessions, corrections, policy, access)
-    for router in (*(each.router(desk) for each in rooms), _events(desk)):
+    for router in (*(each.router(dashboard) for each in rooms), _events(dashboard)):
         app.include_router(router, prefix=API.rstrip("/"))
     app.openapi = lambda: _contract(app)  # type: ignore[method-assign]
     return app
 
 
-def _events(desk: DashboardContext) -> APIRouter:
+def _events(dashboard: DashboardContext) -> APIRouter:
     api = APIRouter(responses=of_every_route())
-    feed = Feed(desk)
+    feed = Feed(dashboard)
     stream: dict[str, Any] = {"schema": {"type": "string"}, "x-event": {"$ref": "#/components/schemas/EventNotice"}}
 
     @api.get(

@@ -19,19 +19,21 @@ _AGAIN_SECONDS = 5.0
 class ApproverPresence:
     """Listens for questions of this machine by a socket, and for those of others by the store, from begin to end."""
 
-    def __init__(self, desk: DashboardContext, on_change: Callable[[], None], on_remote: Callable[[str], None]) -> None:
+    def __init__(
+        self, dashboard: DashboardContext, on_change: Callable[[], None], on_remote: Callable[[str], None]
+    ) -> None:
         """Watch nothing yet.
 
         Args:
-            desk: Where the store is.
+            dashboard: Where the store is.
             on_change: Called in the event loop where something may have changed on this machine.
             on_remote: Called there with the id of a question that changed on another machine, or with an empty text.
         """
-        self._desk, self._on_change, self._on_remote = desk, on_change, on_remote
+        self._dashboard, self._on_change, self._on_remote = dashboard, on_change, on_remote
         self._wakeup: WakeupSocket | None = None
         self._end = threading.Event()
 
-    def tend(self, *, wanted: bool) -> None:
+    def set_wanted(self, *, wanted: bool) -> None:
         """Begin or end, so that it is as wanted."""
         if wanted and self._wakeup is None:
             self._begin(asyncio.get_running_loop())
@@ -39,7 +41,7 @@ class ApproverPresence:
             self._stop(asyncio.get_running_loop(), self._wakeup)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._wakeup = wakeup = WakeupSocket(self._desk.where.state, WATCHERS)
+        self._wakeup = wakeup = WakeupSocket(self._dashboard.where.state, WATCHERS)
         wakeup.__enter__()
         if wakeup.socket is not None:
             loop.add_reader(wakeup.socket.fileno(), self._woken)
@@ -66,7 +68,7 @@ class ApproverPresence:
                 loop.call_soon_threadsafe(self._on_remote, approval)
 
         while not end.is_set():
-            with suppress(StoreError), self._desk.store() as store:
+            with suppress(StoreError), self._dashboard.store() as store:
                 if store is not None:
                     with store.listen(tell, watching=True):
                         end.wait()

@@ -23,16 +23,16 @@ _AGAINST = 20
 class BackgroundChecks:
     """The last result of each."""
 
-    def __init__(self, desk: DashboardContext) -> None:
+    def __init__(self, dashboard: DashboardContext) -> None:
         """Nothing was checked yet."""
-        self._desk = desk
+        self._dashboard = dashboard
         self._verifying, self._examining = threading.Lock(), threading.Lock()
         self._verified: VerificationShown | None = None
         self._found = Doctor(ran_at=None, ok=None, checks=[], running=False)
 
     def audit(self) -> Audit:
         """The chain's state."""
-        with self._desk.looking() as tx:
+        with self._dashboard.looking() as tx:
             head = tx.audit_head() if tx is not None else AuditHead()
             gone = tx.audit_checkpoint().seq if tx is not None else 0
         return Audit(
@@ -45,10 +45,10 @@ class BackgroundChecks:
         Raises:
             Refused: Somebody does already.
         """
-        with _alone(self._verifying, "the audit is being checked"), self._desk.store() as store:
+        with _alone(self._verifying, "the audit is being checked"), self._dashboard.store() as store:
             began = time.monotonic()
             if store is not None:
-                approvers = load_for_cli(self._desk.where.home).options.approvers
+                approvers = load_for_cli(self._dashboard.where.home).options.approvers
                 with store.reading() as tx:
                     found = verify_store(tx, store.key)
                     against = [each.text for each in contradictions(tx, approvers)] if found.ok else []
@@ -75,8 +75,8 @@ class BackgroundChecks:
         Raises:
             Refused: Somebody does already, or no session has worked there.
         """
-        with self._desk.looking() as tx:
-            folder = policy.folder_of(self._desk.where, workspace, policy.workspaces(tx))
+        with self._dashboard.looking() as tx:
+            folder = policy.folder_of(self._dashboard.where, workspace, policy.workspaces(tx))
         with _alone(self._examining, "the doctor is at work"):
             checks = [
                 CheckShown(
@@ -85,7 +85,7 @@ class BackgroundChecks:
                     says=each.says,
                     mend=each.mend if each.state != "ok" else "",
                 )
-                for each in self._desk.tools.doctor(folder)
+                for each in self._dashboard.tools.doctor(folder)
             ]
             ok = all(check.state != "fail" for check in checks)
             self._found = Doctor(ran_at=record_values.instant(time.time()), ok=ok, checks=checks, running=False)

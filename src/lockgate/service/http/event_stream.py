@@ -98,9 +98,9 @@ class _StreamListener:
 class Feed:
     """All listeners. One task looks at the store for all of them, and only while there are some."""
 
-    def __init__(self, desk: DashboardContext) -> None:
+    def __init__(self, dashboard: DashboardContext) -> None:
         """Nobody listens yet."""
-        self._desk = desk
+        self._dashboard = dashboard
         self._listeners: set[_StreamListener] = set()
         self._task: asyncio.Task[None] | None = None
         self._position = 0
@@ -108,8 +108,8 @@ class Feed:
         """The head's at the last look: a state that is put in another's place has another one."""
         self._changed = asyncio.Event()
         self._turn = asyncio.Lock()
-        self._watch = ApproverPresence(desk, self._changed.set, self._tell)
-        desk.at_end.append(self._end)
+        self._watch = ApproverPresence(dashboard, self._changed.set, self._tell)
+        dashboard.at_end.append(self._end)
 
     @asynccontextmanager
     async def joined(self, caller: ApiCaller, last: int | None) -> AsyncIterator[_StreamListener]:
@@ -125,13 +125,13 @@ class Feed:
                 for data in await asyncio.to_thread(self._missed, last, self._position):
                     listener.put(data)
                 self._listeners.add(listener)
-            self._attend()
+            self._update_presence()
             if self._task is None or self._task.done():  # a fault that nobody expected ends it
                 self._task = asyncio.create_task(self._run())
             yield listener
         finally:
             self._listeners.discard(listener)
-            self._attend()
+            self._update_presence()
             if not self._listeners and self._task is not None:
                 self._task.cancel()
                 self._task = None
@@ -160,9 +160,9 @@ class Feed:
             listener.behind = True
             listener.put(b"")
 
-    def _attend(self) -> None:
+    def _update_presence(self) -> None:
         """Be there for questions as long as somebody listens who can answer them."""
-        self._watch.tend(wanted=any("approve" in listener.caller.scopes for listener in self._listeners))
+        self._watch.set_wanted(wanted=any("approve" in listener.caller.scopes for listener in self._listeners))
 
     def _tell(self, approval: str) -> None:
         """Tell of a question that changed on another machine, whose records are its own."""
@@ -178,7 +178,7 @@ class Feed:
 
     def _news(self, position: int | None) -> tuple[int, list[bytes]]:
         """The head's number, and the events since a position."""
-        with self._desk.looking() as tx:
+        with self._dashboard.looking() as tx:
             if tx is None:
                 return 0, []
             (head, digest, _), before = tx.audit_head(), self._digest
@@ -195,14 +195,14 @@ class Feed:
             return []
         if last > upto or upto - last > _MOST_MISSED:
             return [reset(upto)]
-        with self._desk.looking() as tx:
+        with self._dashboard.looking() as tx:
             rows = tx.audit(after=last, limit=upto - last) if tx is not None else []
         return [framed(row) for row in rows if row.seq <= upto]
 
     def lasts(self, listener: _StreamListener) -> bool:
         """Whether a listener is to go on: it keeps up, its session is not over, and somebody looks at the store."""
         looks = self._task is not None and not self._task.done()
-        return looks and not listener.behind and self._desk.access.lasts(listener.caller)
+        return looks and not listener.behind and self._dashboard.access.lasts(listener.caller)
 
 
 class Stream(Response):

@@ -138,9 +138,9 @@ class Dashboard:
             sparing = RateLimitedLog()
             log.addFilter(sparing)
             held.callback(log.removeFilter, sparing)
-            self._desk = DashboardContext(where, names, self._access, tools)
-            held.callback(self._desk.close)
-            self._config = self._configured(make_app(self._desk, StaticFiles()))
+            self._context = DashboardContext(where, names, self._access, tools)
+            held.callback(self._context.close)
+            self._config = self._configured(make_app(self._context, StaticFiles()))
             self._held = held.pop_all()
 
     async def run(self) -> None:
@@ -159,7 +159,7 @@ class Dashboard:
 
     def _end(self, server: uvicorn.Server) -> None:
         server.should_exit = True
-        for end in self._desk.at_end:
+        for end in self._context.at_end:
             end()
 
     def _configured(self, app: ASGIApp) -> uvicorn.Config:
@@ -203,7 +203,7 @@ class Dashboard:
 
     def _record_twice(self) -> None:
         try:
-            with self._desk.store() as store:
+            with self._context.store() as store:
                 if store is not None:
                     with store.transaction() as tx:
                         tx.append_audit(store.clock(), happened(Context("dashboard", Subject("")), "login-twice", {}))

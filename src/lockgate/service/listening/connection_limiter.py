@@ -52,7 +52,7 @@ class LimitedListener:
         """Let them in from now on."""
         self._listening.setblocking(False)
         self._open = True
-        self._loop.add_reader(self._listening.fileno(), self._let_in)
+        self._loop.add_reader(self._listening.fileno(), self._admit)
 
     def close(self) -> None:
         """Let nobody in any more, and send away who is about to come in."""
@@ -66,7 +66,7 @@ class LimitedListener:
         """Wait until those are gone who were about to come in."""
         await asyncio.gather(*self._coming, return_exceptions=True)
 
-    def _let_in(self) -> None:
+    def _admit(self) -> None:
         for _ in range(_AT_ONCE):
             try:
                 accepted, _ = self._listening.accept()
@@ -108,4 +108,4 @@ class LimitedListener:
         self._again = self._loop.call_later(seconds, self._go_on) if self._open else None
 
     def _go_on(self) -> None:
-        self._loop.add_reader(self._listening.fileno(), self._let_in)
+        self._loop.add_reader(self._listening.fileno(), self._admit)

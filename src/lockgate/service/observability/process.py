@@ -190,7 +190,7 @@ def write_textfile(path: str, page: bytes) -> None:
 
 
 @contextmanager
-def alone(state: str) -> Iterator[bool]:
+def only_exporter(state: str) -> Iterator[bool]:
     """Be the only exporter of a state folder, if there is none already.
 
     Raises:
@@ -212,7 +212,7 @@ def alone(state: str) -> Iterator[bool]:
 
 
 @contextmanager
-def beside(settings: TelemetrySettings, tell: Callable[[str], None]) -> Iterator[None]:
+def run_exporter(settings: TelemetrySettings, tell: Callable[[str], None]) -> Iterator[None]:
     """Have an exporter run for as long as something else goes on: a process of its own, which takes none of its time.
 
     Where it cannot run, that is told, and stops nothing.

@@ -67,7 +67,7 @@ class Connection:
         """The descriptor, for a selector."""
         return self.socket.fileno()
 
-    def hear(self) -> HookRequest | None:
+    def receive(self) -> HookRequest | None:
         """Read what is there; the request once it is whole.
 
         Raises:

@@ -63,17 +63,17 @@ _DROP_EVERY = 3600.0
 class Planner:
     """Answers the launcher's questions, for one state folder. Each call must end soon: others wait meanwhile."""
 
-    def __init__(self, where: Folders, configure: Callable[[Context], Configuration], sight: TtlCache) -> None:
+    def __init__(self, where: Folders, configure: Callable[[Context], Configuration], cache: TtlCache) -> None:
         """Nothing is looked at yet.
 
         Args:
             where: The folders that are served.
             configure: Looks up the configuration of a workspace.
-            sight: For how long what was looked up of the machine holds.
+            cache: For how long what was looked up of the machine holds.
         """
         self._where = where
         self._configure = configure
-        self._host = sight.remembering(lambda *_: host(where.state), lambda _: "")
+        self._host = cache.remembering(lambda *_: host(where.state), lambda _: "")
         self._guards: dict[Hashable, tuple[PathGuard, bytes]] = {}
         self._dropped_at = float("-inf")
 

@@ -63,11 +63,11 @@ class Decider:
             StoreError: The state cannot be opened or trusted.
         """
         self._where = where
-        self._sight = TtlCache(REMEMBER)
-        self._parts = open_parts(where, self._limit, sight=self._sight, prolong=prolong, loading=LOADING, groups=True)
+        self._cache = TtlCache(REMEMBER)
+        self._parts = open_parts(where, self._limit, cache=self._cache, prolong=prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = StoreIdentity(where.state)
-        self._lately = RecentCallers(where.state, self._sight, self.state)
+        self._lately = RecentCallers(where.state, self._cache, self.state)
         self._together = False
         """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""
         self.is_stale: Callable[[], bool] = lambda: False
@@ -90,18 +90,21 @@ class Decider:
         """Let go of the store."""
         self._parts.store.close()
 
-    def tend_store(self) -> Callable[[], None]:
+    def start_upkeep(self) -> Callable[[], None]:
         """Have a thread do what the store needs now and then; what ends that thread."""
         if self._groups is None:
             return lambda: None
         from lockgate.core.events import Context
         from lockgate.core.model import Subject
-        from lockgate.store.sqlite.checkpoint import tended
+        from lockgate.store.sqlite.checkpoint import start_checkpoints
         from lockgate.store.sqlite.elsewhere import Elsewhere
 
         self._groups.leave_log()
         audit = self._parts.configure(Context("", Subject("-"))).options.audit
-        ends = tended(self._where.state), Elsewhere(self._where.state, self._where.home, audit).tended()
+        ends = (
+            start_checkpoints(self._where.state),
+            Elsewhere(self._where.state, self._where.home, audit).start_comparisons(),
+        )
 
         def end() -> None:
             for each in ends:
@@ -238,7 +241,7 @@ class Decider:
         if self._planner is None:
             from lockgate.service.resident.containment import Planner
 
-            self._planner = Planner(self._where, self._parts.configure, self._sight)
+            self._planner = Planner(self._where, self._parts.configure, self._cache)
         return self._planner.answer(asked, pid)
 
     def consult(self, work: Work, need: Need) -> Any:
@@ -278,7 +281,7 @@ class Decider:
         from lockgate.gate.host.assembly import window_of
         from lockgate.gate.host.host_view import containing, containing_host
 
-        able = self._sight.remembering(lambda *_: containing_host(self._where), lambda _: "")
+        able = self._cache.remembering(lambda *_: containing_host(self._where), lambda _: "")
         contain, original = containing(self._where, has_rule(client, self._where), able)
         parts = self._parts._replace(
             contain=contain,
@@ -287,7 +290,7 @@ class Decider:
             history=client.has_history,
             results_since=client.reading_on(self._where.state, stays=True),
             consultants=self._parts.consultants._replace(
-                turn=lambda context: client.together(context, self._where.home),
+                turn=lambda context: client.turn_reader(context, self._where.home),
                 unattended=lambda context, call: client.unattended(context, call, self._where),
                 window=window_of,
             ),

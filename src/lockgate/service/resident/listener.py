@@ -77,7 +77,7 @@ class Listener:
                 if isinstance(key.fileobj, Connection):
                     self._continue(key.fileobj)
 
-    def hear(self, seconds: float) -> None:
+    def poll(self, seconds: float) -> None:
         """Take in what hooks and other threads say; for so long, where nobody says anything."""
         for key, _ in self._selector.select(max(seconds, 0.0)):
             what = key.fileobj
@@ -149,7 +149,7 @@ class Listener:
 
     def _continue(self, connection: Connection) -> None:
         try:
-            asked = connection.hear()
+            asked = connection.receive()
             if asked is not None:
                 self.ready.append((connection, asked))
             elif connection.complete_at:
@@ -172,7 +172,7 @@ class LoopWakeup:
 
     def __init__(self) -> None:
         """Nothing is to be done."""
-        self._told: deque[Callable[[], None]] = deque()
+        self._calls: deque[Callable[[], None]] = deque()
         """Appending to it is atomic."""
         self._sender, self._receiver = socket.socketpair()
         self._sender.setblocking(False)
@@ -182,9 +182,9 @@ class LoopWakeup:
         """The descriptor, for a selector."""
         return self._receiver.fileno()
 
-    def tell(self, what: Callable[[], None]) -> None:
+    def call_in_loop(self, what: Callable[[], None]) -> None:
         """Have something done by the loop. May be called in any thread."""
-        self._told.append(what)
+        self._calls.append(what)
         self.wake()
 
     def wake(self) -> None:
@@ -201,8 +201,8 @@ class LoopWakeup:
                 pass
         except OSError:
             pass
-        while self._told:
-            self._told.popleft()()
+        while self._calls:
+            self._calls.popleft()()
 
     def close(self) -> None:
         """Wake nobody any more."""

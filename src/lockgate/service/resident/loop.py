@@ -74,7 +74,7 @@ class Serving:
         next_look = time.monotonic() + _LOOK
         try:
             while not self.ending:
-                self._hooks.hear(next_look - time.monotonic())
+                self._hooks.poll(next_look - time.monotonic())
                 self._work()
                 now = time.monotonic()
                 if now >= next_look:
@@ -179,7 +179,7 @@ class Serving:
             return
         connection.work = work
         work.is_gone = connection.has_ended
-        work.waiting.tell = lambda seconds: self._hooks.wakeup.tell(
+        work.waiting.tell = lambda seconds: self._hooks.wakeup.call_in_loop(
             lambda: self._hooks.say(connection, resident.wait(seconds), last=False)
         )
         self._step(connection, work, None)
@@ -289,13 +289,13 @@ class Serving:
 
         def ask() -> None:
             said = self._decider.consult(work, need)
-            self._hooks.wakeup.tell(lambda: self._consulted(connection, work, said))
+            self._hooks.wakeup.call_in_loop(lambda: self._consulted(connection, work, said))
 
         def asking() -> None:
             try:
                 ask()
             except BaseException:  # noqa: BLE001 - the hook decides by itself, and says what is wrong
-                self._hooks.wakeup.tell(lambda: self._failed(connection))
+                self._hooks.wakeup.call_in_loop(lambda: self._failed(connection))
 
         try:
             threading.Thread(target=asking, name="lockgate-consult", daemon=True).start()

@@ -169,12 +169,12 @@ def _serve(where: Folders, listening: Listening, own: OwnCode) -> bool:
     gc.collect()
     gc.freeze()
     gc.disable()
-    end_tending = decider.tend_store()
+    end_upkeep = decider.start_upkeep()
     try:
         serving.run()
         return replaced() or serving.makes_room or serving.measures.failed > 0
     finally:
-        end_tending()
+        end_upkeep()
         decider.close()
 
 

@@ -26,16 +26,16 @@ _MOST = 8
 class RecentCallers:
     """Who has asked, by project and environment."""
 
-    def __init__(self, folder: str, sight: TtlCache, state: StoreIdentity) -> None:
+    def __init__(self, folder: str, cache: TtlCache, state: StoreIdentity) -> None:
         """Nobody has asked yet.
 
         Args:
             folder: The state folder, with the log.
-            sight: What was seen of the machine.
+            cache: What was seen of the machine.
             state: Whether the state folder still has the store that decisions are kept in.
         """
         self._folder = folder
-        self._sight = sight
+        self._cache = cache
         self._state = state
         self._asked: dict[tuple[str, int], tuple[float, Caller, Context]] = {}
         """When, and in which session; who asked last stands last."""
@@ -61,7 +61,7 @@ class RecentCallers:
                 continue
             token = stand_in_for(asking)
             try:
-                with self._sight.anew():
+                with self._cache.anew():
                     look_for(context)
             except LockgateError:
                 del self._asked[name]

@@ -82,7 +82,7 @@ class Work:
         assert self.consultants is not None, "a question comes of a decision that has begun"
         _PROLONG.set(self.waiting.prolong)
         leave_when(self.is_gone)
-        return self.consultants.said(need)
+        return self.consultants.ask(need)
 
     def end(self) -> None:
         """Give it up: nobody waits for the answer any more."""

@@ -271,4 +271,4 @@ class AbstractInterpreter(Interpreter):
         # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
         self.keep(scope, args, [], ())
         shape = handler(self, scope, args[1:], stdin)
-        return self.said(word, args[1:], stdin, shape if isinstance(shape, str) else self.drive(shape))
+        return self.builtin_output(word, args[1:], stdin, shape if isinstance(shape, str) else self.drive(shape))

@@ -13,7 +13,7 @@ from lockgate.shell.programs.git_revisions import INDEX, RevisionChange
 
 if TYPE_CHECKING:
     from lockgate.resources.host_view import HostView, Repository
-    from lockgate.shell.programs.git_revisions import Changes, Said
+    from lockgate.shell.programs.git_revisions import Changes, CommandWords
 
 _FILE = ".git/gh-stack"
 _MOVES = frozenset({"up", "down", "top", "bottom", "trunk", "switch", "checkout"})
@@ -21,7 +21,7 @@ _MOST = 60
 """Branches, and commits of all of them, that are looked at."""
 
 
-def stack_changes(said: Said, repository: Repository | None, around: HostView) -> Changes:
+def stack_changes(said: CommandWords, repository: Repository | None, around: HostView) -> Changes:
     """What a command writes into the work tree; ``None`` where the file of stacks does not tell.
 
     What it fetches comes from the configured remote, and was not made here.

@@ -33,7 +33,7 @@ class RevisionChange(Record):
     """The folder that is filled, as it is written, where that is not the work tree itself."""
 
 
-class Said(Record):
+class CommandWords(Record):
     """The words of a command, by what they are."""
 
     verb: str
@@ -65,7 +65,7 @@ _LOOKING = frozenset({"list", "show", "drop", "clear", "create", "store"})
 """What ``git stash`` does that leaves the work tree alone."""
 
 
-def changes(said: Said, repository: Repository | None) -> Changes:
+def changes(said: CommandWords, repository: Repository | None) -> Changes:
     """What a command of git writes into the work tree.
 
     Args:
@@ -76,11 +76,11 @@ def changes(said: Said, repository: Repository | None) -> Changes:
     return reader(said, repository) if reader else None
 
 
-def _reset(said: Said, _: Repository | None) -> Changes:
+def _reset(said: CommandWords, _: Repository | None) -> Changes:
     return [RevisionChange(said.operands[0] if said.operands else "HEAD")] if len(said.operands) < 2 else None
 
 
-def _switch(said: Said, _: Repository | None) -> Changes:
+def _switch(said: CommandWords, _: Repository | None) -> Changes:
     # What was changed and not committed is thrown away with these.
     base = None if said.given("-f", "--force", "--discard-changes") else INDEX
     if not said.operands:
@@ -95,7 +95,7 @@ def _previous(word: str) -> str:
     return "@{-1}" if word == "-" else word
 
 
-def _checkout(said: Said, repository: Repository | None) -> Changes:
+def _checkout(said: CommandWords, repository: Repository | None) -> Changes:
     split = len(said.operands) - said.behind
     before, paths = said.operands[:split], said.operands[split:]
     if said.given(*_MAKES):
@@ -124,7 +124,7 @@ def _is_path(word: str, repository: Repository | None) -> bool:
     return word != "-" and repository is not None and not repository.knows(word)
 
 
-def _restore(said: Said, _: Repository | None) -> Changes:
+def _restore(said: CommandWords, _: Repository | None) -> Changes:
     if said.given("--pathspec-from-file", "-p", "--patch", "-m", "--merge") or not said.operands:
         return None
     default = "HEAD" if said.given("-S", "--staged") else INDEX
@@ -132,7 +132,7 @@ def _restore(said: Said, _: Repository | None) -> Changes:
     return [RevisionChange(_previous(source), paths=said.operands, removes=not said.given("--overlay"))]
 
 
-def _merge(said: Said, repository: Repository | None) -> Changes:
+def _merge(said: CommandWords, repository: Repository | None) -> Changes:
     if said.given("--continue", "--quit"):
         return []
     if said.given(*_ENDS) or len(said.operands) != 1 or repository is None or not _plain(said):
@@ -142,13 +142,13 @@ def _merge(said: Said, repository: Repository | None) -> Changes:
     return None if base is None else [RevisionChange(theirs, base, merges=True)]
 
 
-def _plain(said: Said) -> bool:
+def _plain(said: CommandWords) -> bool:
     """Whether a merge gives no file a name that none of the revisions has."""
     values = {option.value[0].text for option in said.options if option.name in _STRATEGIES and option.value}
     return values <= _PLAIN_MERGES
 
 
-def _pick(said: Said, repository: Repository | None) -> Changes:
+def _pick(said: CommandWords, repository: Repository | None) -> Changes:
     if said.given("--quit"):
         return []
     if said.given(*_ENDS, "--continue") or not said.operands or not _plain(said):
@@ -170,7 +170,7 @@ def _pick(said: Said, repository: Repository | None) -> Changes:
     ]
 
 
-def _rebase(said: Said, repository: Repository | None) -> Changes:
+def _rebase(said: CommandWords, repository: Repository | None) -> Changes:
     if said.given("--quit"):
         return []
     whole = said.given(*_ENDS, "--continue", "--edit-todo", "--root") or not _plain(said)
@@ -185,7 +185,7 @@ def _rebase(said: Said, repository: Repository | None) -> Changes:
     return [RevisionChange(onto, INDEX), RevisionChange(branch, INDEX), *picked]
 
 
-def _stash(said: Said, _: Repository | None) -> Changes:
+def _stash(said: CommandWords, _: Repository | None) -> Changes:
     verb, *rest = said.operands or ("push",)
     if verb in _LOOKING:
         return []
@@ -199,7 +199,7 @@ def _stash(said: Said, _: Repository | None) -> Changes:
     return None
 
 
-def _pull(said: Said, _: Repository | None) -> Changes:
+def _pull(said: CommandWords, _: Repository | None) -> Changes:
     # What comes from another machine was not made here.
     return None if any(_is_folder(word) for word in said.operands[:1]) else []
 
@@ -213,11 +213,11 @@ def _is_folder(word: str) -> bool:
     return word.startswith((".", "/", "~", "file:")) or ("/" in word and ":" not in word)
 
 
-def _sparse(said: Said, _: Repository | None) -> Changes:
+def _sparse(said: CommandWords, _: Repository | None) -> Changes:
     return [] if said.operands[:1] in (("list",), ("check-rules",)) else None
 
 
-def _worktree(said: Said, repository: Repository | None) -> Changes:
+def _worktree(said: CommandWords, repository: Repository | None) -> Changes:
     if said.given("--no-checkout", "--orphan"):
         return []
     if len(said.operands) == 2:
@@ -230,7 +230,7 @@ def _worktree(said: Said, repository: Repository | None) -> Changes:
     return [RevisionChange("HEAD" if makes or not repository.knows(name) else name, root=said.operands[0])]
 
 
-_VERBS: dict[str, Callable[[Said, Repository | None], Changes]] = {
+_VERBS: dict[str, Callable[[CommandWords, Repository | None], Changes]] = {
     "reset": _reset,
     "switch": _switch,
     "checkout": _checkout,

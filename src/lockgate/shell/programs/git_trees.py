@@ -14,7 +14,7 @@ from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.copies import in_project
 from lockgate.shell.effects.glob_matches import settled
-from lockgate.shell.programs.git_revisions import INDEX, RevisionChange, Said, changes, is_here, split
+from lockgate.shell.programs.git_revisions import INDEX, CommandWords, RevisionChange, changes, is_here, split
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg
 
@@ -86,7 +86,7 @@ def _cloned(call: ProgramCall) -> str:
 
 
 def _star(call: ProgramCall, options: list[Option]) -> str:
-    said = _said(call, options)
+    said = _known_words(call, options)
     repository = _repository(call)
     if call.entry.name.startswith("gh/"):
         from lockgate.shell.programs.gh_stacks import stack_changes
@@ -108,7 +108,7 @@ def _star(call: ProgramCall, options: list[Option]) -> str:
     return ""
 
 
-def _said(call: ProgramCall, options: list[Option]) -> Said | None:
+def _known_words(call: ProgramCall, options: list[Option]) -> CommandWords | None:
     """The words, where all of them are known."""
     texts = [arg.static for arg in call.args]
     matched = call.matched
@@ -119,7 +119,7 @@ def _said(call: ProgramCall, options: list[Option]) -> Said | None:
         return None
     operands = tuple(arg.text for arg in matched.operands)
     behind = split([text or "" for text in texts], len(operands))
-    return Said(call.entry.name.partition("/")[2], operands, behind, tuple(call.matched.options))
+    return CommandWords(call.entry.name.partition("/")[2], operands, behind, tuple(call.matched.options))
 
 
 def _is_one_file(path: str) -> bool:

@@ -218,9 +218,9 @@ class _Observer(AbstractInterpreter):
         run.uses = _uses(call)[:_MOST_WORDS]
         return shape
 
-    def said(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
+    def builtin_output(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
         self._run(word, [Arg(word), *args])
-        return super().said(word, args, stdin, shape)
+        return super().builtin_output(word, args, stdin, shape)
 
     def _run(self, program: str, args: list[Arg]) -> ProgramRun:
         run = ProgramRun(program, args)

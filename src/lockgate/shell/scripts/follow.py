@@ -65,19 +65,19 @@ class _Inside(Findings):
         """Keep an effect with the place where it was found."""
         if effect.kind is EffectKind.EXECUTE:
             if effect.rule not in (FOLLOWED, PARTLY):
-                self.unfollowed = self.unfollowed or self._said(effect)
+                self.unfollowed = self.unfollowed or self._because(effect)
             return
         if effect.changed is None:
             variant = Variant.SCRIPT if _is_held(effect, self.around) else effect.variant
             # The project's packages are read by its scripts all day.
             gives = None if effect.rule.startswith("place:vendored") else effect.gives
             effect = effect._replace(
-                because=self._said(effect), variant=variant, gives=gives, changed=0.0, uncontainable=""
+                because=self._because(effect), variant=variant, gives=gives, changed=0.0, uncontainable=""
             )
         if len(self.effects) < _MOST_EFFECTS:
             super().add(effect, quiet=quiet)
 
-    def _said(self, effect: Effect) -> str:
+    def _because(self, effect: Effect) -> str:
         where = self.scripts.where()
         return effect.because if effect.changed is not None or not where else f"in `{where}`: {effect.because}"
 

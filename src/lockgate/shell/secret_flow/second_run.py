@@ -46,7 +46,7 @@ def follow(script: Script, scope: Scope, around: HostView, dialect: str) -> Trac
         began = scope.copy()
         tracer.run(script, scope)
         tracer.run_traps()
-        if tracer.beside_itself(script):
+        if tracer.runs_concurrently(script):
             # What runs at the same time may read what is only written later.
             tracer.run(script, began)
         tracer.run_writers()

@@ -111,7 +111,7 @@ class Tracer(CodeMachine):
         for mark in marks:
             self._flow(mark, name, surely=True, key=(EffectKind.EGRESS, "shell:dev-tcp", name), whom=f"`{name}`")
 
-    def said(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
+    def builtin_output(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
         """The shape of what a builtin prints."""
         if word in ("source", "."):
             self.sourced = marks_of(self.sourced + self.content())
@@ -133,7 +133,7 @@ class Tracer(CodeMachine):
             self.writers.append((script, scope.copy()))
         return super().capture(script, scope, writing=writing)
 
-    def beside_itself(self, script: Script) -> bool:
+    def runs_concurrently(self, script: Script) -> bool:
         """Whether commands of a script run at the same time, or one waits for what another writes."""
         if self.crossed or "mkfifo" in self.findings.programs:
             return True

@@ -294,7 +294,7 @@ class Observer:
         """The shape of what a program prints of which nothing is known."""
         return OPAQUE
 
-    def said(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
+    def builtin_output(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
         """The shape of what a builtin prints."""
         return shape
 

@@ -26,10 +26,10 @@ _LOOK = 1.0
 """Seconds between two looks at it."""
 
 
-def tended(folder: str) -> Callable[[], None]:
+def start_checkpoints(folder: str) -> Callable[[], None]:
     """Have a thread tend the log of the database in a folder; what ends that thread."""
     stop = threading.Event()
-    thread = threading.Thread(target=tend_log, args=(folder, stop), name="lockgate-log", daemon=True)
+    thread = threading.Thread(target=checkpoint_log, args=(folder, stop), name="lockgate-log", daemon=True)
     thread.start()
 
     def end() -> None:
@@ -39,7 +39,7 @@ def tended(folder: str) -> Callable[[], None]:
     return end
 
 
-def tend_log(folder: str, stop: threading.Event) -> None:
+def checkpoint_log(folder: str, stop: threading.Event) -> None:
     """Copy back the log of the database in a folder whenever it is long, until an event is set. To be run by a thread.
 
     What goes wrong is left to those who commit: they copy back a log that has become much longer.

@@ -193,12 +193,12 @@ class Elsewhere:
     def _lacking(self) -> list[PlaceProblem]:
         return [PlaceProblem(f"the head of the audit cannot be kept in {place}") for place in self.places()[1]]
 
-    def tended(self) -> Callable[[], None]:
+    def start_comparisons(self) -> Callable[[], None]:
         """Have a thread compare at once and every minute; what ends that thread, after it has written once more."""
         if not self._asked() or not self._is_alone:
             return lambda: None
         stop = threading.Event()
-        thread = threading.Thread(target=self._tend, args=(stop,), name="lockgate-anchors", daemon=True)
+        thread = threading.Thread(target=self._compare_until, args=(stop,), name="lockgate-anchors", daemon=True)
         thread.start()
 
         def end() -> None:
@@ -211,7 +211,7 @@ class Elsewhere:
         """The places that there may be something to ask."""
         return [each for each in self._anchors if not each.get(_IMPLIED) or is_here(self._state)]
 
-    def _tend(self, stop: threading.Event) -> None:
+    def _compare_until(self, stop: threading.Event) -> None:
         from lockgate.system.error_log import note, place_of
 
         while True:

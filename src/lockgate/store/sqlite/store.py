@@ -298,7 +298,7 @@ def _connect(path: str, folder: str, busy_seconds: float, migrating: Migrating |
             connection.execute("PRAGMA synchronous = NORMAL")
             if sys.platform == "darwin":
                 connection.execute("PRAGMA checkpoint_fullfsync = 1")  # as lockgate.system.files.to_disk does
-            _tend_log(connection, path, busy_seconds)
+            _checkpoint_log(connection, path, busy_seconds)
             _migrate(connection, path, migrating)
         except BaseException:
             connection.close()
@@ -337,7 +337,7 @@ def _checked(path: str, outside: OutsideHead, key: bytes, busy_seconds: float) -
     return connection
 
 
-def _tend_log(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:
+def _checkpoint_log(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:
     # The last process to close a database copies the log back and syncs; with a process per event that is every one of
     # them. Where Python can say so (3.12), and where a process ends without closing, the log stays instead. Then it is
     # never begun anew, for the next process is the first again and reads all of it: so it is cut here.

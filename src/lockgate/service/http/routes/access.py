@@ -16,26 +16,26 @@ from lockgate.service.http.schemas.access import CurrentUser, Health, LoggedIn, 
 from lockgate.service.http.views import approvals, record_values
 
 
-def router(desk: DashboardContext) -> APIRouter:
+def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
-    _add_health(api, desk)
-    _add_login(api, desk)
+    _add_health(api, dashboard)
+    _add_login(api, dashboard)
     return api
 
 
-def _add_health(api: APIRouter, desk: DashboardContext) -> None:
+def _add_health(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/health", tags=["state"])
     def health() -> Health:
         """Which version this is, whether the state can be read, and how much there is."""
         try:
-            return _health(desk)
+            return _health(dashboard)
         except StoreError as error:
             return _empty(str(error)[:600])
 
 
-def _health(desk: DashboardContext) -> Health:
-    with desk.timed() as (tx, now):
+def _health(dashboard: DashboardContext) -> Health:
+    with dashboard.timed() as (tx, now):
         if tx is None:
             return _empty("")
         rows = tx.sessions()
@@ -56,24 +56,26 @@ def _empty(problem: str) -> Health:
     return Health(version=__version__, ready=False, problem=problem, sessions=0, live=0, records=0, pending=0, now=now)
 
 
-def _add_login(api: APIRouter, desk: DashboardContext) -> None:
+def _add_login(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.post("/login", tags=["login"], responses=documented(429))
     async def login(link: Login, request: Request, response: Response) -> LoggedIn:
         """Begin a session with the token of a one-time link."""
-        cookies = cookies_named(desk.names.cookie, request.headers)
+        cookies = cookies_named(dashboard.names.cookie, request.headers)
         known = request.headers.get(CSRF_HEADER, "")
-        cookie, csrf, ends = desk.access.login(link.token, cookies, known)
+        cookie, csrf, ends = dashboard.access.login(link.token, cookies, known)
         response.set_cookie(
-            desk.names.cookie, cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict"
+            dashboard.names.cookie, cookie, path="/", secure=dashboard.names.tls, httponly=True, samesite="strict"
         )
         return LoggedIn(csrf=csrf, expires_at=record_values.instant(ends))
 
     @api.post("/logout", tags=["login"], status_code=204)
     async def logout(who: Annotated[ApiCaller, Depends(caller)]) -> Response:
         """End this session. A token is not ended so: remove it."""
-        desk.access.logout(who)
+        dashboard.access.logout(who)
         answer = Response(status_code=204)
-        answer.delete_cookie(desk.names.cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict")
+        answer.delete_cookie(
+            dashboard.names.cookie, path="/", secure=dashboard.names.tls, httponly=True, samesite="strict"
+        )
         return answer
 
     @api.get("/me", tags=["login"])

@@ -26,14 +26,14 @@ class ResultQuery(QueryParameters):
     session: str = Field(max_length=500)
 
 
-def router(desk: DashboardContext) -> APIRouter:
+def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
 
     @api.get("/results", tags=["results"], responses=documented(404))
     def list_results(query: Annotated[ResultQuery, Query()]) -> Results:
         """The results that made a session untrusted, with why one cannot be endorsed."""
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             if tx is None:
                 raise missing("session")
             return results.of_session(tx, query.session)
@@ -41,18 +41,18 @@ def router(desk: DashboardContext) -> APIRouter:
     @api.post("/results/{result}/endorse", tags=["results"], responses=documented(404, 409))
     def endorse(result: ResultId, word: Endorse, who: Annotated[ApiCaller, Depends(person)]) -> Endorsed:
         """Say that exactly the result that was shown is fine, so that the session is not held back by it."""
-        with desk.store() as store:
+        with dashboard.store() as store:
             if store is None:
                 raise missing("session")
-            desk.demand_unsigned(f"lockgate endorse {result}")
+            dashboard.demand_unsigned(f"lockgate endorse {result}")
             return results.endorse(store, result, word, who)
 
     @api.post("/approvals/{approval}/needless", tags=["approvals"], responses=documented(404))
     def report_question(approval: ApprovalId, who: Annotated[ApiCaller, Depends(person)]) -> Reported:
         """Write the case of a question into a file to report. It is no answer to it."""
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             about = approvals.find(tx, approval).about
-        return _reported(desk, about)
+        return _reported(dashboard, about)
 
     @api.post("/decisions/{seq}/needless", tags=["decisions"], responses=documented(404, 409))
     def report_decision(
@@ -61,19 +61,19 @@ def router(desk: DashboardContext) -> APIRouter:
         who: Annotated[ApiCaller, Depends(person)],
     ) -> Reported:
         """Write the case of a call that was asked about or refused into a file to report."""
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             if tx is None:
                 raise missing("decision")
             _, about = decisions.find(tx, seq, query.gate)
         if about.get("verdict") not in _STOPS:
             raise RequestRefused(409, "this call was not stopped", code="not_stopped")
-        return _reported(desk, about)
+        return _reported(dashboard, about)
 
     return api
 
 
-def _reported(desk: DashboardContext, about: Mapping[str, Any]) -> Reported:
+def _reported(dashboard: DashboardContext, about: Mapping[str, Any]) -> Reported:
     try:
-        return Reported(file=desk.tools.report(about))
+        return Reported(file=dashboard.tools.report(about))
     except OSError as error:
         raise RequestRefused(503, f"the report cannot be written: {error.strerror}", code="state") from None

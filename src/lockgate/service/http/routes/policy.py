@@ -35,39 +35,39 @@ class PatternQuery(PolicyQuery):
     offset: int = Field(default=0, ge=0, le=2**31)
 
 
-def router(desk: DashboardContext) -> APIRouter:
+def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
-    _add_policy(api, desk)
-    _add_checks(api, BackgroundChecks(desk))
+    _add_policy(api, dashboard)
+    _add_checks(api, BackgroundChecks(dashboard))
     return api
 
 
-def _add_policy(api: APIRouter, desk: DashboardContext) -> None:
+def _add_policy(api: APIRouter, dashboard: DashboardContext) -> None:
     tally = policy.Tally()
 
     def known() -> list[str]:
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             return policy.workspaces(tx)
 
     @api.get("/policy", tags=["policy"], responses=documented(404))
     def show_policy(query: Annotated[PolicyQuery, Query()]) -> PolicyInfo:
         """The policy tables, and every other value that holds in a workspace."""
-        return policy.policy(desk.where, query.workspace, known())
+        return policy.policy(dashboard.where, query.workspace, known())
 
     @api.get("/patterns", tags=["policy"], responses=documented(404))
     def show_patterns(query: Annotated[PatternQuery, Query()]) -> Patterns:
         """The pattern library as it holds in a workspace, and how often each rule has found something."""
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             if tx is not None:
                 tally.count(tx)
-        return policy.patterns(desk.where, query.workspace, known(), tally, _wanted(query))
+        return policy.patterns(dashboard.where, query.workspace, known(), tally, _wanted(query))
 
     @api.post("/explain", tags=["policy"], responses=documented(404))
     def explain(call: WhatIf) -> CallExplanation:
         """What a call could do, and what the gate would answer in each state. Nothing is run."""
-        folder = policy.folder_of(desk.where, call.workspace, known())
-        return _explained(desk, ToolCall(call.tool, _input(call), folder))
+        folder = policy.folder_of(dashboard.where, call.workspace, known())
+        return _explained(dashboard, ToolCall(call.tool, _input(call), folder))
 
 
 def _wanted(query: PatternQuery) -> policy.RuleFilter:
@@ -79,13 +79,13 @@ def _input(call: WhatIf) -> dict[str, Any]:
     return {**(call.input or {}), **short}
 
 
-def _explained(desk: DashboardContext, call: ToolCall) -> CallExplanation:
-    told = desk.tools.explain(call)
+def _explained(dashboard: DashboardContext, call: ToolCall) -> CallExplanation:
+    told = dashboard.tools.explain(call)
     effects = [
         EffectShown(row=each["row"], what=each["what"], rule=each["rule"], because=each["because"], gives=each["gives"])
         for each in told["effects"]
     ]
-    shown = marked(desk.where, call.tool, told["tool_input"], call.cwd, effects, whole=True)
+    shown = marked(dashboard.where, call.tool, told["tool_input"], call.cwd, effects, whole=True)
     return CallExplanation(call=shown, **{name: told[name] for name in CallExplanation.model_fields if name != "call"})
 
 

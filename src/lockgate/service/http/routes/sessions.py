@@ -92,20 +92,20 @@ class ApprovalQuery(QueryParameters):
     limit: int = Field(default=50, ge=1, le=200)
 
 
-def router(desk: DashboardContext) -> APIRouter:
+def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
-    _add_sessions(api, desk)
-    _add_decisions(api, desk)
-    _add_approvals(api, desk)
+    _add_sessions(api, dashboard)
+    _add_decisions(api, dashboard)
+    _add_approvals(api, dashboard)
     return api
 
 
-def _add_sessions(api: APIRouter, desk: DashboardContext) -> None:
+def _add_sessions(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/sessions", tags=["sessions"])
     def list_sessions(query: Annotated[SessionQuery, Query()]) -> SessionPage:
         """Sessions: those that run first, in each part the last seen first."""
-        with desk.timed() as (tx, now):
+        with dashboard.timed() as (tx, now):
             if tx is None:
                 return SessionPage(items=[], total=0, live=0, silent=0, next=None)
             return sessions.page(tx, now, text=query.text, live=query.live, limit=query.limit, offset=query.offset)
@@ -113,14 +113,14 @@ def _add_sessions(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/sessions/{session:path}", tags=["sessions"], responses=documented(404))
     def one_session(session: Annotated[str, Path(max_length=500)]) -> SessionDetail:
         """One session, with all that happened in it."""
-        with desk.timed() as (tx, now):
+        with dashboard.timed() as (tx, now):
             row = sessions.find(tx, session) if tx is not None else None
             if tx is None or row is None:
                 raise missing("session")
             return sessions.whole(tx, row, now)
 
 
-def _add_decisions(api: APIRouter, desk: DashboardContext) -> None:
+def _add_decisions(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/decisions", tags=["decisions"])
     def search_decisions(query: Annotated[DecisionQuery, Query()]) -> DecisionPage:
         """Decisions that meet all that is given, newest first."""
@@ -136,7 +136,7 @@ def _add_decisions(api: APIRouter, desk: DashboardContext) -> None:
             since=_seconds(query.since),
             until=_seconds(query.until),
         )
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             if tx is None:
                 return DecisionPage(items=[], next=None, complete=True)
             return decisions.page(tx, wanted, query.before, query.limit, query.gate)
@@ -144,7 +144,7 @@ def _add_decisions(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/decisions/{seq}", tags=["decisions"], responses=documented(404))
     def one_decision(seq: Annotated[int, Path(ge=1, le=SEQ)], query: Annotated[GateQuery, Query()]) -> DecisionDetail:
         """One decision, with its evidence and what came of it."""
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             if tx is None:
                 raise missing("decision")
             return decisions.whole(tx, seq, query.gate)
@@ -152,7 +152,7 @@ def _add_decisions(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/gates", tags=["decisions"])
     def list_gates() -> Gates:
         """The gates that use this store: one, or those of all machines that share it."""
-        with desk.looking() as tx:
+        with dashboard.looking() as tx:
             return Gates(items=list(map(calls.gate, tx.gates())) if tx is not None else [])
 
 
@@ -165,11 +165,11 @@ def _seconds(at: datetime | None) -> float:
         raise RequestRefused(422, "a time is out of range") from None
 
 
-def _add_approvals(api: APIRouter, desk: DashboardContext) -> None:
+def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/approvals", tags=["approvals"])
     def list_approvals(query: Annotated[ApprovalQuery, Query()]) -> ApprovalPage:
         """Questions to a person: the oldest first where they wait, else the newest first."""
-        with desk.timed() as (tx, now):
+        with dashboard.timed() as (tx, now):
             if tx is None:
                 return approvals.nothing(now)
             return approvals.page(tx, now, query.state, query.session, query.limit)
@@ -177,24 +177,26 @@ def _add_approvals(api: APIRouter, desk: DashboardContext) -> None:
     @api.get("/approvals/{approval}", tags=["approvals"], responses=documented(404))
     def one_approval(approval: ApprovalId) -> Approval:
         """One question, the whole call with its effects marked."""
-        with desk.timed() as (tx, now):
+        with dashboard.timed() as (tx, now):
             row = approvals.find(tx, approval)
-        return approvals.whole(desk.where, row, now)
+        return approvals.whole(dashboard.where, row, now)
 
     def answered(answer: Callable[[Store], ApprovalRow]) -> Approval:
-        with desk.store() as store:
+        with dashboard.store() as store:
             if store is None:
                 raise missing("question")
             row, now = answer(store), store.clock()
-        return approvals.whole(desk.where, row, now)
+        return approvals.whole(dashboard.where, row, now)
 
     @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
     def approve(approval: ApprovalId, yes: Approve, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Let exactly the call run that was shown, once."""
-        desk.demand_unsigned(f"lockgate approve {approval}", "pending")
-        return answered(lambda store: approvals.approve(store, desk.where.state, approval, yes.shown, yes.reason, who))
+        dashboard.demand_unsigned(f"lockgate approve {approval}", "pending")
+        return answered(
+            lambda store: approvals.approve(store, dashboard.where.state, approval, yes.shown, yes.reason, who)
+        )
 
     @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=documented(404, 409))
     def deny(approval: ApprovalId, no: Deny, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Refuse a call, and tell the agent why."""
-        return answered(lambda store: approvals.deny(store, desk.where.state, approval, no.reason, who))
+        return answered(lambda store: approvals.deny(store, dashboard.where.state, approval, no.reason, who))

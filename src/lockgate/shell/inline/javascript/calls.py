@@ -51,7 +51,7 @@ class JavascriptCalls:
             self._require(node, function, arguments)
         elif full in self.table:
             self.handled.update((function.id, *(child.id for child in function.named_children)))
-            yield from self._play(self.table[full], arguments.named_children)
+            yield from self._apply_roles(self.table[full], arguments.named_children)
 
     def is_nearby(self, node: Any) -> bool:
         """Whether a function is called for an address of this machine."""
@@ -79,7 +79,7 @@ class JavascriptCalls:
     def _opaque(self, because: str) -> None:
         self.problem = self.problem or because
 
-    def _play(self, spec: str, arguments: list[Any]) -> Running[None]:
+    def _apply_roles(self, spec: str, arguments: list[Any]) -> Running[None]:
         """Give each argument its role."""
         roles = [word.partition("=")[2] for word in spec.split()]
         if len(arguments) > len(roles) or any(argument.type == "spread_element" for argument in arguments):

@@ -68,7 +68,7 @@ class PythonCalls:
             self.handled.add(id(function))
             if isinstance(function, ast.Attribute):
                 self.handled.add(id(function.value))
-            yield from self._play(self.table[full], node, None)
+            yield from self._apply_roles(self.table[full], node, None)
         elif full is not None and full.rpartition(".")[0] in self.sinks:
             self._near(node, node.args[:1])
         elif isinstance(function, ast.Attribute):
@@ -109,7 +109,7 @@ class PythonCalls:
             # handed around.
             others = {"replace": len(node.args) > 1, "copy": not node.args}.get(function.attr, False)
             if not (others and plain):
-                yield from self._play(self.members[function.attr], node, function.value)
+                yield from self._apply_roles(self.members[function.attr], node, function.value)
 
     def finish(self) -> None:
         """Where it reads files whose names it makes: what it lists is read, and what it is given."""
@@ -127,7 +127,7 @@ class PythonCalls:
 
     # ------------------------------------------------------------ parameters
 
-    def _play(self, spec: str, node: ast.Call, base: ast.expr | None) -> Running[None]:
+    def _apply_roles(self, spec: str, node: ast.Call, base: ast.expr | None) -> Running[None]:
         """Give each argument its role."""
         params = [(word.partition("=")[0], word.partition("=")[2]) for word in spec.split()]
         given: dict[str, ast.expr] = {}

@@ -151,9 +151,9 @@ class Makefile:
         elif word in ("unexport", "undefine", "vpath"):
             return
         else:
-            self._said(text, place)
+            self._read_statement(text, place)
 
-    def _said(self, text: str, place: int) -> None:
+    def _read_statement(self, text: str, place: int) -> None:
         said = statement(text)
         if isinstance(said, MakeVariable):
             self._open = None
