@@ -22,11 +22,11 @@ from lockgate.clients.wire.messages import (
     write_reply,
     write_request,
 )
+from lockgate.clients.wire.short_form import read_short
 from lockgate.core import events
 from lockgate.core.errors import BadInputError, RemoteError
 from lockgate.core.events import Answer, Context, ToolFinished, ToolRequested
 from lockgate.core.model import Effect, EffectKind, Label, Subject, ToolCall, Variant, Verdict
-from lockgate.service.containers.short_form import read_short
 
 KEY = bytes(range(32))
 NAME = "a1" * 16

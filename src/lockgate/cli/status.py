@@ -16,9 +16,8 @@ from lockgate.cli.common.times import ago, clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState, Verdict
-from lockgate.gate.session import column, labels_of, lock_state, provenance
+from lockgate.gate.session import column, labels_of, lock_state, provenance, put_back_note
 from lockgate.gate.session.endorsements import sources_of
-from lockgate.gate.session.sessions import put_back_note
 from lockgate.store.files import PUT_BACK
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow

@@ -253,6 +253,22 @@ def new_text(answer: Answer, event: Event | None) -> str | None:
     return answer.withheld or "\n".join(answer.texts.get(path, text) for path, text in event.texts)
 
 
+def hook_output(event_name: str, specific: Mapping[str, Any], to_person: str) -> dict[str, Any]:
+    """The fields of an answer that Claude Code, Codex, Gemini and Qwen spell alike.
+
+    Args:
+        event_name: The event that is answered, as the client named it.
+        specific: What the client does with its event; empty for nothing.
+        to_person: What the client shows to the person; empty for nothing.
+    """
+    output: dict[str, Any] = {}
+    if to_person:
+        output["systemMessage"] = to_person
+    if specific:
+        output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
+    return output
+
+
 # ---------------------------------------------------------------- which client
 _MODULES = {
     "claude-code": "claude",

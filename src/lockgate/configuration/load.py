@@ -225,7 +225,7 @@ def _fleet(store: Store | None, state: str, *, keep: bool = True) -> Fleet | Non
         return look(state, time.time())
     if not keep:
         return look(state, store.clock(), store=store)
-    from lockgate.configuration.bundles.audit import audit_writer
+    from lockgate.configuration.bundles.fleet import audit_writer
 
     return look(state, store.clock(), tell=audit_writer(store, "gate"), store=store)
 

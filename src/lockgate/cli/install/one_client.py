@@ -99,14 +99,10 @@ def take_out(client: str, asked: InstallOptions, where: Folders) -> SettingsChan
     """
     file = _file(client, asked, where)
     change = registration.plan_uninstall(client, file, where)
-    trusted: list[str] = []
-    if client == "codex":
-        from lockgate.clients.install import codex_trust
-
-        trusted = codex_trust.own_keys(file)
+    trusted = registration.trusted_hooks(client, file)
     _carry_out(change, where, asked)
     if trusted and not asked.dry_run:
-        codex_trust.forget(trusted, where.home)
+        registration.forget_trust(trusted, where.home)
     return change
 
 
@@ -134,10 +130,8 @@ def _file(client: str, asked: InstallOptions, where: Folders) -> str:
 
 def _trust(where: Folders, file: str, project: str) -> None:
     """Do what Codex's own screen does after a person's review: this command is that review."""
-    from lockgate.clients.install.codex_trust import trust
-
     require_person("trust hooks in Codex")
-    trusted = trust(file, project, where.home)
+    trusted = registration.trust_hooks(file, project, where.home)
     click.echo(f"trusted in Codex: {trusted} hooks", err=True)
 
 

@@ -41,7 +41,7 @@ for _command in (keygen, build, sign, inspect, verify):
 @contextmanager
 def _recording() -> Iterator[Tell]:
     """What writes acts of a person into the audit; exits with 3 where the state cannot be written."""
-    from lockgate.configuration.bundles.audit import audit_writer
+    from lockgate.configuration.bundles.fleet import audit_writer
 
     try:
         with made() as store:

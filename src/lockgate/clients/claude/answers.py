@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lockgate.clients.adapter import failure, refusal_text
+from lockgate.clients.adapter import failure, hook_output, refusal_text
 from lockgate.clients.common.transcripts import EVENTS, IGNORED
 from lockgate.core.events import Answer, Event, ToolFinished
 from lockgate.core.model import Verdict
@@ -78,7 +78,7 @@ def _tool_answer(answer: Answer) -> dict[str, Any]:
         specific["updatedInput"] = dict(answer.new_input)
     if answer.context:
         specific["additionalContext"] = answer.context
-    return _output("PreToolUse", specific, to_person)
+    return hook_output("PreToolUse", specific, to_person)
 
 
 def _spellable(answer: Answer) -> Verdict:
@@ -92,22 +92,13 @@ def _event_answer(event_name: str, answer: Answer, specific: dict[str, Any]) -> 
     objects = answer.verdict is not Verdict.ALLOW
     if answer.context and event_name in _ADDS_CONTEXT:
         specific["additionalContext"] = answer.context
-    output = _output(event_name, specific, answer.to_person)
+    output = hook_output(event_name, specific, answer.to_person)
     if not objects:
         return output
     reason = refusal_text(answer)
     if event_name in _BLOCKS:
         return {"decision": "block", "reason": reason, **output}
     return output or {"systemMessage": reason}
-
-
-def _output(event_name: str, specific: dict[str, Any], to_person: str) -> dict[str, Any]:
-    output: dict[str, Any] = {}
-    if to_person:
-        output["systemMessage"] = to_person
-    if specific:
-        output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
-    return output
 
 
 def encode_failure(

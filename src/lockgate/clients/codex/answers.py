@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lockgate.clients.adapter import failure, new_text
+from lockgate.clients.adapter import failure, hook_output, new_text
 from lockgate.core.events import Answer, Event
 from lockgate.core.model import Verdict
 from lockgate.core.record import TYPE_CHECKING
@@ -34,10 +34,8 @@ def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple
             output |= {"decision": "block", "reason": reason}
     if answer.context and event_name in _ADDS_CONTEXT:
         specific["additionalContext"] = answer.context
-    if answer.to_person and event_name != "SessionEnd":
-        output["systemMessage"] = answer.to_person
-    if specific:
-        output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
+    to_person = answer.to_person if event_name != "SessionEnd" else ""
+    output |= hook_output(event_name, specific, to_person)
     return (json.dumps(output) if output else "", 0)
 
 

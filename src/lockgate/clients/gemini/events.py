@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
+from lockgate.clients.adapter import ClientAdapter, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, session_begun, session_ended, text
 from lockgate.core.events import (
@@ -149,10 +149,7 @@ class Gemini(ClientAdapter):
             output |= {"decision": "deny", "reason": reason}
         if answer.context and event_name in _ADDS_CONTEXT:
             specific["additionalContext"] = answer.context
-        if answer.to_person:
-            output["systemMessage"] = answer.to_person
-        if specific:
-            output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
+        output |= hook_output(event_name, specific, answer.to_person)
         return (json.dumps(output) if output else "", 0)
 
     def encode_failure(

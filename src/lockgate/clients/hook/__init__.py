@@ -6,7 +6,6 @@ parts.
 
 __all__ = [
     "answer",
-    "client_rules",
     "deadline",
     "local",
     "native",

@@ -14,13 +14,15 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from lockgate.clients.adapter import ClientAdapter
     from lockgate.clients.common.hook_command import HookLaunch
     from lockgate.core.events import Answer, Context, Event
     from lockgate.core.model import ToolCall
+    from lockgate.core.questions import Objection, RulesQuestion
+    from lockgate.gate import Monitor
     from lockgate.system.folders import Folders
 
 PROGRAM = os.path.join(PACKAGE_FOLDER, "hook.py")
@@ -118,6 +120,20 @@ def load_decoding() -> None:
 def has_rule(client: ClientAdapter, where: Folders) -> Callable[[Context, ToolCall], bool]:
     """Tells whether a client may have a rule of its own about a call."""
     return lambda context, call: client.is_fixed(context, call, where.home)
+
+
+def with_objections(gate: Monitor, objections: Callable[[RulesQuestion], Sequence[Objection]]) -> Monitor:
+    """The same gate, which first asks the client what its own ways forbid of a call, then all other rules."""
+    from lockgate.gate import Monitor
+
+    parts = gate.parts
+    consultants = parts.consultants
+
+    def rules(question: RulesQuestion) -> Sequence[Objection]:
+        configured = consultants.rules(question) if any(question.sets) else ()
+        return (*objections(question), *configured)
+
+    return Monitor(parts._replace(consultants=consultants._replace(has_rules=lambda _: True, rules=rules)))
 
 
 def _event_of(client: ClientAdapter, payload: Mapping[str, Any], expected: str) -> str:

@@ -222,7 +222,7 @@ def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
     since = client.reading_on(where.state)
     gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking, results_since=since)
     if client.OBJECTS:
-        from lockgate.clients.hook.client_rules import with_objections
+        from lockgate.clients.hook.answer import with_objections
 
         return with_objections(gate, client.objections)
     return gate

@@ -4,7 +4,6 @@ __all__ = [
     "claude",
     "claude_checks",
     "claude_settings_view",
-    "codex_trust",
     "other_checks",
     "registration",
     "session_checks",

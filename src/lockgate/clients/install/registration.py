@@ -6,14 +6,14 @@ import functools
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from lockgate.clients.adapter import CLIENTS
 from lockgate.clients.common.abilities import ABILITIES, Ability
 from lockgate.clients.common.folders import client_folder
 from lockgate.clients.common.hook_command import HookLaunch, either_client
-from lockgate.clients.install import claude, other_checks, others
+from lockgate.clients.install import claude, codex_trust, other_checks, others
 from lockgate.clients.install.claude import SettingsChange
 from lockgate.clients.install.claude_settings_view import CheckContext, enabled_plugins, hook_commands
 from lockgate.core.errors import InstallError
@@ -119,6 +119,33 @@ def plan_uninstall(client: str, file: str, where: Folders) -> SettingsChange:
 def left_to_do(client: str) -> str:
     """What a person must still do after an installation; empty where that is nothing."""
     return "" if client == _CLAUDE else others.WAYS[client].then
+
+
+def trust_hooks(file: str, project: str, home: str) -> int:
+    """Trust the gate's hooks that stand in a file of Codex, which runs no others. Returns how many there are.
+
+    Raises:
+        InstallError: Codex does not answer, or finds no hook of the gate there.
+    """
+    return codex_trust.trust(file, project, home)
+
+
+def trusted_hooks(client: str, file: str) -> list[str]:
+    """The names under which a client keeps its trust in the gate's hooks of a file; only Codex does.
+
+    Raises:
+        InstallError: The file holds something else than hooks.
+    """
+    return codex_trust.own_keys(file) if client == "codex" else []
+
+
+def forget_trust(keys: Iterable[str], home: str) -> None:
+    """Take the trust in hooks out of the person's settings of Codex.
+
+    Raises:
+        InstallError: The file cannot be written.
+    """
+    codex_trust.forget(keys, home)
 
 
 def _user_file(client: str, seen: CheckContext) -> str:

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
+from lockgate.clients.adapter import ClientAdapter, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_begun, session_ended, text
 from lockgate.core.events import (
@@ -192,10 +192,8 @@ class Qwen(ClientAdapter):
             output |= {"decision": "block", "reason": refusal_text(answer)}
         if answer.context and event_name in _ADDS_CONTEXT:
             specific["additionalContext"] = answer.context
-        if answer.to_person and specific.get("permissionDecision") != "ask":
-            output["systemMessage"] = answer.to_person
-        if specific:
-            output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
+        to_person = answer.to_person if specific.get("permissionDecision") != "ask" else ""
+        output |= hook_output(event_name, specific, to_person)
         return (json.dumps(output) if output else "", 0)
 
     def encode_failure(

@@ -2,11 +2,11 @@
 
 __all__ = [
     "envelope",
-    "events",
     "keys",
     "mailbox",
     "messages",
     "resident",
     "resident_control",
     "resident_files",
+    "short_form",
 ]

@@ -6,7 +6,6 @@ Nothing here is imported by a process whose machine belongs to no fleet
 
 __all__ = [
     "acceptance",
-    "audit",
     "enrolment",
     "envelope",
     "fleet",

@@ -17,7 +17,10 @@ from lockgate.configuration.bundles.sources import FileSource, StoreSource
 from lockgate.configuration.bundles.update import News, UpdateResult, take
 from lockgate.configuration.layers.files import digest_of
 from lockgate.core.errors import BundleError, ConfigError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.store.audit.record import happened
 
 if TYPE_CHECKING:
     from lockgate.configuration.bundles.protocol import BundleSource
@@ -184,3 +187,21 @@ def _expired(accepted: Accepted, now: float) -> tuple[ConfigError, ...]:
     when = manifest.written(current.expires)
     text = f"the policy {current.fleet}/{current.serial} expired at {when}; it stays in force until a newer one comes"
     return (ConfigError(current.source, 0, "", text),)
+
+
+def audit_writer(store: Store, by: str) -> Callable[[Sequence[News]], None]:
+    """A function that appends what has happened to the audit, and raises ``StoreError`` where that cannot be.
+
+    Args:
+        store: Keeps the audit.
+        by: Who does it: ``gate``, or ``cli`` for a person.
+    """
+
+    def tell(news: Sequence[News]) -> None:
+        if not news:
+            return
+        with store.transaction() as tx:
+            for each in news:
+                tx.append_audit(store.clock(), happened(Context(by, Subject("")), each.event, each.facts))
+
+    return tell

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from lockgate.clients.wire.messages import LONGEST_WAIT, ContainerRequest, HostReply, read_request, write_reply
+from lockgate.clients.wire.short_form import is_short, read_short, write_short
 from lockgate.core.errors import BadInputError, LockgateError, RemoteError
 from lockgate.core.events import Answer, ToolRequested
 from lockgate.core.questions import Need, PersonQuestion
@@ -20,7 +21,6 @@ from lockgate.gate.approvals import notification_text, waiting
 from lockgate.service.containers.groups import ContainerGroup
 from lockgate.service.containers.remote_gate import OpenRequest
 from lockgate.service.containers.replays import Replays
-from lockgate.service.containers.short_form import is_short, read_short, write_short
 from lockgate.service.containers.workers import Worker, Workers
 from lockgate.store.opening import open_existing
 

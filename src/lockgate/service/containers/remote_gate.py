@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lockgate.clients.wire.messages import CONTAIN, ContainerRequest
+from lockgate.clients.wire.short_form import SEED_SESSION
 from lockgate.configuration import load
 from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.library import PatternGuard
@@ -25,8 +26,6 @@ from lockgate.service.containers.groups import ContainerGroup
 from lockgate.system.folders import Folders
 from lockgate.system.ttl_cache import TtlCache
 
-SEED_SESSION = "commands"
-"""The session of requests in the short form, which name none."""
 _COMPILING = 120.0
 """Seconds that the host waits for its pattern library when it begins."""
 _REMEMBER = 1.0

@@ -297,7 +297,7 @@ class Decider:
         )
         monitor = Monitor(parts)
         if client.OBJECTS:
-            from lockgate.clients.hook.client_rules import with_objections
+            from lockgate.clients.hook.answer import with_objections
 
             return with_objections(monitor, client.objections)
         return monitor

@@ -9,6 +9,7 @@ import posixpath
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Left, Origin
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import read_effects
@@ -20,6 +21,9 @@ from lockgate.shell.programs.invoke import PROGRAMS
 from lockgate.shell.secret_flow.credential_owners import Held
 from lockgate.shell.state.abstract_text import FIRST_MARK, OPAQUE, WEAK, known, marks_of, shown, weaker, without_marks
 from lockgate.shell.state.scope import Scope
+
+if TYPE_CHECKING:
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _WILD = lazy_re(r"[*?\[\x00-\x02]")
 _PLAIN_NAME = lazy_re(
@@ -34,6 +38,18 @@ _LONGEST_WAY = 4
 _MOST_MARKS = 200
 _MANY = "one of many addresses"
 _MOST_LEFT, _MOST_ORIGINS = 20, 8
+_GREPS = frozenset({"grep", "egrep", "fgrep", "rg"})
+_AWKS = frozenset({"awk", "gawk", "mawk"})
+_FLAGS = lazy_re(r"-[hEFPowmshiN1]+|--only-matching|--no-filename|--max-count=1")
+"""Options of ``grep`` with which it prints no other line."""
+_LINE = lazy_re(
+    r"(?:\(\?<=)?\^?(?:export )?(?P<name>[A-Za-z]\w{3,})(?:=\)?)?(?:\\K)?(?:\.[*+]|\[\^[^]]*\][*+]|\\S\+)?\$?"
+)
+"""A pattern of ``grep`` for the line of one setting, with its name."""
+_RULE = lazy_re(r"\s*(?:/\^?(?P<name>[A-Za-z]\w{3,})=?/|\$1\s*==\s*\"(?P<first>\w{4,})\")\s*\{[^{}]*\}\s*")
+"""A rule of ``awk`` for the lines of one setting."""
+_FIELD = lazy_re(r"(?:\.[\w\"-]+|\[\"?[\w-]+\"?\])*\.?(?:\[\")?(?P<name>[A-Za-z][\w-]{3,})\"?\]?")
+"""A path of ``jq`` to one field."""
 
 
 def held_as(source: Origin, *, given: bool) -> Held:
@@ -191,3 +207,27 @@ def place_of(text: str, scope: Scope) -> str:
     """The absolute path that a word names, itself where the folder is not known."""
     cwd = scope.cwds[0] if len(scope.cwds) == 1 else ""
     return posixpath.normpath(posixpath.join(cwd, text)) if text else text
+
+
+def picked(call: ProgramCall) -> str:
+    """The name of the only value that a command prints of what it reads; empty where there may be more.
+
+    As in ``grep API_TOKEN .env`` and ``jq -r .api_token keys.json``.
+    """
+    program = call.args[0].text.rpartition("/")[2]
+    words = [arg.static for arg in call.args[1:]]
+    texts = [word for word in words if word is not None]
+    options = [text for text in texts if text.startswith("-")]
+    operands = [text for text in texts if not text.startswith("-")]
+    if len(texts) < len(words) or not operands:
+        return ""
+    if program in _GREPS:
+        match = _LINE.fullmatch(operands[0]) if all(_FLAGS.fullmatch(option) for option in options) else None
+    elif program in _AWKS:
+        rules = [text for text in operands if "{" in text]
+        match = _RULE.fullmatch(rules[0]) if len(rules) == 1 and "-f" not in options else None
+    elif program in ("jq", "yq"):
+        match = _FIELD.fullmatch(operands[0]) if set(options) <= {"-r", "-e", "-j", "--raw-output"} else None
+    else:
+        return ""
+    return next(filter(None, match.groups()), "") if match is not None else ""

@@ -20,8 +20,7 @@ from lockgate.shell.secret_flow.code_sources import CodeMachine
 from lockgate.shell.secret_flow.credential_owners import FAR_SHELLS, destination
 from lockgate.shell.secret_flow.deployments import deployment
 from lockgate.shell.secret_flow.payloads import SecretPlace, is_payload
-from lockgate.shell.secret_flow.picks import picked
-from lockgate.shell.secret_flow.sources import NAMED_SO, held_as, place_of
+from lockgate.shell.secret_flow.sources import NAMED_SO, held_as, picked, place_of
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, WEAK, marks_of, shown, weaker, without_marks
 from lockgate.shell.state.scope import Arg, Scope
 

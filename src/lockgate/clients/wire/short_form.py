@@ -22,9 +22,10 @@ from lockgate.clients.wire.messages import ContainerRequest, HostReply, is_id
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import Context, ToolRequested
 from lockgate.core.model import Subject, ToolCall, Verdict
-from lockgate.service.containers.remote_gate import SEED_SESSION
 
 TYPE = "security:bash_check"
+SEED_SESSION = "commands"
+"""The session of all requests of a group that are in this form."""
 _CLIENT = "ipc"
 _WAIT = 300.0
 
