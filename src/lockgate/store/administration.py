@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from lockgate.core.display_text import visible
-from lockgate.core.errors import AuditError
+from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.audit.anchors import Anchored, verify_anchors, verify_chain
 from lockgate.store.audit.chain import Verification, verify_store
@@ -23,13 +23,13 @@ from lockgate.store.postgres.opening import open_at
 from lockgate.store.postgres.settings import StoreAddress, read_where
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.rows import AuditHead, GateRow
-from lockgate.store.sqlite import create
+from lockgate.store.sqlite import create, restoring
 from lockgate.store.sqlite.copies import look
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.files import replace
 
 if TYPE_CHECKING:
-    from lockgate.store.protocol import Store
+    from lockgate.store.protocol import Store, Transaction
 
 _COPY_SECONDS = 600.0
 """Seconds that a copy may take for one statement."""
@@ -94,6 +94,48 @@ def migrate_shared(state: str, url: str, *, gate_roles: Sequence[str], reader_ro
     own_folder(state, create=True)
     key = fleet_key_of(read_key(state))
     return migrations.migrate(url, fleet_key=key, gate_roles=gate_roles, reader_roles=reader_roles)
+
+
+def bind_gate(url: str, gate: str, role: str) -> str:
+    """Give a gate to a role of the shared store at an address, and return the gate's id.
+
+    Args:
+        url: The address of the database, for its owner.
+        gate: The gate's id, the beginning of it, or its name.
+        role: The role that alone records for the gate from now on, with its members.
+
+    Raises:
+        StoreError: There is no such gate or role, or more than one gate is meant, or the address is not the owner's.
+    """
+    return migrations.bind(url, gate, role)
+
+
+def demand_own(state: str) -> None:
+    """Make sure that a state folder has a database of its own.
+
+    Raises:
+        StoreError: It names a shared store.
+    """
+    if os.path.lexists(os.path.join(state, ELSEWHERE)):
+        raise StoreError("this gate uses a shared store: its owner restores that one, with PostgreSQL's own tools")
+
+
+def restore(state: str, path: str, record: Callable[[Transaction, float, str], None]) -> tuple[str, int]:
+    """Put a copy in the place of a state folder's own database. No gate may run.
+
+    Args:
+        state: The state folder.
+        path: The copy.
+        record: Writes down what is done, with the store's time and the name of what is replaced.
+
+    Returns:
+        Where the database that was replaced is now, empty where there was none; and how many sessions were labelled.
+
+    Raises:
+        StoreError: This gate uses a shared store, or the copy is none that can be put there.
+    """
+    demand_own(state)
+    return restoring.restore(state, path, record)
 
 
 def migrate_own(state: str) -> tuple[str, int, int] | None:

@@ -21,7 +21,6 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store import administration
 from lockgate.store.files import ELSEWHERE
 from lockgate.store.opening import open_existing
-from lockgate.store.postgres import migrations
 from lockgate.store.postgres.settings import shown
 from lockgate.store.protocol import Store
 from lockgate.store.rows import GateRow
@@ -114,7 +113,6 @@ def restore(copy: str | None, as_json: bool) -> None:
 
     Exit status: 0 done, or listed; 1 not a person's shell; 2 usage; 3 it cannot be used: nothing was changed.
     """
-    from lockgate.store.sqlite import restoring
     from lockgate.store.sqlite.copies import copies
 
     state = folders().state
@@ -128,10 +126,9 @@ def restore(copy: str | None, as_json: bool) -> None:
         record_act(tx, now, "store", {"restored": path, "replaced": replaced})
 
     try:
-        if os.path.lexists(os.path.join(state, ELSEWHERE)):
-            raise StoreError("this gate uses a shared store: its owner restores that one, with PostgreSQL's own tools")
+        administration.demand_own(state)
         stop_gate(state)
-        replaced, labelled = restoring.restore(state, path, record)
+        replaced, labelled = administration.restore(state, path, record)
     except (StoreError, OSError) as error:
         raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error
     if as_json:
@@ -167,7 +164,7 @@ def bind(gate: str, role: str, url: str, as_json: bool) -> None:
     """
     require_person("say who may record for a gate")
     try:
-        found = migrations.bind(url or _url_of(folders().state), gate, role)
+        found = administration.bind_gate(url or _url_of(folders().state), gate, role)
     except StoreError as error:
         raise unreadable(error) from error
     said = visible(role, 100)

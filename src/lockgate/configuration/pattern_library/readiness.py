@@ -31,6 +31,12 @@ def is_compiled(store: Store, where: Folders, workspace: str) -> bool:
     return cache.ready(store, where, workspace) is not None
 
 
+def expect_seconds(store: Store, seconds: float) -> None:
+    """Have every process expect that compiling takes so long, as if it had the last time."""
+    with store.transaction() as tx:
+        tx.put_setting(cache.SECONDS, str(seconds))
+
+
 def make_ready(store: Store, where: Folders, workspace: str) -> Readiness:
     """Compile the library of a workspace where that was not done, load both engines, and open all that a hook opens.
 

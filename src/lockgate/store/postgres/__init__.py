@@ -5,6 +5,5 @@ What an atomic step excludes is another one about the same session, on whatever 
 """
 
 __all__ = [
-    "migrations",
     "settings",
 ]

@@ -5,6 +5,5 @@ __all__ = [
     "copies",
     "elsewhere",
     "group_commit",
-    "restoring",
     "store",
 ]

@@ -80,15 +80,13 @@ def prepare(where: Folders) -> None:
     Raises:
         LockgateError: It cannot be made.
     """
-    from lockgate.configuration.pattern_library.cache import SECONDS
-    from lockgate.configuration.pattern_library.compiled import load
+    from lockgate.configuration.pattern_library.readiness import expect_seconds, make_ready
     from lockgate.store.opening import open_store
 
     store = open_store(where.state)
     try:
-        load(store, where, "")
-        with store.transaction() as tx:
-            tx.put_setting(SECONDS, "0.1")  # what it took, so that no other start waits for it elsewhere
+        make_ready(store, where, "")
+        expect_seconds(store, 0.1)  # so that no other start leaves compiling to another process
     finally:
         store.close()
 
