@@ -20,15 +20,26 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 LAUNCHER = "lockgate-contain"
-ABOUT = "lockgate-hook LOCKGATE2\n"
+ABOUT = "lockgate-hook LOCKGATE3\n"
 """What a client that runs says of itself: its name, and the protocol that it speaks."""
-LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE2 2\n"
+LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE3 2\n"
 """The same of the launcher, with the version of the plans that it reads."""
 
-PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "refusal.c", "reply.c", "request.c")
+PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "proof.c", "refusal.c", "reply.c", "request.c")
 LAUNCHER_PARTS = (
     *("bytes.c", "confine.c", "contain.c", "gate.c", "known.c", "local.c", "names.c", "namespaces.c", "places.c"),
-    *("plan.c", "refusal.c", "reply.c", "request.c", "room.c", "sandbox.c", "supervise.c", "trial.c", "walk.c"),
+    *(
+        "plan.c",
+        "proof.c",
+        "refusal.c",
+        "reply.c",
+        "request.c",
+        "room.c",
+        "sandbox.c",
+        "supervise.c",
+        "trial.c",
+        "walk.c",
+    ),
     "words.c",
 )
 WARNINGS = (

@@ -42,7 +42,7 @@
 
 extern char **environ;
 
-static const char ABOUT[] = "lockgate-contain LOCKGATE2 2\n";
+static const char ABOUT[] = "lockgate-contain LOCKGATE3 2\n";
 /* A step of the gate ends after two seconds. */
 enum { NOT_RUN = 125, MOST_PAYLOAD = 1024 * 1024, PLAN_MS = 2500 };
 
@@ -146,12 +146,13 @@ static bool ask(const struct asked *asked, const char *question, const struct by
     words[2] = folder;
     memcpy(words + 3, asked->words, count * sizeof *words);
     struct bytes request = {0};
-    bool whole = payload->size <= MOST_PAYLOAD && request_begin(&request, asked->script, words) &&
+    uint8_t key[KEY_SIZE];
+    bool whole = key_read(asked->state, key) && payload->size <= MOST_PAYLOAD && request_begin(&request, asked->script, words) &&
                  bytes_append(&request, payload->data, payload->size);
     if (whole) {
         bool gone;
         request_end(&request, payload->size);
-        *reply = gate_ask(gate, &request, clock_ms(), PLAN_MS, heard, &gone);
+        *reply = gate_ask(gate, key, &request, clock_ms(), PLAN_MS, heard, &gone);
     }
     close(gate);
     free(words);

@@ -192,15 +192,23 @@ static int64_t later(int64_t one, int64_t other, int64_t last)
     return chosen < last ? chosen : last;
 }
 
-struct reply gate_ask(int gate, const struct bytes *request, int64_t began, int64_t first_ms, struct bytes *heard,
-                      bool *gone)
+/* Whether an answer is whole but for its proof. A gate sends both at once. */
+static bool lacks_proof(const struct bytes *heard, const struct reply *reply)
 {
-    const struct reply nothing = {.kind = REPLY_NONE};
+    return heard->size == reply->needs - PROOF_SIZE && heard->size >= REPLY_HEADER && heard->data[0] == 'A';
+}
+
+struct reply gate_ask(int gate, const uint8_t key[KEY_SIZE], const struct bytes *request, int64_t began,
+                      int64_t first_ms, struct bytes *heard, bool *gone)
+{
+    const struct reply nothing = {.kind = REPLY_NONE}, forged = {.kind = REPLY_FORGED};
+    struct blake2b proof;
     int64_t until = began + WHOLE_MS;
     enum passed passed = send_all(gate, request, until);
     *gone = passed == GONE;
     if (passed != PASSED)
         return nothing;
+    proof_begin(&proof, key, request->data, request->size); /* while the gate decides */
     int64_t first = clock_ms() + first_ms;
     int64_t limit = first < until ? first : until;
     for (;;) {
@@ -209,12 +217,20 @@ struct reply gate_ask(int gate, const struct bytes *request, int64_t began, int6
             size_t missing = reply.needs - heard->size;
             passed = receive(gate, heard, missing > CHUNK ? missing : CHUNK, limit);
             *gone = passed == GONE;
+            if (passed != PASSED && lacks_proof(heard, &reply)) {
+                *gone = false;
+                return forged;
+            }
             if (passed != PASSED)
                 return nothing;
             limit = until;
             continue;
         }
-        if (reply.kind != REPLY_WAIT)
+        if (reply.kind != REPLY_WAIT && reply.kind != REPLY_ANSWER)
+            return reply;
+        if (!proof_holds(&proof, heard->data, reply.needs - PROOF_SIZE))
+            return forged;
+        if (reply.kind == REPLY_ANSWER)
             return reply;
         bytes_drop(heard, reply.needs);
         until = later(until, clock_ms() + reply.milliseconds + FIRST_MS, began + PATIENCE_MS);

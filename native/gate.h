@@ -3,6 +3,7 @@
 #define LOCKGATE_GATE_H
 
 #include "bytes.h"
+#include "proof.h"
 #include "reply.h"
 
 #include <stdbool.h>
@@ -29,15 +30,16 @@ int gate_connect(const char *state);
 /*
  * Puts a request to the gate and hears its answer.
  *
+ * key: the installation's; the answer has to prove that it is of a process that has it.
  * began: when this process began, by clock_ms().
  * first_ms: how long the gate may be silent once it was asked, where that is less than is left of WHOLE_MS.
  * heard: receives the answer, whole; its texts are found with what is returned.
  * gone: receives whether the gate has ended meanwhile.
  *
- * The kind is REPLY_ANSWER, or another where the gate gave none in time.
+ * The kind is REPLY_ANSWER; REPLY_FORGED, where what is said has no proof; or another where nothing came in time.
  */
-struct reply gate_ask(int gate, const struct bytes *request, int64_t began, int64_t first_ms, struct bytes *heard,
-                      bool *gone);
+struct reply gate_ask(int gate, const uint8_t key[KEY_SIZE], const struct bytes *request, int64_t began,
+                      int64_t first_ms, struct bytes *heard, bool *gone);
 
 /* Ends this process, by a signal, should it still run after so many milliseconds. 0: not any more. */
 void end_after(int64_t milliseconds);

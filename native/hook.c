@@ -7,12 +7,13 @@
  *
  * Where it gets no answer it becomes `PYTHON -I -S HOOK_PY CLIENT --asked MILLISECONDS ...`, with the same stdin, which
  * decides by itself; `--missed` where no gate was there, or it has ended: then that process starts one, or asks the next.
- * MILLISECONDS is how long the agent client has waited already.
+ * MILLISECONDS is how long the agent client has waited already. `--forged yes` says that what answered is no gate.
  * Where not even that can be started, it refuses.
  */
 #include "bytes.h"
 #include "gate.h"
 #include "local.h"
+#include "proof.h"
 #include "refusal.h"
 #include "reply.h"
 #include "request.h"
@@ -28,7 +29,7 @@
 
 extern char **environ;
 
-static const char ABOUT[] = "lockgate-hook LOCKGATE2\n";
+static const char ABOUT[] = "lockgate-hook LOCKGATE3\n";
 enum { MOST_INPUT = 32 * 1024 * 1024, CHUNK = 1 << 14 };
 
 /* ---------------------------------------------------------------- the command line */
@@ -154,6 +155,9 @@ int main(int count, char **words)
         local.gone = true;
         decide_locally(&local);
     }
+    uint8_t key[KEY_SIZE];
+    if (!key_read(state, key))
+        decide_locally(&local); /* no gate can prove that it is one; what is wrong with the key is said there */
     struct bytes request = {0}, heard = {0};
     if (!request_begin(&request, local.script, local.words))
         decide_locally(&local);
@@ -166,7 +170,8 @@ int main(int count, char **words)
     if (input == INPUT_PART)
         decide_locally(&local); /* which finds that it is no payload */
     request_end(&request, local.input_size);
-    struct reply reply = gate_ask(gate, &request, began, FIRST_MS, &heard, &local.gone);
+    struct reply reply = gate_ask(gate, key, &request, began, FIRST_MS, &heard, &local.gone);
+    local.forged = reply.kind == REPLY_FORGED;
     if (reply.kind != REPLY_ANSWER) {
         close(gate);
         decide_locally(&local);

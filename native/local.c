@@ -111,10 +111,11 @@ _Noreturn void decide_locally(const struct local *local)
     size_t count = 0;
     while (local->words[count] != NULL)
         count++;
-    char **words = calloc(count + 7, sizeof *words);
+    char **words = calloc(count + 9, sizeof *words);
     if (words == NULL)
         refuse("there is no memory");
     static char isolated[] = "-I", bare[] = "-S", asked[] = "--asked", missed[] = "--missed";
+    static char forged[] = "--forged", yes[] = "yes";
     char **word = words;
     *word++ = local->python;
     *word++ = isolated;
@@ -125,6 +126,10 @@ _Noreturn void decide_locally(const struct local *local)
     if (local->asked) {
         *word++ = local->gone ? missed : asked;
         *word++ = decimal((uint64_t)(clock_ms() - local->began), digits);
+    }
+    if (local->forged) {
+        *word++ = forged;
+        *word++ = yes;
     }
     for (size_t index = 1; index < count; index++)
         *word++ = local->words[index];

@@ -13,6 +13,7 @@ struct local {
     int64_t began;      /* when this process began, by clock_ms() */
     bool asked;         /* whether a gate was looked for */
     bool gone;          /* whether there was none, or it has ended: then the script looks again */
+    bool forged;        /* whether what answered has not proved that it is the gate */
     const uint8_t *input; /* what was read of stdin; NULL where nothing was */
     size_t input_size;
 };

@@ -1,5 +1,7 @@
 #include "reply.h"
 
+#include "proof.h"
+
 static uint32_t number(const uint8_t *data)
 {
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | (uint32_t)data[3];
@@ -18,7 +20,7 @@ static struct reply answer(const uint8_t *data, size_t size)
         reply.kind = REPLY_BAD;
         return reply;
     }
-    reply.needs = REPLY_HEADER + (size_t)texts;
+    reply.needs = REPLY_HEADER + (size_t)texts + PROOF_SIZE;
     if (size > reply.needs)
         reply.kind = REPLY_BAD;
     else if (size == reply.needs)
@@ -35,7 +37,7 @@ struct reply reply_read(const uint8_t *data, size_t size)
     case 'A':
         return answer(data, size);
     case 'W':
-        reply.needs = 5;
+        reply.needs = 5 + PROOF_SIZE;
         if (size >= reply.needs) {
             reply.kind = REPLY_WAIT;
             reply.milliseconds = number(data + 1);

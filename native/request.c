@@ -5,13 +5,14 @@
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static const char MAGIC[] = "LOCKGATE2\n";
-enum { MAGIC_SIZE = sizeof MAGIC - 1, SIZES = 8 };
+static const char MAGIC[] = "LOCKGATE3\n";
+enum { MAGIC_SIZE = sizeof MAGIC - 1, SIZES = 8, NONCE_SIZE = 16 };
 
 static void put_number(uint8_t *place, size_t number)
 {
@@ -75,6 +76,21 @@ static bool put_code(struct bytes *request, const char *script)
     return put_facts(request, &program) && put_facts(request, second) && put_word(request, script);
 }
 
+/* What no other request has, so that the proof of an answer holds for this one alone. */
+static bool put_nonce(struct bytes *request)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint8_t random[NONCE_SIZE];
+    char text[2 * NONCE_SIZE + 1] = {0};
+    if (getentropy(random, sizeof random) != 0)
+        return false;
+    for (size_t byte = 0; byte < sizeof random; byte++) {
+        text[2 * byte] = digits[random[byte] >> 4];
+        text[2 * byte + 1] = digits[random[byte] & 15];
+    }
+    return put_word(request, text);
+}
+
 bool request_begin(struct bytes *request, const char *script, char **words)
 {
     static const uint8_t sizes[SIZES];
@@ -82,7 +98,7 @@ bool request_begin(struct bytes *request, const char *script, char **words)
     while (words[count] != NULL)
         count++;
     bool whole = bytes_append(request, MAGIC, MAGIC_SIZE) && bytes_append(request, sizes, sizeof sizes);
-    whole = whole && put_decimal(request, (uint64_t)getppid()) && put_code(request, script);
+    whole = whole && put_nonce(request) && put_decimal(request, (uint64_t)getppid()) && put_code(request, script);
     whole = whole && put_decimal(request, count);
     for (char **word = words; whole && *word != NULL; word++)
         whole = put_word(request, *word);

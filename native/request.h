@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 /*
- * Appends everything before the payload: sizes, the parent's process id, which code this is, some words, the environment.
+ * Appends everything before the payload: sizes, a nonce, the parent's process id, which code this is, some words, the environment.
  *
  * script: the Python program of this installation: a gate of other code does not answer. False: it is not there, or
- * there is no memory.
+ * there is no memory, or nothing random.
  */
 bool request_begin(struct bytes *request, const char *script, char **words);
 

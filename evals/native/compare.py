@@ -28,7 +28,8 @@ from lockgate.system.folders import Folders
 
 HOOK = os.path.abspath(hook.__file__)
 ECHO = """
-import os, socket, sys
+import hashlib, os, pathlib, socket, sys
+key = pathlib.Path(sys.argv[1]).parent.parent.joinpath("key").read_bytes()
 listening = socket.socket(socket.AF_UNIX)
 listening.bind(sys.argv[1])
 listening.listen(64)
@@ -37,7 +38,9 @@ while True:
     heard = connection.recv(1 << 20)
     while len(heard) < 18 or len(heard) < 18 + sum(int.from_bytes(heard[at:at + 4], "big") for at in (10, 14)):
         heard += connection.recv(1 << 20)
-    connection.sendall(b"A" + bytes(9))
+    said = b"A" + bytes(9)
+    proof = hashlib.blake2b(heard + said, key=key, person=b"lockgate answer", digest_size=32)
+    connection.sendall(said + proof.digest())
     connection.close()
 """
 """A gate that decides nothing: what is left is the client."""
@@ -106,6 +109,9 @@ def gates(folder: Path) -> Iterator[None]:
     """Both gates, for as long as they are needed."""
     (folder / "echo" / "run").mkdir(parents=True)
     socket = folder / "echo" / "run" / "gate.sock"
+    key = folder / "echo" / "key"
+    key.write_bytes(bytes(32))
+    key.chmod(0o600)
     echo = subprocess.Popen([sys.executable, "-I", "-S", "-c", ECHO, str(socket)])
     real = folder / "real" / "run" / "gate.sock"
     where = ["--home", str(folder), "--state", str(folder / "real"), "--config", str(folder / "config")]

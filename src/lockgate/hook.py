@@ -20,7 +20,8 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
+    from _blake2 import blake2b as Hash  # noqa: N812 - the name of the class that it is
+    from _socket import socket as Socket  # noqa: N812 - the same
     from collections.abc import Sequence
     from typing import NoReturn
 
@@ -36,6 +37,10 @@ _BEGAN = time.monotonic()
 """When this process began: the client has waited since then, whoever decides in the end."""
 _THERE = [False]
 """Whether a gate is there that gave no answer. One that has ended meanwhile is not."""
+_FORGED = [False]
+"""Whether something answered that has not the installation's key: it is no gate of ours."""
+_PROOF = 32
+"""Bytes of the proof behind each frame that a gate says, and of the key."""
 _DATA: "list[bytes]" = []
 """What was read from stdin, which can be read only once."""
 
@@ -71,13 +76,52 @@ def _ask(arguments: "Sequence[str]", state: str) -> None:
     gate.settimeout(FIRST_SECONDS)
     connect_gate(gate, state + "/run")
     _THERE[0] = True
+    key = _key(state)
     data = _input()
-    words = [str(posix.getppid()), _code(), str(len(arguments)), *arguments]
+    words = [posix.urandom(16).hex(), str(posix.getppid()), _code(), str(len(arguments)), *arguments]
     head = b"".join([word.encode(sys.getfilesystemencoding(), "surrogateescape") + b"\0" for word in words])
     head += b"".join([name + b"=" + value + b"\0" for name, value in posix.environ.items()])
     sizes = len(head).to_bytes(4, "big") + len(data).to_bytes(4, "big")
-    gate.sendall(b"LOCKGATE2\n" + sizes + head + data)
-    _obey(gate, began + FIRST_SECONDS)
+    request = b"LOCKGATE3\n" + sizes + head + data
+    gate.sendall(request)
+    _obey(gate, began + FIRST_SECONDS, _proof_begun(key, request))
+
+
+def _key(state: str) -> bytes:
+    """The installation's key. Without it no gate can prove that it is one; what is wrong is said by who decides."""
+    import posix
+
+    file = posix.open(state + "/key", posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC)
+    found = posix.fstat(file)
+    key = posix.read(file, _PROOF + 1)
+    posix.close(file)
+    if found.st_mode & 0o170077 != 0o100000 or found.st_uid != posix.geteuid() or len(key) != _PROOF:
+        raise PermissionError  # not a regular file, or not this user's alone
+    return key
+
+
+def _proof_begun(key: bytes, request: bytes) -> "Hash":
+    """What the proofs of all answers to a request begin with, as ``lockgate.clients.wire.resident`` has it."""
+    try:
+        from _blake2 import blake2b
+    except ImportError:  # an interpreter without its own; hashlib takes longer
+        from hashlib import blake2b
+    return blake2b(request, key=key, person=b"lockgate answer", digest_size=_PROOF)
+
+
+def _check(begun: "Hash", frame: bytes, proof: bytes) -> None:
+    """Make sure that a frame is of a process that has the key, and says it to this request.
+
+    Raises:
+        PermissionError: It is not.
+    """
+    from _operator import _compare_digest
+
+    hash_ = begun.copy()
+    hash_.update(frame)
+    if not _compare_digest(hash_.digest(), proof):
+        _FORGED[0] = True
+        raise PermissionError
 
 
 def _code() -> str:
@@ -148,7 +192,7 @@ def _give_up_input(*_: object) -> "NoReturn":
     raise TimeoutError
 
 
-def _obey(gate: "Socket", until: float) -> None:
+def _obey(gate: "Socket", until: float, proof: "Hash") -> None:
     """Do what the gate says. Returns where it does not answer until a time of the monotonic clock."""
     import posix
 
@@ -165,16 +209,18 @@ def _obey(gate: "Socket", until: float) -> None:
             _end_unread(parent)
             continue
         heard += part
-        while heard[:1] == b"W" and len(heard) >= 5:
+        while heard[:1] == b"W" and len(heard) >= 5 + _PROOF:
+            _check(proof, heard[:5], heard[5 : 5 + _PROOF])
             parent = parent or posix.getppid()
             until = time.monotonic() + FIRST_SECONDS + int.from_bytes(heard[1:5], "big") / 1000
-            heard = heard[5:]
+            heard = heard[5 + _PROOF :]
         if heard[:1] == b"A" and len(heard) >= 10:
             middle = 10 + int.from_bytes(heard[2:6], "big")
             end = middle + int.from_bytes(heard[6:10], "big")
-            if len(heard) == end:
-                _leave(heard[1], heard[10:middle], heard[middle:])
-            if len(heard) > end:
+            if len(heard) == end + _PROOF or (len(heard) == end and not part):  # a gate sends both at once
+                _check(proof, heard[:end], heard[end:])
+                _leave(heard[1], heard[10:middle], heard[middle:end])
+            if len(heard) > end + _PROOF:
                 return
         if not part:
             raise ConnectionError
@@ -214,6 +260,7 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     options: dict[str, str] = {}
     try:
         options = _options(arguments)
+        _FORGED[0] = "--forged" in options
         if options and "--asked" not in options:  # else it was, by whoever has become this process
             _ask(arguments, options["--state"])
     except ConnectionError:
@@ -228,7 +275,7 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     # Appended, so that nothing beside the package can stand in for a module of the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:
-        if {"--home", "--state", "--config"} <= options.keys():
+        if {"--home", "--state", "--config"} <= options.keys() and not _FORGED[0]:
             _join(arguments, options)
     except Exception:  # noqa: BLE001, S110 - as above
         pass
@@ -236,7 +283,7 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
         from lockgate.clients.hook import local
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         _leave(2, _LAST_RESORT + b"\n", b"Lockgate blocks to be safe: its own code cannot be loaded\n")
-    local.main(arguments, b"".join(_DATA), _BEGAN)
+    local.main(arguments, b"".join(_DATA), _BEGAN, _FORGED[0])
 
 
 def _join(arguments: "Sequence[str]", options: "dict[str, str]") -> None:

@@ -32,8 +32,7 @@ def line(state: str, session: str) -> str:
         StoreError: The state cannot be read.
     """
     from lockgate.core.model import Label, Subject
-    from lockgate.gate.session import provenance
-    from lockgate.store.files import PUT_BACK
+    from lockgate.gate.session import provenance, state_warnings
     from lockgate.store.opening import open_existing
 
     store = open_existing(state, busy_seconds=_SECONDS / 2)
@@ -44,12 +43,12 @@ def line(state: str, session: str) -> str:
             if tx.session(session) is None:
                 return _NOT_ACTIVE
             taints = provenance(tx, Subject(session))
-            put_back = "STATE PUT BACK (lockgate audit verify) | " if tx.setting(PUT_BACK) else ""
+            told = "".join(f"{each.short} | " for each in state_warnings(tx, store.clock()))
     finally:
         store.close()
     shown = [_label(taints, label) for label in (Label.UNTRUSTED, Label.SECRET)]
-    told = " + ".join(text for text in shown if text) or "clean"
-    return f"lockgate: {put_back}{_anchors(state)}{_paused(state)}{told}"
+    labels = " + ".join(text for text in shown if text) or "clean"
+    return f"lockgate: {told}{_anchors(state)}{_paused(state)}{labels}"
 
 
 def _anchors(state: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import socket
 import struct
@@ -11,7 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-MAGIC = b"LOCKGATE2\n"
+MAGIC = b"LOCKGATE3\n"
+KEY = b"k" * 32
+"""The key of the installation whose gate this is."""
+PERSON = b"lockgate answer"
 
 
 class Request(NamedTuple):
@@ -22,6 +26,8 @@ class Request(NamedTuple):
     environ: dict[str, str]
     payload: bytes
     code: str = ""
+    spelt: bytes = b""
+    """All of it, as it came."""
 
 
 Conversation = Callable[[socket.socket], None]
@@ -55,10 +61,51 @@ def read_request(connection: socket.socket) -> Request:
         assert read(len(MAGIC)) == MAGIC
         head_size, payload_size = struct.unpack(">II", read(8))
         head, payload = read(head_size), read(payload_size)
+    sizes = struct.pack(">II", head_size, payload_size)
     assert head.endswith(b"\0")
-    parent, code, count, *words = [word.decode("utf-8", "surrogateescape") for word in head[:-1].split(b"\0")]
+    nonce, parent, code, count, *words = [word.decode("utf-8", "surrogateescape") for word in head[:-1].split(b"\0")]
     arguments, variables = words[: int(count)], words[int(count) :]
-    return Request(int(parent), arguments, dict(variable.split("=", 1) for variable in variables), payload, code)
+    assert len(nonce) == 32
+    environ = dict(variable.split("=", 1) for variable in variables)
+    return Request(int(parent), arguments, environ, payload, code, MAGIC + sizes + head + payload)
+
+
+def proof(spelt: bytes, frame: bytes, key: bytes = KEY) -> bytes:
+    """What stands behind a frame that is an answer to a request."""
+    return hashlib.blake2b(spelt + frame, key=key, person=PERSON, digest_size=32).digest()
+
+
+class Proving:
+    """Puts proofs behind frames, wherever in what is said they end; what is no frame stays as it is."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._left = b""
+
+    def __call__(self, part: bytes) -> bytes:
+        """What is to be said instead of this part."""
+        self._left += part
+        said = b""
+        while size := self._whole():
+            frame, self._left = self._left[:size], self._left[size:]
+            said += frame + proof(self._request.spelt, frame)
+        if self._left[:1] not in (b"W", b"A"):
+            said, self._left = said + self._left, b""
+        return said
+
+    def rest(self) -> bytes:
+        """The beginning of a frame that was never ended."""
+        return self._left
+
+    def _whole(self) -> int:
+        """How long the frame is that what is left begins with; 0 where it is not whole."""
+        left = self._left
+        if left[:1] == b"W":
+            return 5 * (len(left) >= 5)
+        if left[:1] == b"A" and len(left) >= 10:
+            size = 10 + sum(struct.unpack(">II", left[2:10]))
+            return size * (len(left) >= size)
+        return 0
 
 
 def listening_at(path: Path) -> socket.socket:
@@ -76,6 +123,15 @@ def listening_at(path: Path) -> socket.socket:
     return made
 
 
+def give_key(state: Path, key: bytes = KEY, mode: int = 0o600) -> None:
+    """Give a state folder the key of its installation."""
+    state.mkdir(parents=True, exist_ok=True)
+    file = state / "key"
+    file.unlink(missing_ok=True)
+    file.write_bytes(key)
+    file.chmod(mode)
+
+
 class FakeGate:
     """A socket where a client looks for the gate of a state folder; use it as a context."""
 
@@ -89,6 +145,7 @@ class FakeGate:
     def __enter__(self) -> FakeGate:
         folder = self.state / "run"
         folder.mkdir(parents=True, exist_ok=True)
+        give_key(self.state)
         self._socket = listening_at(folder / "gate.sock")
         self._socket.settimeout(0.05)
         self._open = True
@@ -126,9 +183,11 @@ def replying(*parts: bytes, asked: list[Request] | None = None) -> Conversation:
     def converse(connection: socket.socket) -> None:
         request = read_request(connection)
         if asked is not None:
-            asked.append(request)
+            asked.append(request._replace(spelt=b""))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        proving = Proving(request)
         for part in parts:
-            connection.sendall(part)
+            connection.sendall(proving(part))
+        connection.sendall(proving.rest())
 
     return converse

@@ -20,6 +20,7 @@ static void told(const struct reply *reply)
     case REPLY_NONE:
         printf("none");
         break;
+    case REPLY_FORGED:
     case REPLY_BAD:
         printf("bad");
         break;

@@ -18,6 +18,7 @@ from lockgate.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.resources.host_view import HostView
 from lockgate.resources.protected_paths import PathGuard
 from native.conftest import SANITIZED, compiling, made
+from native.fake_gate import give_key, proof
 from native.running import LOCALLY, STAND_IN
 from support.answering import answering
 
@@ -33,9 +34,13 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _gate(state: Path, answers: dict[bytes, bytes]) -> AbstractContextManager[None]:
     """A gate that gives one answer to each question."""
-    return answering(
-        state / "run" / "gate.sock", lambda asked: next(said for question, said in answers.items() if question in asked)
-    )
+    give_key(state)
+
+    def said(asked: bytes) -> bytes:
+        frame = next(said for question, said in answers.items() if question in asked)
+        return frame + proof(asked, frame)
+
+    return answering(state / "run" / "gate.sock", said)
 
 
 def _changed(said: bytes, chance: random.Random) -> bytes:

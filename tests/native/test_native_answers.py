@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.system.code_identity import code_of
-from native.fake_gate import FakeGate, Request, answer, read_request, replying, wait
+from native.fake_gate import FakeGate, Proving, Request, answer, read_request, replying, wait
 from native.running import STAND_IN, command, options, run
 
 ALLOW = answer(0)
@@ -44,11 +44,11 @@ def test_it_does_what_the_gate_answers(client: Path, tmp_path: Path, code: int, 
 
 
 def test_an_answer_may_come_byte_by_byte(client: Path, tmp_path: Path) -> None:
-    frames = wait(3000) + wait(0) + answer(2, b"out", b"err")
+    frames = wait(3000), wait(0), answer(2, b"out", b"err")
 
     def converse(connection: socket.socket) -> None:
-        read_request(connection)
-        for byte in frames:
+        proving = Proving(read_request(connection))
+        for byte in b"".join(map(proving, frames)):
             connection.sendall(bytes([byte]))
             time.sleep(0.002)
 
@@ -60,12 +60,12 @@ def test_it_waits_as_long_as_it_is_told(client: Path, tmp_path: Path) -> None:
     """Longer than the gate may be silent at first, and than everything may take without being told."""
 
     def converse(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(wait(2500))
+        proving = Proving(read_request(connection))
+        connection.sendall(proving(wait(2500)))
         time.sleep(1.2)
-        connection.sendall(wait(5000))
+        connection.sendall(proving(wait(5000)))
         time.sleep(3)
-        connection.sendall(answer(0, b"late"))
+        connection.sendall(proving(answer(0, b"late")))
 
     with FakeGate(tmp_path, converse):
         assert run(command(client, *options(tmp_path))) == (0, b"late", b"")
@@ -130,7 +130,8 @@ def test_an_answer_that_cannot_be_written_blocks(client: Path, tmp_path: Path, s
 
 def test_many_at_once_are_each_told_their_own(client: Path, tmp_path: Path) -> None:
     def converse(connection: socket.socket) -> None:
-        connection.sendall(answer(0, read_request(connection).payload))
+        request = read_request(connection)
+        connection.sendall(Proving(request)(answer(0, request.payload)))
 
     with FakeGate(tmp_path, converse):
         words = command(client, *options(tmp_path))
@@ -140,4 +141,4 @@ def test_many_at_once_are_each_told_their_own(client: Path, tmp_path: Path) -> N
 
 
 def test_it_says_what_it_is(client: Path) -> None:
-    assert run([str(client), "--about"]) == (0, b"lockgate-hook LOCKGATE2\n", b"")
+    assert run([str(client), "--about"]) == (0, b"lockgate-hook LOCKGATE3\n", b"")

@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from native.fake_gate import Conversation, FakeGate, answer, listening_at, read_request, replying, wait
+from native.fake_gate import (
+    Conversation,
+    FakeGate,
+    Proving,
+    answer,
+    give_key,
+    listening_at,
+    read_request,
+    replying,
+    wait,
+)
 from native.running import Done, command, options, run
 
 PAYLOAD = b'{"hook_event_name": "Stop"}'
@@ -102,8 +112,8 @@ def falling_silent(said: bytes) -> Conversation:
     """A gate that says something, and then no more for as long as somebody listens."""
 
     def converse(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(said)
+        proving = Proving(read_request(connection))
+        connection.sendall(proving(said) + proving.rest())
         connection.recv(1)
 
     return converse
@@ -131,12 +141,14 @@ def test_a_gate_that_does_not_read(client: Path, tmp_path: Path) -> None:
 def test_a_gate_that_is_stopped(client: Path, tmp_path: Path) -> None:
     """The system accepts connections for it, and takes what is sent."""
     (tmp_path / "run").mkdir()
+    give_key(tmp_path)
     with contextlib.closing(listening_at(tmp_path / "run" / "gate.sock")):
         check(run(command(client, *options(tmp_path)), PAYLOAD), asked(tmp_path))
 
 
 def test_a_gate_with_too_many_at_its_door(client: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
+    give_key(tmp_path)
     with contextlib.ExitStack() as stack:
         door = stack.enter_context(contextlib.closing(listening_at(tmp_path / "run" / "gate.sock")))
         door.listen(0)

@@ -214,7 +214,7 @@ def test_a_gate_that_was_stopped_is_replaced(machine: Machine) -> None:
 def test_a_gate_of_an_older_protocol_is_ended(machine: Machine, one: Build) -> None:
     """It answers "decide by yourself" for ever, and would keep its place for as long as somebody asks."""
     wire = one.package / "clients" / "wire" / "resident.py"
-    wire.write_text(wire.read_text().replace("LOCKGATE2", "LOCKGATE1"))
+    wire.write_text(wire.read_text().replace("LOCKGATE3", "LOCKGATE1"))
     process = one.package / "service" / "resident" / "process.py"
     process.write_text(process.read_text().replace("os.write(self._lock, os.fsencode(code))", "pass"))
     gate = machine.start(program=one.gate, wait=False)

@@ -90,7 +90,7 @@ def _sized(head: int, payload: int) -> bytes:
     "sent",
     [
         pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", id="another protocol"),
-        pytest.param(b"LOCKGATE2\n" + bytes(8), id="another version"),
+        pytest.param(b"LOCKGATE4\n" + bytes(8), id="another version"),
         pytest.param(_sized(wire.MAX_HEAD + 1, 0), id="a head that is too large"),
         pytest.param(_sized(10, wire.MAX_PAYLOAD + 1), id="a payload that is too large"),
         pytest.param(_sized(0xFFFFFFFF, 0xFFFFFFFF), id="as large as can be said"),

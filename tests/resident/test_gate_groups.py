@@ -37,6 +37,7 @@ class FakeDecider:
 
     def __init__(self, said: list[Any], *, keeps: bool) -> None:
         self.said = said
+        self.key = bytes(32)
         self.keeps = keeps
         self.done: list[str] = []
         self.serving: Any = None
@@ -147,7 +148,7 @@ def test_after_a_step_that_does_not_end_nobodys_answer_is_decided_on(tmp_path: P
     with ours, hooks, socket.socket(socket.AF_UNIX) as listening:
         decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
         decider.serving.measures.failed = failed
-        connection = Connection(ours, Peer(os.geteuid(), 1))
+        connection = Connection(ours, Peer(os.geteuid(), 1), bytes(32))
         decider.serving._consulted(connection, decider.begin(wire.HookRequest(1, (), {}, b""), 1), None)
         assert hooks.recv(4096) == (wire.NOT_HERE if failed else wire.answer(*ANSWER))
         assert decider.done == ([] if failed else ["step"])

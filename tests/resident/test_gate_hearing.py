@@ -20,7 +20,7 @@ from lockgate.system.peer_credentials import Peer
 
 @pytest.fixture
 def hooks() -> Iterator[Listener]:
-    found = Listener(socket.socket(socket.AF_UNIX), Measures())
+    found = Listener(socket.socket(socket.AF_UNIX), Measures(), bytes(32))
     yield found
     found.end()
 
@@ -29,7 +29,7 @@ def hooks() -> Iterator[Listener]:
 def connection(hooks: Listener) -> Iterator[Connection]:
     """One that is let in."""
     ours, theirs = socket.socketpair()
-    made = Connection(ours, Peer(os.geteuid(), 1))
+    made = Connection(ours, Peer(os.geteuid(), 1), bytes(32))
     hooks._open.add(made)
     yield made
     theirs.close()
@@ -69,7 +69,7 @@ def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Listen
     answer = wire.answer("x" * 1_000_000, "", 0)
     with theirs:
         theirs.settimeout(10)
-        connection = Connection(ours, Peer(os.geteuid(), 1))
+        connection = Connection(ours, Peer(os.geteuid(), 1), bytes(32))
         connection.complete_at = 1.0  # it has asked
         hooks._open.add(connection)
         hooks.say(connection, answer, last=True)
@@ -97,7 +97,7 @@ def test_a_request_waits_for_its_turn(hooks: Listener) -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.sendall(wire.spelt_request(wire.HookRequest(1, ("claude-code",), {}, b"{}")))
-        other = Connection(ours, Peer(os.geteuid(), 1))
+        other = Connection(ours, Peer(os.geteuid(), 1), bytes(32))
         hooks._open.add(other)
         hooks._listen(other, selectors.EVENT_READ)
         hooks.poll(10.0)

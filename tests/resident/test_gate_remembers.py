@@ -28,7 +28,7 @@ from support.prepared import give_state
 
 
 def read(head: bytes) -> wire.HookRequest:
-    return wire.request(head, b"")
+    return wire.request(b"\0" + head, b"")
 
 
 @pytest.fixture(autouse=True)

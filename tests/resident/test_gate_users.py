@@ -128,7 +128,7 @@ def test_whoever_is_not_the_same_user_is_closed_on(monkeypatch: pytest.MonkeyPat
         listening.listen()
         listening.setblocking(False)
         hook.connect(path)
-        hooks = hearing.Listener(listening, Measures())
+        hooks = hearing.Listener(listening, Measures(), bytes(32))
         hooks.begin()
         hooks.poll(5.0)
         hook.settimeout(5)

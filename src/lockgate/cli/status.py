@@ -16,9 +16,8 @@ from lockgate.cli.common.times import ago, clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState, Verdict
-from lockgate.gate.session import column, labels_of, lock_state, provenance, put_back_note
+from lockgate.gate.session import column, labels_of, lock_state, provenance, state_warnings
 from lockgate.gate.session.endorsements import sources_of
-from lockgate.store.files import PUT_BACK
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
 from lockgate.system.folders import folders
@@ -65,22 +64,21 @@ def status(wanted: str, as_json: bool) -> None:
     Exit status: 0 shown (also where nothing is recorded yet), 1 no such session, 2 usage, 3 state not readable.
     """
     with looking() as tx:
-        reason, note = (tx.setting(PUT_BACK), put_back_note(tx)) if tx is not None else (None, "")
+        warnings = state_warnings(tx, time.time()) if tx is not None else []
         row = session_here(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
         endorsable = (
             tx is not None and row is not None and any(not each.problem for each in sources_of(tx, row.session))
         )
     elsewhere = kept_elsewhere(folders()).all_problems(time.time())
-    for text in filter(None, (note, *(f"Lockgate: {each.sentence}" for each in elsewhere))):
+    for text in (*(each.note for each in warnings), *(f"Lockgate: {each.sentence}" for each in elsewhere)):
         click.echo(visible(text, 600), err=True)
     if told is None:
         _nothing(wanted, as_json)
         return
     policies, until = _in_force(told["workspace"] or told["cwd"])
     told |= {"profiles": list(dict.fromkeys(each.profile.name for each in policies)), "paused_until": iso(until)}
-    contradicts = [(reason, "lockgate audit accept")] if reason else []
-    wrong = (*contradicts, *((each.says, each.mend) for each in elsewhere))
+    wrong = [(each.says, each.mend) for each in warnings] + [(each.says, each.mend) for each in elsewhere]
     told["elsewhere"] = [{"says": says, "mend": mend} for says, mend in wrong]
     if as_json:
         click.echo(json.dumps(told, indent=2))

@@ -18,7 +18,7 @@ _SOURCE = os.path.dirname(PACKAGE_FOLDER)
 _OWN = "import sys; sys.path.append({folder!r}); from lockgate.containment.linux.namespaces import probe; probe()"
 
 
-ABOUT = "lockgate-contain LOCKGATE2 2\n"
+ABOUT = "lockgate-contain LOCKGATE3 2\n"
 """What a launcher says of itself that understands this version's plans."""
 
 

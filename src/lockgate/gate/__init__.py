@@ -68,6 +68,14 @@ class Monitor:
         """What it is made of."""
         return self._parts
 
+    def record_forged_answer(self, context: Context, process: str) -> None:
+        """Record that a process without the key has answered in the place of the gate, and which one was ended."""
+        from lockgate.gate.session.forged_answers import record_forged_answer
+
+        store = self._parts.store
+        with store.transaction() as tx:
+            record_forged_answer(tx, context, process, store.clock())
+
     def handle(self, event: Event) -> Answer:
         """Answer one event, and wait for whoever is asked about it.
 

@@ -330,6 +330,7 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
 def _state(where: Folders) -> Iterator[DoctorCheck]:
     from lockgate.configuration.load import load_for_cli
     from lockgate.gate.contradictions import contradictions
+    from lockgate.gate.session import state_warnings
     from lockgate.store.audit.chain import verify_store
     from lockgate.store.opening import open_existing
 
@@ -348,11 +349,14 @@ def _state(where: Folders) -> Iterator[DoctorCheck]:
             yield DoctorCheck("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
             verified = verify_store(tx, store.key)
             against = contradictions(tx, approvers) if verified.ok else []
+            warnings = state_warnings(tx, store.clock())
     except LockgateError as error:
         yield DoctorCheck("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
         return
     finally:
         store.close()
+    for each in warnings:
+        yield DoctorCheck("state", "warn", visible(each.says, 600), f"run: {each.mend}")
     if against:
         says = f"the state is not what the audit tells; {against[0].text}"
         yield DoctorCheck("audit", "fail", says, "run: lockgate audit verify")

@@ -207,6 +207,18 @@ def _record_refusals(state: str) -> None:
         pass
 
 
+def _record_forged(state: str) -> None:
+    """End and record what has answered in the place of the gate. What it said was not followed."""
+    if not _GATE or _ASKED[0].event is None:
+        return
+    from lockgate.clients.hook.replace_resident import end_forger
+
+    try:
+        _GATE[0].record_forged_answer(_ASKED[0].event.context, end_forger(state))
+    except Exception as error:  # noqa: BLE001 - the decision is right without it
+        _log(state, error)
+
+
 def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
     from lockgate.clients.hook.answer import has_rule
     from lockgate.gate.host.assembly import open_gate
@@ -243,6 +255,7 @@ def main(
     arguments: Sequence[str],
     data: bytes = b"",
     began: float | None = None,
+    forged: bool = False,
 ) -> NoReturn:
     """Answer one event and end the process.
 
@@ -250,6 +263,7 @@ def main(
         arguments: The client's name, then options (see :mod:`lockgate.hook`).
         data: What was read from stdin already. It may be a part.
         began: When the hook began, by the monotonic clock.
+        forged: Whether something has answered that is not the gate.
     """
     state = ""
     began = time.monotonic() if began is None else began
@@ -279,6 +293,8 @@ def main(
         _leave_unread()
         stdout, code = _decide(asked, given, deadline)
         deadline.stop()
+        if forged:
+            _record_forged(asked.where.state)
         _record_refusals(state)
         if _REFUSAL:
             _REFUSAL[0].drop()

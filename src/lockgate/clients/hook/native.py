@@ -10,7 +10,7 @@ import os
 from lockgate.clients.common.hook_command import native_file
 from lockgate.system.programs import run
 
-ABOUT = "lockgate-hook LOCKGATE2\n"
+ABOUT = "lockgate-hook LOCKGATE3\n"
 """What a client says of itself that speaks the protocol of this version's gate."""
 _SECONDS = 5
 

@@ -32,6 +32,8 @@ class HookOptions:
     """Seconds in which the native client has asked a gate already, which gave no answer; then this process decides."""
     missed: float = 0.0
     """Seconds in which the native client has looked for a gate, which was not there or has ended."""
+    forged: str = ""
+    """``yes`` where what the native client has asked did not prove that it is the gate."""
     deadline: float = DEADLINE
 
     def where(self, environ: Mapping[str, str]) -> Folders:

@@ -40,6 +40,35 @@ def end_useless(state: str) -> bool:
     return False
 
 
+def end_forger(state: str) -> str:
+    """End what listens in the place of the gate without the installation's key; which process that was.
+
+    To be called by a hook that was answered without a proof. Another hook may have ended it meanwhile, and a gate may
+    be there: that one proves itself. Empty where nothing was ended.
+
+    Args:
+        state: The state folder.
+    """
+    from lockgate.clients.wire.resident_control import is_genuine
+
+    try:
+        pid = _process(state)
+        if pid <= 0 or pid == os.getpid() or is_genuine(state):
+            return ""
+        program = _program(pid)
+        os.kill(pid, signal.SIGKILL)
+    except OSError:  # it is gone
+        return ""
+    return f"process {pid} ({program})"
+
+
+def _program(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return "of a program that cannot be told"
+
+
 def _process(state: str) -> int:
     """The process that listens; 0 where it is another user's."""
     connection, _ = connect(state, time.monotonic() + _REACHED)

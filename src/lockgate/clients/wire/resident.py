@@ -2,10 +2,11 @@ r"""What a hook and the resident gate say to each other. Integers are unsigned a
 
 Request::
 
-    "LOCKGATE2\n"  u32 length of head  u32 length of payload  head  payload
+    "LOCKGATE3\n"  u32 length of head  u32 length of payload  head  payload
 
-The head is strings, each with a zero byte at its end: the process id of the hook's parent, which code it is (see
-:mod:`lockgate.system.code_identity`), the number of arguments, the arguments, then the environment as ``NAME=VALUE``.
+The head is strings, each with a zero byte at its end. First a nonce, the process id of the hook's parent, and which
+code it is (see :mod:`lockgate.system.code_identity`). Then the number of arguments, the arguments, and the environment
+as ``NAME=VALUE``.
 The payload is what the client wrote to the hook's stdin.
 
 Reply, in frames::
@@ -14,6 +15,9 @@ Reply, in frames::
     "A" u8 exit code  u32 length of stdout  u32 length of stderr  stdout  stderr
     "N"                            no answer from here: decide by yourself
 
+Where the nonce is not empty, 32 bytes follow each "W" and "A": the proof that it is of a process with the key of the
+installation, for this request alone (:func:`proof_begun`).
+
 A version that means something else by these bytes has another first line, to which this one answers "N".
 """
 
@@ -21,21 +25,31 @@ from __future__ import annotations
 
 import os
 import sys
+from _operator import _compare_digest as compare_digest
 from types import MappingProxyType
 
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
+    from _blake2 import blake2b as Hash  # noqa: N812 - the name of the class that it is
     from collections.abc import Mapping
 
-HELLO = b"LOCKGATE2\n"
+HELLO = b"LOCKGATE3\n"
 HEADER = len(HELLO) + 8
 MAX_HEAD = 4 * 1024 * 1024
 """Most bytes of arguments and environment; Linux itself allows about 6 MB for both."""
 MAX_PAYLOAD = 1024 * 1024
 """Most bytes of a payload. To decide on a larger one would hold up all others; its hook decides by itself."""
 NOT_HERE = b"N"
+PROVED = (b"W", b"A")
+"""How the frames begin that have a proof behind them."""
+PROOF = 32
+"""Bytes of a proof."""
+_PERSON = b"lockgate answer"
+NONCE = 16
+"""Random bytes of a nonce, which is spelt in hexadecimal digits."""
 _LONGEST_NUMBER = 10
 """Digits."""
 _ANSWER = 10
@@ -59,6 +73,8 @@ class HookRequest(Record):
     """Another one for another environment."""
     code: str = ""
     """Which code asks, and would decide where it has to."""
+    nonce: str = ""
+    """What no other request has. Whoever gives one wants proofs."""
 
 
 def sizes(header: bytes | bytearray) -> tuple[int, int]:
@@ -82,10 +98,10 @@ def request(head: bytes, payload: bytes) -> HookRequest:
         BadInputError: The head is none.
     """
     # A zero byte is no part of any other character in the encodings that a system uses.
-    parts = head.split(b"\0", 3)
-    if len(parts) < 4 or not head.endswith(b"\0"):
+    parts = head.split(b"\0", 4)
+    if len(parts) < 5 or not _is_nonce(parts[0]) or not head.endswith(b"\0"):
         raise BadInputError("the head does not end where it should")
-    parent, code, count, rest = parts
+    nonce, parent, code, count, rest = parts
     if not (parent.isdigit() and count.isdigit() and max(len(parent), len(count)) <= _LONGEST_NUMBER):
         raise BadInputError("the head does not begin with two numbers")
     words = rest.split(b"\0", int(count))
@@ -94,7 +110,11 @@ def request(head: bytes, payload: bytes) -> HookRequest:
     variables = words.pop()
     environ, mark = KNOWN_ENVIRONMENTS.get(variables) or _environment(variables)
     arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()  # decoded all at once
-    return HookRequest(int(parent), tuple(arguments), environ, payload, mark, _code(code))
+    return HookRequest(int(parent), tuple(arguments), environ, payload, mark, _code(code), nonce.decode("ascii"))
+
+
+def _is_nonce(told: bytes) -> bool:
+    return not told or (len(told) <= 2 * NONCE and told.isalnum())
 
 
 _CODES: dict[bytes, str] = {}
@@ -127,10 +147,32 @@ def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
 
 def spelt_request(asked: HookRequest) -> bytes:
     """Write a request."""
-    words = [str(asked.parent), asked.code, str(len(asked.arguments)), *asked.arguments]
+    words = [asked.nonce, str(asked.parent), asked.code, str(len(asked.arguments)), *asked.arguments]
     words += [f"{name}={value}" for name, value in asked.environ.items()]
     head = b"".join(os.fsencode(word) + b"\0" for word in words)
     return HELLO + len(head).to_bytes(4, "big") + len(asked.payload).to_bytes(4, "big") + head + asked.payload
+
+
+def proof_begun(key: bytes, spelt: bytes) -> Hash:
+    """What the proofs of all answers to a request begin with: a keyed BLAKE2b of the request, whole.
+
+    Args:
+        key: The installation's key.
+        spelt: The request, which says itself how long it is.
+    """
+    return blake2b(spelt, key=key, person=_PERSON, digest_size=PROOF)
+
+
+def proved(begun: Hash, frame: bytes) -> bytes:
+    """A frame with its proof."""
+    proof = begun.copy()
+    proof.update(frame)
+    return frame + proof.digest()
+
+
+def is_proved(begun: Hash, said: bytes) -> bool:
+    """Whether a frame has its proof."""
+    return compare_digest(proved(begun, said[:-PROOF]), said)
 
 
 def wait(seconds: float) -> bytes:

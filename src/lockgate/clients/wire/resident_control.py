@@ -9,7 +9,16 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
-from lockgate.clients.wire.resident import HookRequest, answer_of, spelt_request
+from lockgate.clients.wire.resident import (
+    NONCE,
+    NOT_HERE,
+    PROOF,
+    HookRequest,
+    answer_of,
+    is_proved,
+    proof_begun,
+    spelt_request,
+)
 from lockgate.clients.wire.resident_files import connect, locked
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -23,6 +32,8 @@ SECONDS = 2.0
 """How long a gate may take to tell how it is."""
 ENDING = 3.0
 """How long a gate may take to end by itself. It keeps nothing that would be lost, so it is killed after that."""
+_PROVING = 0.3
+"""How long one may take to prove that it is the gate."""
 _PAUSE = 0.02
 
 
@@ -49,17 +60,27 @@ def look(state: str, seconds: float = SECONDS) -> ResidentState:
         state: The state folder.
         seconds: How long it may take to answer.
     """
-    if not locked(state):
+    if not locked(state) and not (_is_reached(state) and not locked(state)):
         return ResidentState(runs=False)
     try:
         with _connected(state, seconds) as (connection, _):
-            code, stdout, _ = _asked(connection, "@status")
+            code, stdout, _ = _asked(connection, "@status", _key(state))
         facts = json.loads(stdout)
     except (OSError, BadInputError, ValueError) as error:
         return ResidentState(runs=True, problem=_why(error))
     if code or not isinstance(facts, dict):
         return ResidentState(runs=True, problem="it does not say how it is")
     return ResidentState(runs=True, facts=facts)
+
+
+def is_genuine(state: str) -> bool:
+    """Whether what listens has the installation's key."""
+    try:
+        with _connected(state, _PROVING) as (connection, _):
+            _asked(connection, "@status", _key(state))
+    except (OSError, BadInputError):
+        return False
+    return True
 
 
 def stop_gate(state: str, seconds: float = ENDING) -> bool:
@@ -128,12 +149,38 @@ def _connected(state: str, seconds: float) -> Iterator[tuple[Socket, int]]:
         yield connection, peer.pid
 
 
-def _asked(connection: Socket, word: str) -> tuple[int, bytes, bytes]:
-    connection.sendall(spelt_request(HookRequest(os.getppid(), (word,), {}, b"")))
+def _is_reached(state: str) -> bool:
+    """Whether something listens where a gate does. One without the lock is none."""
+    try:
+        with _connected(state, _PROVING):
+            return True
+    except (OSError, BadInputError):
+        return False
+
+
+def _key(state: str) -> bytes:
+    """The installation's key; empty where it cannot be read, which is told elsewhere."""
+    from lockgate.system.files import read_regular
+
+    try:
+        return read_regular(os.path.join(state, "key"), 64, follow=False)
+    except OSError:
+        return b""
+
+
+def _asked(connection: Socket, word: str, key: bytes = b"") -> tuple[int, bytes, bytes]:
+    """Ask one thing. With the key, the answer has to be of a process that has it too."""
+    nonce = os.urandom(NONCE).hex() if key else ""
+    spelt = spelt_request(HookRequest(os.getppid(), (word,), {}, b"", nonce=nonce))
+    connection.sendall(spelt)
     heard = b""
     while part := connection.recv(1 << 16):
         heard += part
-    return answer_of(heard)
+    if not key or heard == NOT_HERE:
+        return answer_of(heard)
+    if not is_proved(proof_begun(key, spelt), heard):
+        raise BadInputError("it does not prove that it has the key of this installation, so it is no gate")
+    return answer_of(heard[:-PROOF])
 
 
 def _why(error: Exception) -> str:

@@ -26,9 +26,9 @@ from lockgate.gate.session.sessions import (
     begin_session,
     end_session,
     fork_is_open,
-    put_back_note,
     settle_fork,
     settle_prompt,
+    state_warnings,
     unknown_results,
 )
 
@@ -59,11 +59,11 @@ __all__ = [
     "launched",
     "lock_state",
     "provenance",
-    "put_back_note",
     "refused",
     "remember",
     "settle_fork",
     "settle_prompt",
+    "state_warnings",
     "trials",
     "unknown_results",
 ]

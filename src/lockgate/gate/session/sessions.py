@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, Taint, TaintState
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate.session.forged_answers import told_of_forged
 from lockgate.gate.session.labels import flow
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
@@ -248,6 +249,30 @@ def _expect_prompt(tx: Transaction, context: Context, now: float) -> None:
     if source := strangers_in(tx, context, now):
         taint = Taint(Label.UNTRUSTED, source, "prompt:job", PROMPT_CALL, now, TaintState.PENDING)
         tx.add_taints(Subject(context.subject.session), [taint])
+
+
+class StateWarning(Record):
+    """What a person is told about the state as long as it holds."""
+
+    short: str
+    """In a status line."""
+    says: str
+    note: str
+    """The same in whole sentences."""
+    mend: str
+    """The command that helps."""
+
+
+def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
+    """What a person is told about the state now."""
+    found = []
+    if reason := tx.setting(PUT_BACK):
+        short = "STATE PUT BACK (lockgate audit verify)"
+        found.append(StateWarning(short, reason, put_back_note(tx), "lockgate audit accept"))
+    if says := told_of_forged(tx, now):
+        note = f"Lockgate: {says}. Find out what started it; look: lockgate audit show."
+        found.append(StateWarning("GATE FORGED (lockgate doctor)", says, note, "lockgate audit show"))
+    return found
 
 
 def put_back_note(tx: Transaction) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from _socket import MSG_DONTWAIT, MSG_PEEK
 
-from lockgate.clients.wire.resident import HEADER, HookRequest, request, sizes
+from lockgate.clients.wire import resident
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from _blake2 import blake2b as Hash  # noqa: N812 - the name of the class that it is
     from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
 
     from lockgate.service.resident.request import Work
@@ -28,8 +29,8 @@ TALK_SECONDS = 5.0
 class Connection:
     """A connection, which never blocks."""
 
-    def __init__(self, connection: Socket, peer: Peer) -> None:
-        """Take over an accepted socket."""
+    def __init__(self, connection: Socket, peer: Peer, key: bytes) -> None:
+        """Take over an accepted socket. The key of the installation proves what is said."""
         connection.setblocking(False)
         self.socket = connection
         self.peer = peer
@@ -41,6 +42,9 @@ class Connection:
         self._heard = bytearray()
         self._head = self._size = -1
         self._out = b""
+        self._key = key
+        self._proof: Hash | None = None
+        """What proofs begin with, where the hook wants them."""
         self.ends = False
         """Whether it is closed once all is said."""
         self.closed = False
@@ -67,7 +71,7 @@ class Connection:
         """The descriptor, for a selector."""
         return self.socket.fileno()
 
-    def receive(self) -> HookRequest | None:
+    def receive(self) -> resident.HookRequest | None:
         """Read what is there; the request once it is whole.
 
         Raises:
@@ -84,9 +88,9 @@ class Connection:
             if self.complete_at:
                 raise BadInputError("more was said than there was to say")
             self._heard += part
-            if self._size < 0 and len(self._heard) >= HEADER:
-                self._head, payload = sizes(self._heard[:HEADER])
-                self._size = HEADER + self._head + payload
+            if self._size < 0 and len(self._heard) >= resident.HEADER:
+                self._head, payload = resident.sizes(self._heard[: resident.HEADER])
+                self._size = resident.HEADER + self._head + payload
             if self._size < 0 or len(self._heard) < self._size:
                 continue
             if len(self._heard) > self._size:
@@ -94,12 +98,18 @@ class Connection:
             self.complete_at = time.monotonic()
             whole = bytes(self._heard)
             self._heard.clear()
-            return request(whole[HEADER : HEADER + self._head], whole[HEADER + self._head :])
+            asked = resident.request(
+                whole[resident.HEADER : resident.HEADER + self._head], whole[resident.HEADER + self._head :]
+            )
+            self._proof = resident.proof_begun(self._key, whole) if asked.nonce else None
+            return asked
 
     def say(self, frame: bytes, *, last: bool) -> bool:
         """Say something, or nothing where the last was said: another thread may not know. Whether all is sent."""
         if not self.ends:
-            self._out += frame
+            self._out += (
+                resident.proved(self._proof, frame) if self._proof and frame.startswith(resident.PROVED) else frame
+            )
             if last:
                 self.ends = True
                 self.until = time.monotonic() + TALK_SECONDS

@@ -67,6 +67,8 @@ class Decider:
         self._parts = open_parts(where, self._limit, cache=self._cache, prolong=prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = StoreIdentity(where.state)
+        self.key = self._parts.store.key
+        """The installation's. Where another one is put there, this process answers no more."""
         self._lately = RecentCallers(where.state, self._cache, self.state)
         self._together = False
         """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""

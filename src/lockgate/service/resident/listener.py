@@ -31,13 +31,15 @@ _BREATH = 0.01
 class Listener:
     """All who are connected."""
 
-    def __init__(self, listening: socket.socket, measures: Measures) -> None:
+    def __init__(self, listening: socket.socket, measures: Measures, key: bytes) -> None:
         """Hear nobody yet.
 
         Args:
             listening: The socket.
             measures: Where it is counted who has to decide by themselves.
+            key: The installation's, which proves answers.
         """
+        self._key = key
         self._listening = listening
         self._measures = measures
         self._selector = selectors.DefaultSelector()
@@ -128,7 +130,7 @@ class Listener:
                 if peer.uid != os.geteuid() or not sees_the_same(peer) or len(self._open) >= self._most:
                     accepted.close()
                     continue
-                connection = Connection(accepted, peer)
+                connection = Connection(accepted, peer, self._key)
             except OSError:
                 accepted.close()
                 continue

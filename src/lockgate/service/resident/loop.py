@@ -54,7 +54,7 @@ class Serving:
         self._decider = decider
         self._going_on = going_on
         self.measures = Measures()
-        self._hooks = Listener(listening, self.measures)
+        self._hooks = Listener(listening, self.measures, decider.key)
         self._consulting = 0
         self._held: list[tuple[Connection, Work, bytes]] | None = None
         """Answers that are given when what they tell of is committed; ``None`` outside of a group."""

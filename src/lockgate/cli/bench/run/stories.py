@@ -123,7 +123,7 @@ class Client(NamedTuple):
 
     def request(self, payload: bytes) -> bytes:
         """A request as the hook of this client sends it."""
-        words = ["1", code_of(PROGRAM), str(len(self.arguments)), *self.arguments]
+        words = ["", "1", code_of(PROGRAM), str(len(self.arguments)), *self.arguments]
         words += [f"{name}={value}" for name, value in ENVIRONMENT.items()]
         head = b"".join(word.encode() + b"\0" for word in words)
         return HELLO + len(head).to_bytes(4, "big") + len(payload).to_bytes(4, "big") + head + payload
