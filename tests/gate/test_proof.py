@@ -18,6 +18,7 @@ from lockgate.core.events import ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering
+from lockgate.gate.approvals.proof import OTHERWISE
 from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.store.audit.chain import verify_store
 from support.stress import examples
@@ -146,6 +147,69 @@ def test_two_calls_alike_have_a_question_each(world: Attacked, first: str, secon
     world.answer(asked)
     assert world.end(one).verdict is ALLOW
     assert world.end(other).verdict is DENY
+    assert world.problems() == []
+
+
+HARMLESS = {"command": "git status"}
+SHOWS = {
+    "another call": {"input": HARMLESS, "whole": HARMLESS},
+    "another folder": {"cwd": "/elsewhere"},
+    "another tool": {"tool": "Read"},
+    "a brief": {"brief": "fine"},
+    "no labels": {"labels": []},
+    "no seal": {"whole": HARMLESS, "as_asked": None},
+    "another gate's seal": {"whole": HARMLESS, "as_asked": ["north", "x"]},
+}
+
+
+def shows(row: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "about": json.dumps({**json.loads(row["about"]), **change})}
+
+
+@pytest.mark.parametrize("change", SHOWS.values(), ids=SHOWS)
+def test_a_question_that_shows_something_else_gets_no_yes(world: Attacked, change: dict[str, Any]) -> None:
+    going, question = world.waiting()
+    world.put(shows(world.row(question.approval), change))
+    with pytest.raises(ApprovalError, match="does not show the call that was asked about"):
+        world.answer(question)
+    assert world.end(going).verdict is DENY
+
+
+@pytest.mark.parametrize("change", list(SHOWS.values())[:5], ids=list(SHOWS)[:5])
+def test_a_question_that_showed_something_else_for_a_moment_gets_no_yes(
+    world: Attacked, change: dict[str, Any]
+) -> None:
+    going, question = world.waiting()
+    real = world.row(question.approval)
+    seen = json.loads(shows(real, change)["about"])
+    with pytest.raises(ApprovalError, match="does not show the call that was asked about"):
+        answering.answer(world.store, str(world.folder / "state"), question.approval, approve=True, by="ann", seen=seen)
+    assert world.end(going).verdict is DENY
+
+
+def test_a_yes_to_what_was_not_shown_is_refused_and_told(world: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nobody looked when it was said, as another gate of a shared store cannot."""
+    monkeypatch.setattr("lockgate.gate.approvals.questions.is_as_asked", lambda tx, row: True)
+    going, question = world.waiting()
+    real = world.row(question.approval)
+    world.put(shows(real, SHOWS["another call"]))
+    world.answer(question)
+    monkeypatch.undo()
+    said = world.row(question.approval)
+    answer_of = json.loads(said["about"])["answer"]
+    world.put(shows({**said, "about": real["about"]}, {"answer": answer_of}))
+    answer = world.end(going)
+    assert answer.verdict is DENY
+    assert OTHERWISE in answer.to_person
+
+
+def test_what_was_shown_may_be_changed_after_the_yes_and_is_another_yes_by_nobody(world: Attacked) -> None:
+    going, question = world.waiting()
+    world.answer(question)
+    world.put(shows(world.row(question.approval), SHOWS["another call"]))
+    assert world.end(going).verdict is ALLOW
+    [record] = world.records("approve")
+    assert len(record["shown"]) == 64
     assert world.problems() == []
 
 

@@ -51,7 +51,7 @@ def approve(approval: str, yes: bool, fetches: bool) -> None:
             forget_what_was_typed()
             asked = f"Let this agent read every page of {host}, until it has another label?" if host else _ONCE
             click.confirm(asked, default=False, abort=True)
-        settle(store, row.approval, approve=True, fetches=fetches)
+        settle(store, row, approve=True, fetches=fetches)
     click.echo("approved, and all fetches of its host" if fetches else "approved, once")
 
 
@@ -69,7 +69,7 @@ def deny(approval: str, reason: str) -> None:
     with opened_for_questions() as store:
         require_approver("answer for a person", clients(store))
         row = question_of(store, approval)
-        settle(store, row.approval, approve=False, reason=reason)
+        settle(store, row, approve=False, reason=reason)
     click.echo("denied")
 
 

@@ -77,8 +77,8 @@ def clients(store: Store) -> frozenset[str]:
     return frozenset(row.process for row in rows if row.process and not (row.process[-1:] == ":" and row.ended_at))
 
 
-def settle(store: Store, approval: str, *, approve: bool, reason: str = "", fetches: bool = False) -> None:
-    """Answer for the person at this terminal.
+def settle(store: Store, row: ApprovalRow, *, approve: bool, reason: str = "", fetches: bool = False) -> None:
+    """Answer for the person at this terminal, who was shown this row.
 
     Raises:
         click.ClickException: It cannot be answered (any more).
@@ -88,7 +88,15 @@ def settle(store: Store, approval: str, *, approve: bool, reason: str = "", fetc
     signs = signer(store) if approve else None
     state, by = state_dir(), person()
     answering(
-        lambda: answer(store, state, approval, approve=approve, by=by, reason=reason, fetches=fetches, signer=signs)
+        lambda: answer(
+            *(store, state, row.approval),
+            approve=approve,
+            by=by,
+            reason=reason,
+            fetches=fetches,
+            signer=signs,
+            seen=row.about,
+        )
     )
 
 

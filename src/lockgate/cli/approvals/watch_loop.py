@@ -86,10 +86,10 @@ def _ask(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> None:
     word, _, reason = said.strip().partition(" ")
     try:
         if word.lower() in ("y", "yes") and may_approve:
-            settle(store, row.approval, approve=True)
+            settle(store, row, approve=True)
             click.echo("approved, once")
         elif word.lower() in ("n", "no"):
-            settle(store, row.approval, approve=False, reason=reason.strip())
+            settle(store, row, approve=False, reason=reason.strip())
             click.echo("denied")
         else:
             if word.lower() == "needless":

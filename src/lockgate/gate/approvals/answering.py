@@ -33,6 +33,7 @@ def answer(
     client: str = "cli",
     fetches: bool = False,
     signer: Signer | None = None,
+    seen: Mapping[str, Any] | None = None,
 ) -> ApprovalRow:
     """Answer a question, and wake whoever waits for it.
 
@@ -46,6 +47,7 @@ def answer(
         client: Through which program of ours they say it, as the audit names it: ``cli`` or ``dashboard``.
         fetches: Whether a yes is for all fetches of the page's host, until the session has another label.
         signer: The approver who signs it, where the configuration names any: see :func:`signer_of`.
+        seen: What the person was shown of the question, where it was read before.
 
     Raises:
         ApprovalError: There is no such question, or it was answered, or its time is over, or cannot be answered so.
@@ -62,6 +64,7 @@ def answer(
             client=client,
             for_all=approve and fetches,
             signer=signer,
+            seen=seen,
         )
     # Only what is committed can be read by whoever is woken.
     wakeups.wake(state, approval)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PURPOSE_YES, canonical, link_digest
 from lockgate.store.rows import AuditQuery
-from lockgate.system.digests import json_object
+from lockgate.system.digests import canonical_json, json_object, sha256
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,7 +30,12 @@ FETCHES = "fetches"
 UNPROVEN = "unproven"
 """What became of a question that says "approved", where the audit does not."""
 BECAUSE = "the audit has no record of this yes"
+OTHERWISE = "the person was shown another call than this one"
 UNSIGNED = "no approver of the configuration has signed this yes"
+_ASKED = "as_asked"
+"""The name under which a question holds what binds it to what it showed when it was asked: the gate and a seal."""
+_SHOWN = ("tool", "cwd", "whole", "brief", "labels")
+_TEXT = canonical_json(default=str, allow_nan=True)
 
 
 def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signer: Signer | None = None) -> ApprovalRow:
@@ -42,15 +47,42 @@ def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signe
         body: The record, without what proves the yes.
         signer: The approver who says it, where one does.
     """
-    proof: dict[str, Any] = {"basis": row.basis, "seal": tx.keyed(PURPOSE_YES, _bound(row))}
+    shown = shown_in(row.about)
+    proof: dict[str, Any] = {"basis": row.basis, "shown": shown, "seal": tx.keyed(PURPOSE_YES, _bound(row, shown))}
     if signer is not None:
         import lockgate.gate.approvals.signatures as signatures
 
-        shown = signatures.shown_in(row.about)
         signed = signer.sign(signatures.YES, signatures.facts_of(row, row.about.get(FETCHES), shown))
         proof[signatures.SIGNED] = {**signed, "shown": shown}
     link = tx.append_audit(row.decided_at, {**body, **proof})
     return row._replace(about={**row.about, ANSWER: [tx.gate, link.seq]})
+
+
+def shown_in(about: Mapping[str, Any]) -> str:
+    """Digest of the call as a person is shown it. Somebody else may have written another call into the question."""
+    return sha256(_TEXT({name: about.get(name) for name in _SHOWN}).encode()).hexdigest()
+
+
+def as_asked(tx: Transaction, row: ApprovalRow) -> ApprovalRow:
+    """A question that is asked now, bound to what it shows. It is still to be put."""
+    return row._replace(about={**row.about, _ASKED: [tx.gate, _seal_of_question(tx, row)]})
+
+
+def is_as_asked(tx: Transaction, row: ApprovalRow) -> bool:
+    """Whether an open question shows what it showed when it was asked.
+
+    The seal of another gate nobody can check. The gate that decides compares what was shown with its own call.
+    """
+    match row.about.get(_ASKED):
+        case [str(gate), str(seal)]:
+            return seal == _seal_of_question(tx, row) or any(each.gate == gate and not each.own for each in tx.gates())
+        case _:
+            return False
+
+
+def _seal_of_question(tx: Transaction, row: ApprovalRow) -> str:
+    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, shown_in(row.about))
+    return tx.keyed(PURPOSE_YES, canonical({"asked": what}))
 
 
 def is_proven(
@@ -76,7 +108,7 @@ def is_proven(
     if link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
         return False
     body = parsed_body(link.body)
-    if not _says(tx, row, gate, body, unused=unused):
+    if not _says(tx, row, gate, body, unused=unused) or (shown and body.get("shown") != shown):
         return False
     return approvers is None or _is_signed(tx, row, gate, body, approvers, shown)
 
@@ -131,14 +163,14 @@ def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any],
     bound = (row.approval, row.session, row.agent, row.digest, row.basis, row.about.get(FETCHES))
     if not yes or told != bound:
         return False
-    return gate != tx.gate or body.get("seal") == tx.keyed(PURPOSE_YES, _bound(row))
+    return gate != tx.gate or body.get("seal") == tx.keyed(PURPOSE_YES, _bound(row, body.get("shown")))
 
 
-def _bound(row: ApprovalRow) -> str:
-    """All that a yes is bound to."""
+def _bound(row: ApprovalRow, shown: object) -> str:
+    """All that a yes is bound to. A record of an older version does not tell what was shown."""
     times = (float(at) for at in (row.asked_at, row.expires_at, row.decided_at))
     what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, row.decided_by)
-    return canonical({"yes": [*what, *times, row.about.get(FETCHES)]})
+    return canonical({"yes": [*what, *times, row.about.get(FETCHES), *([] if shown is None else [shown])]})
 
 
 def parsed_body(text: str) -> Mapping[str, Any]:

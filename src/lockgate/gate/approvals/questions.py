@@ -10,7 +10,19 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials, fetches
-from lockgate.gate.approvals.proof import BECAUSE, FETCHES, UNPROVEN, UNSIGNED, is_proven, may_be_used, record_yes
+from lockgate.gate.approvals.proof import (
+    BECAUSE,
+    FETCHES,
+    OTHERWISE,
+    UNPROVEN,
+    UNSIGNED,
+    as_asked,
+    is_as_asked,
+    is_proven,
+    may_be_used,
+    record_yes,
+    shown_in,
+)
 from lockgate.store.audit.record import happened
 from lockgate.store.rows import ApprovalRow
 
@@ -96,6 +108,7 @@ def ask(
         asked_at=now,
         expires_at=now + seconds,
     )
+    row = as_asked(tx, row)
     tx.put_approval(row)
     return row
 
@@ -110,7 +123,7 @@ def _same_question(
 ) -> ApprovalRow | None:
     """The question about this call that rests on the same. Those that rest on something else end."""
     for row in _about_call(tx, subject, call):
-        if (row.digest, row.basis) == about and not _over(row, now):
+        if (row.digest, row.basis) == about and not _over(row, now) and (row.state == "denied" or is_as_asked(tx, row)):
             return row
         if row.state != "denied":
             _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
@@ -145,7 +158,13 @@ def _left_behind(
         since = row.about.get(TAKEN_AT, row.asked_at)
         if isinstance(since, float) and now - since < YOUNG:
             continue
-        if same and not row.about.get(IN_DIALOG) and not _over(row, now) and not is_waited(row.approval):
+        if (
+            same
+            and not row.about.get(IN_DIALOG)
+            and not _over(row, now)
+            and is_as_asked(tx, row)
+            and not is_waited(row.approval)
+        ):
             return row
     return None
 
@@ -205,6 +224,7 @@ def decide(
     client: str = "cli",
     for_all: bool = False,
     signer: Signer | None = None,
+    seen: Mapping[str, Any] | None = None,
 ) -> ApprovalRow:
     """Answer a question for a person, and record that.
 
@@ -220,12 +240,13 @@ def decide(
         client: Through which program of ours they say it, as the audit names it.
         for_all: Whether a yes is for all fetches of the page's host.
         signer: The approver who signs a yes; they are named then as the one who says it.
+        seen: What the person was shown of the question, where it was read before.
 
     Raises:
         ApprovalError: There is no such question, it was answered, or its time is over. Or a no to the same call stands
         that is to be approved. Or it is put in the client's own dialog, or cannot be answered for all.
     """
-    row = _answerable(tx, approval, approve=approve, now=now)
+    row = _answerable(tx, approval, approve=approve, now=now, seen=seen)
     by = signer.by if signer is not None else by
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
     person = Context(client, Subject(row.session, row.agent))
@@ -243,7 +264,9 @@ def decide(
     return row
 
 
-def _answerable(tx: Transaction, approval: str, *, approve: bool, now: float) -> ApprovalRow:
+def _answerable(
+    tx: Transaction, approval: str, *, approve: bool, now: float, seen: Mapping[str, Any] | None
+) -> ApprovalRow:
     """The question with this id.
 
     Raises:
@@ -257,6 +280,11 @@ def _answerable(tx: Transaction, approval: str, *, approve: bool, now: float) ->
         raise ApprovalError("the time for this question is over; the agent can ask again")
     if approve and row.about.get(IN_DIALOG):
         raise ApprovalError("this call is asked about in the client's window: say yes there")
+    if approve and not (is_as_asked(tx, row) and shown_in(row.about if seen is None else seen) == shown_in(row.about)):
+        raise ApprovalError(
+            "this question does not show the call that was asked about: something else has changed it. "
+            "Do not trust what you see of it, and run: lockgate audit verify"
+        )
     if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
         raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
     return row
@@ -302,7 +330,7 @@ def settle(
         basis: Digest of what the call's decision rests on now.
         now: Seconds since the epoch.
         approvers: The ``approvers`` of the configuration: a yes that none of them has signed is none.
-        shown: Digest of the call as a person had to be shown it, where there are approvers.
+        shown: Digest of the call as a person had to be shown it, empty where that is not known.
         call_id: What the client calls the call: another one may have found the question in the meantime.
         twice: Whether a second hook for the very same call hears what the first has heard: for a client that itself
             runs a call once, however many hooks it has. Whoever takes requests from elsewhere must not say so.
@@ -322,12 +350,26 @@ def settle(
         return row if again and is_proven(tx, row, approvers, shown=shown) else row._replace(state="changed")
     if row.state == "pending" or (row.state == "approved" and _over(row, now)):
         row = row._replace(state="expired", decided_at=row.decided_at or now)
-    elif row.state == "approved" and not may_be_used(tx, row, approvers, shown):
-        because = UNSIGNED if approvers is not None and is_proven(tx, row, None) else BECAUSE
-        return _end(tx, row._replace(state="expired", reason=because))._replace(state=UNPROVEN)
     elif row.state == "approved":
-        row = row._replace(state="used" if (row.digest, row.basis) == (digest, basis) else "changed")
+        same = (row.digest, row.basis) == (digest, basis) and not _looks_otherwise_now(tx, row, shown)
+        if because := _against(tx, row, approvers, shown if same else ""):
+            return _end(tx, row._replace(state="expired", reason=because))._replace(state=UNPROVEN)
+        row = row._replace(state="used" if same else "changed")
     return _end(tx, row)
+
+
+def _looks_otherwise_now(tx: Transaction, row: ApprovalRow, shown: str) -> bool:
+    """Whether a question shows what it showed when it was asked, and would show something else by now."""
+    return bool(shown) and is_as_asked(tx, row) and shown_in(row.about) != shown
+
+
+def _against(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: str) -> str:
+    """What speaks against the use of a yes; empty where nothing does."""
+    if may_be_used(tx, row, approvers, shown):
+        return ""
+    if shown and may_be_used(tx, row, approvers, ""):
+        return OTHERWISE
+    return UNSIGNED if approvers is not None and is_proven(tx, row, None) else BECAUSE
 
 
 def _question_of(tx: Transaction, approval: str, subject: Subject) -> ApprovalRow:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from lockgate.configuration.bundles import envelope, keys, manifest
 from lockgate.core.errors import ApprovalError, BundleError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.system.digests import canonical_json, sha256
+from lockgate.system.digests import canonical_json
 
 if TYPE_CHECKING:
     from typing import Any
@@ -24,7 +24,6 @@ YES, TAKEN_BACK, ENDORSED = "approve", "retract", "endorse"
 """What an approver can sign, as the audit calls the record of it."""
 SIGNED = "signed"
 """The name under which a record holds the signature."""
-_SHOWN = ("tool", "cwd", "whole", "brief", "labels")
 _ALWAYS = float("inf")
 _TEXT = canonical_json(default=str, allow_nan=True)
 
@@ -112,7 +111,7 @@ def facts_of(row: ApprovalRow, fetches: object, shown: str) -> dict[str, Any]:
     Args:
         row: The question, with its answer.
         fetches: The host whose pages may be read, where the yes is for all of them.
-        shown: Digest of what the person was shown, as :func:`shown_in` tells it.
+        shown: Digest of what the person was shown, as ``proof.shown_in`` tells it.
     """
     times = {"asked_at": float(row.asked_at), "expires_at": float(row.expires_at), "at": float(row.decided_at)}
     call = {"session": row.session, "agent": row.agent, "call": row.call_id, "digest": row.digest, "basis": row.basis}
@@ -123,11 +122,6 @@ def facts_of(row: ApprovalRow, fetches: object, shown: str) -> dict[str, Any]:
 def facts_in(body: Mapping[str, Any], at: float) -> dict[str, Any]:
     """All that a record of something else than a yes says, and when: that is what its signature is bound to."""
     return {**{name: value for name, value in body.items() if name != SIGNED}, "at": float(at)}
-
-
-def shown_in(about: Mapping[str, Any]) -> str:
-    """Digest of the call as a person is shown it. Another role may have written another call into the question."""
-    return sha256(_TEXT({name: about.get(name) for name in _SHOWN}).encode()).hexdigest()
 
 
 def _message(act: str, name: str, facts: Mapping[str, Any]) -> bytes:

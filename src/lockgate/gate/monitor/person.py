@@ -9,6 +9,7 @@ from lockgate.core.model import Tier, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials, questions
+from lockgate.gate.approvals.proof import shown_in
 from lockgate.gate.monitor.decide import DecisionInput, Ruling
 from lockgate.store.audit import record
 from lockgate.system.digests import sha256
@@ -76,11 +77,7 @@ def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | N
 
 
 def _shown(question: DecisionInput, ruling: Ruling) -> str:
-    """Digest of the call as an approver had to be shown it; empty where nobody has to sign."""
-    if question.configuration.options.approvers is None:
-        return ""
-    from lockgate.gate.approvals.signatures import shown_in
-
+    """Digest of the call as a person had to be shown it."""
     return shown_in(about(question, ruling))
 
 

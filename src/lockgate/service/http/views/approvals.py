@@ -137,7 +137,7 @@ def approve(store: Store, state: str, approval: str, shown: str, reason: str, ca
         raise RequestRefused(
             409, "this call is not kept whole, so that it can only be denied", code="not_whole", state="pending"
         )
-    return _answered(store, state, approval, caller, approve=True, reason=reason)
+    return _answered(store, state, row, caller, approve=True, reason=reason)
 
 
 def deny(store: Store, state: str, approval: str, reason: str, caller: ApiCaller) -> ApprovalRow:
@@ -146,8 +146,8 @@ def deny(store: Store, state: str, approval: str, reason: str, caller: ApiCaller
     Raises:
         Refused: It is not open any more.
     """
-    _open(store, approval)
-    return _answered(store, state, approval, caller, approve=False, reason=reason)
+    row = _open(store, approval)
+    return _answered(store, state, row, caller, approve=False, reason=reason)
 
 
 def _open(store: Store, approval: str) -> ApprovalRow:
@@ -158,12 +158,21 @@ def _open(store: Store, approval: str) -> ApprovalRow:
     return row
 
 
-def _answered(store: Store, state: str, approval: str, caller: ApiCaller, *, approve: bool, reason: str) -> ApprovalRow:
+def _answered(
+    store: Store, state: str, row: ApprovalRow, caller: ApiCaller, *, approve: bool, reason: str
+) -> ApprovalRow:
     try:
-        return answer(store, state, approval, approve=approve, by=caller.by, reason=reason, client="dashboard")
+        return answer(
+            *(store, state, row.approval),
+            approve=approve,
+            by=caller.by,
+            reason=reason,
+            client="dashboard",
+            seen=row.about,
+        )
     except ApprovalError as error:
         with store.reading() as tx:
-            row = find(tx, approval)
+            row = find(tx, row.approval)
         if state_of(row, store.clock()) == "pending":
             raise RequestRefused(409, str(error), code="denied_before", state="pending") from None
         raise _conflict(row, store.clock()) from None
