@@ -26,6 +26,8 @@ def fleet(tmp_path: Path, postgres_url: str) -> Iterator[tuple[Machine, Machine,
 def test_a_question_of_another_machine_is_answered_here(fleet: tuple[Machine, Machine, Server]) -> None:
     here, there, server = fleet
     person = server.person()
+    with there.store.transaction() as tx:  # as a gate does with each question: its first record makes it known
+        tx.append_audit(time.time(), {"event": "test"})
     approval = there.asked("git push origin main")
     assert [each["approval"] for each in person.get("approvals").json()["items"]] == [approval]
     question = person.get(f"approvals/{approval}").json()
