@@ -21,6 +21,7 @@ RESULTS = {
     "codex": "PostToolUse",
     "gemini-cli": "AfterTool",
     "opencode": "tool.execute.after",
+    "pi": "tool_result",
     "qwen-code": "PostToolUse",
 }
 CHANGED = {"command": "box make"}
@@ -79,10 +80,11 @@ def test_what_a_secret_is_taken_out_of(client: str) -> None:
 
 def test_who_refuses_by_itself_where_the_gate_fails() -> None:
     assert all(entry["failClosed"] for entry in entries_of("cursor", LAUNCH).values())
-    whole = WAYS["opencode"].whole
-    assert whole is not None
-    assert "reject(new Error(REFUSAL))" in whole("opencode", LAUNCH)
+    for client in ("opencode", "pi"):
+        whole = WAYS[client].whole
+        assert whole is not None
+        assert "reject(new Error(REFUSAL))" in whole(client, LAUNCH)
     by_itself = {client for client, can in ABILITIES.items() if can.hang is Failing.REFUSES}
-    assert by_itself == {"cursor", "opencode"}
+    assert by_itself == {"cursor", "opencode", "pi"}
     for client in set(CLIENTS) - by_itself - {"claude-code", "copilot-cli"}:
         assert all("exit 2" in json.dumps(entry) for entry in entries_of(client, LAUNCH).values())

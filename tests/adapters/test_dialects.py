@@ -16,6 +16,7 @@ from lockgate.core.events import (
     AgentStopped,
     Answer,
     Event,
+    InstructionsLoaded,
     PromptSubmitted,
     SessionEnded,
     SessionStarted,
@@ -33,6 +34,7 @@ COPILOT = {"sessionId": "s1", "timestamp": 1795239986385, "cwd": WORK}
 CHILD = {**COPILOT, "sessionId": "a1", "agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
 CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": [WORK], "cursor_version": "3"}
 QWEN = {"session_id": "s1", "transcript_path": "/x/a.jsonl", "cwd": WORK, "permission_mode": "yolo"}
+PI = {"session_id": "s1", "transcript_path": "", "cwd": WORK}
 OPENCODE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "workspace": WORK}
 PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
 
@@ -95,6 +97,16 @@ DECODED: list[tuple[str, dict[str, Any], type, str, str]] = [
                   "tool_input": {"filePath": "a"}, "tool_output": "text"}, ToolFinished, "", "Read"),
     ("opencode", {**OPENCODE, "hook_event_name": "chat.message", "prompt": "do it"}, PromptSubmitted, "", ""),
     ("opencode", {**OPENCODE, "hook_event_name": "session.created"}, SessionStarted, "", ""),
+    ("pi", {**PI, "hook_event_name": "tool_call", "tool_name": "bash", "tool_input": {"command": "ls"},
+            "tool_use_id": "c1", "has_ui": True}, ToolRequested, "", "Bash"),
+    ("pi", {**PI, "hook_event_name": "tool_call", "tool_name": "deploy", "tool_input": {}, "tool_use_id": "c1/2"},
+     ToolRequested, "", "pi:deploy"),
+    ("pi", {**PI, "hook_event_name": "tool_result", "tool_name": "read", "tool_input": {"path": "a"},
+            "tool_use_id": "c1", "tool_output": [{"type": "text", "text": "a"}]}, ToolFinished, "", "Read"),
+    ("pi", {**PI, "hook_event_name": "input", "prompt": "do it", "source": "interactive"}, PromptSubmitted, "", ""),
+    ("pi", {**PI, "hook_event_name": "context_file", "file": "/w/AGENTS.md"}, InstructionsLoaded, "", ""),
+    ("pi", {**PI, "hook_event_name": "session_start", "reason": "startup"}, SessionStarted, "", ""),
+    ("pi", {**PI, "hook_event_name": "session_shutdown", "reason": "quit"}, SessionEnded, "", ""),
     ("qwen-code", {**QWEN, "hook_event_name": "PreToolUse", "tool_name": "run_shell_command",
                    "tool_input": {"command": "ls", "is_background": False}, "tool_use_id": "c1"},
      ToolRequested, "", "Bash"),
@@ -254,6 +266,7 @@ ASKED = {
     "cursor": "preToolUse",
     "opencode": "tool.execute.before",
     "qwen-code": "PreToolUse",
+    "pi": "tool_call",
 }
 DENIED: dict[str, Any] = {
     "codex": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
@@ -262,10 +275,19 @@ DENIED: dict[str, Any] = {
     "copilot-cli": {"permissionDecision": "deny", "permissionDecisionReason": "no"},
     "cursor": {"permission": "deny", "agent_message": "no", "user_message": "no"},
     "opencode": {"deny": "no"},
+    "pi": {"deny": "no"},
     "qwen-code": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
                                          "permissionDecisionReason": "no"}},
 }  # fmt: skip
-SILENCE = {"codex": "", "gemini-cli": "", "copilot-cli": "", "cursor": "{}", "opencode": "{}", "qwen-code": ""}
+SILENCE = {
+    "codex": "",
+    "gemini-cli": "",
+    "copilot-cli": "",
+    "cursor": "{}",
+    "opencode": "{}",
+    "qwen-code": "",
+    "pi": "{}",
+}
 CODEX_KEYS = {
     "": {"decision", "reason", "systemMessage", "hookSpecificOutput"},
     "hookSpecificOutput": {
@@ -282,13 +304,15 @@ CODEX_KEYS = {
 @pytest.mark.parametrize("client", OTHERS)
 @pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.JUDGE, Verdict.CONTAIN, Verdict.ASK])
 def test_what_is_not_allowed_is_refused(client: str, verdict: Verdict) -> None:
-    """Only Copilot CLI and Qwen Code can ask; a call that is to be contained and was not rewritten must not run."""
+    """Copilot CLI, pi and Qwen Code can ask; a call that is to be contained and was not rewritten must not run."""
     stdout, code = adapter(client).encode(ASKED[client], Answer(verdict, to_agent="no"))
     expected = DENIED[client]
     if client == "copilot-cli" and verdict is Verdict.ASK:
         expected = {**expected, "permissionDecision": "ask"}
     if client == "qwen-code" and verdict is Verdict.ASK:
         expected = {"hookSpecificOutput": {**expected["hookSpecificOutput"], "permissionDecision": "ask"}}
+    if client == "pi" and verdict is Verdict.ASK:
+        expected = {"ask": "no"}
     assert (json.loads(stdout), code) == (expected, 0)
 
 
@@ -297,6 +321,7 @@ CONTAINED: dict[str, Any] = {
     "copilot-cli": {"modifiedArgs": CHANGED, "additionalContext": "how"},
     "cursor": {"updated_input": {"command": "box make"}, "additional_context": "how"},
     "opencode": {"args": CHANGED},
+    "pi": {"args": CHANGED},
 }
 
 
@@ -377,9 +402,11 @@ def test_codex_is_told_nothing_that_it_does_not_know(verdict: Verdict, event: st
      ("updated_mcp_tool_output",)),
     ("opencode", {**OPENCODE, "hook_event_name": "tool.execute.after", "tool_name": "read",
                   "tool_input": {"filePath": "a"}, "tool_output": "two"}, {"result": "[gone]"}, ("output",)),
+    ("pi", {**PI, "hook_event_name": "tool_result", "tool_name": "read", "tool_input": {"path": "a"},
+            "tool_output": [{"type": "text", "text": "two"}]}, {"[0].text": "[gone]"}, ("output", 0, "text")),
 ])  # fmt: skip
 def test_a_secret_is_taken_out_of_a_result(
-    client: str, event: dict[str, Any], texts: dict[str, str], key: tuple[str, ...]
+    client: str, event: dict[str, Any], texts: dict[str, str], key: tuple[str | int, ...]
 ) -> None:
     decoded = _decoded(client, event)
     name = event.get("hook_event_name", "postToolUse")

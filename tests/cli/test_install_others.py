@@ -24,6 +24,7 @@ FILES = {
     "opencode": ".config/opencode/plugins/lockgate.js",
     "cursor": ".cursor/hooks.json",
     "qwen-code": ".qwen/settings.json",
+    "pi": ".pi/agent/extensions/lockgate.js",
 }
 MERGED = {
     "codex": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}\n',

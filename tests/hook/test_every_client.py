@@ -29,6 +29,8 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen-code": ("PreToolUse", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse",
                                  "tool_name": "run_shell_command", "tool_input": {"command": "ls"},
                                  "tool_use_id": "c"}),
+    "pi": ("tool_call", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool_call", "tool_name": "bash",
+                         "tool_input": {"command": "ls"}, "tool_use_id": "c", "has_ui": True}),
     "opencode": ("tool.execute.before", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before",
                                          "tool_name": "bash", "tool_input": {"command": "ls"}}),
 }  # fmt: skip
@@ -39,7 +41,7 @@ def _blocks(client: str, told: Told) -> bool:
     """Whether the client would not run the call. Seen with each (Cursor: in its sources)."""
     if told.code == 2:
         return bool(told.stderr.strip()) or client != "codex"
-    if client == "opencode":  # the plugin takes anything else than one object without `deny` for a refusal
+    if client in ("opencode", "pi"):  # which take anything else than one object without `deny` for a refusal
         try:
             return told.code != 0 or "deny" in json.loads(told.stdout)
         except ValueError:

@@ -278,6 +278,7 @@ _MODULES = {
     "opencode": "opencode",
     "cursor": "cursor",
     "qwen-code": "qwen",
+    "pi": "pi",
 }
 _LOADED: dict[str, ClientAdapter] = {}
 CLIENTS = tuple(_MODULES)

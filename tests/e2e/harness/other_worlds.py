@@ -251,6 +251,39 @@ class OpenCodeWorld(OtherWorld):
         return {}
 
 
+class PiWorld(OtherWorld):
+    """pi, which wants a newer Node than some systems have."""
+
+    client = "pi"
+    options: tuple[str, ...] = ()
+
+    @property
+    def hooks(self) -> Path:
+        """The extension that puts each call to the gate."""
+        return self.home / ".pi" / "agent" / "extensions" / "lockgate.js"
+
+    def _answer_first_run_questions(self) -> None:
+        folder = self.home / ".pi" / "agent"
+        folder.mkdir(parents=True)
+        command, arguments = self._tracker
+        tracker = {"command": command, "args": arguments, "exposure": "direct"}
+        (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"tracker": tracker}}))
+        settings = {"defaultProvider": "scripted", "defaultModel": "m", "enableInstallTelemetry": False}
+        (folder / "settings.json").write_text(json.dumps(settings))
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        return [*self.started(model), *self.options, "-p", prompt], {"PI_OFFLINE": "1"}
+
+    def started(self, model: OtherModel) -> list[str]:
+        """The program, with a model of the test's."""
+        api = {"baseUrl": f"{model.url}/v1", "apiKey": "none", "api": "openai-completions", "models": [{"id": "m"}]}
+        models = self.home / ".pi" / "agent" / "models.json"
+        models.write_text(json.dumps({"providers": {"scripted": api}}))
+        package = "@earendil-works/pi-coding-agent"
+        return [_node(), str(_found(package, _MODULES / package / "dist" / "bundle" / "cli.js"))]
+
+
 class QwenWorld(OtherWorld):
     """Qwen Code, which wants a newer Node than some systems have."""
 
@@ -279,12 +312,17 @@ class QwenWorld(OtherWorld):
 
     def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
         """Command line, and variables beside those of every program."""
-        own = _MODULES / f"node-{sys.platform}-{_short()}" / "bin" / "node"
-        node = str(own) if own.exists() else shutil.which("node")
-        assert node, "node is needed"
         program = _found("@qwen-code/qwen-code", _MODULES / "@qwen-code" / "qwen-code" / "cli.js")
         variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "m"}
-        return [node, str(program), *self.options, "-p", prompt], variables
+        return [_node(), str(program), *self.options, "-p", prompt], variables
+
+
+def _node() -> str:
+    """The newer Node of a package from npm, where there is one for this system."""
+    own = _MODULES / f"node-{sys.platform}-{_short()}" / "bin" / "node"
+    node = str(own) if own.exists() else shutil.which("node")
+    assert node, "node is needed"
+    return node
 
 
 def _machine() -> str:

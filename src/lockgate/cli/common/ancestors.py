@@ -29,6 +29,8 @@ AGENTS = frozenset(
         "goose",
         "opencode",
         "openhands",
+        "pi",
+        "pi-coding-agent",
         "qwen",
         "qwen-code",
     }

@@ -1,30 +1,6 @@
 // Lockgate in OpenCode: every tool call is put to the gate, and every result shown to it. Written by `lockgate install opencode`.
 // It fails closed: whatever goes wrong, the call is refused (a hook that throws refuses it) or the result withheld.
-import { spawn } from "node:child_process";
-
-const COMMAND = __LOCKGATE_COMMAND__;
-const PATIENCE = { "tool.execute.before": 3630000 }; // milliseconds; a person may be asked
-const REFUSAL = "Lockgate could not decide and blocks to be safe. Run: lockgate doctor";
-
-function gate(payload) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(COMMAND[0], [...COMMAND.slice(1), "--event", payload.hook_event_name], { stdio: ["pipe", "pipe", "ignore"] });
-    const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE[payload.hook_event_name] ?? 20000);
-    let said = "";
-    child.stdout.setEncoding("utf8").on("data", (part) => { said += part; });
-    child.stdin.on("error", () => {});
-    child.on("error", () => reject(new Error(REFUSAL)));
-    child.on("close", (code) => {
-      clearTimeout(timer);
-      let answer;
-      try { answer = JSON.parse(said); } catch { return reject(new Error(REFUSAL)); }
-      if (code !== 0 || answer.deny) return reject(new Error(answer.deny ?? REFUSAL));
-      resolve(answer);
-    });
-    child.stdin.end(JSON.stringify(payload));
-  });
-}
-
+__LOCKGATE_GATE__
 export const Lockgate = async ({ client, directory, worktree }) => {
   const parents = new Map();
   let configured; // what the client's own permissions say; nothing is changed where that is not known

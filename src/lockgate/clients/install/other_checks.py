@@ -25,6 +25,7 @@ PROGRAMS = {
     "opencode": "opencode",
     "cursor": "cursor-agent",
     "qwen-code": "qwen",
+    "pi": "pi",
 }
 """The program of each client, as it lies in PATH."""
 
@@ -75,12 +76,13 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
             "toolArgs": {"path": target},
         },
         "opencode": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
+        "pi": {**ids, "tool_name": "write", "tool_input": {"path": target, "content": ""}},
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
     if client not in payloads:
         return None
     launch = this_launch(seen.folders, dict(guarded(seen))[client])
-    if client == "opencode":  # which starts the hook from a plugin
+    if client in ("opencode", "pi"):  # which start the hook from a file of their own
         return shlex.join([*hook_words(launch, client), "--event", dialect.CALL_EVENT]), payloads[client]
     return hook_command(launch, dialect.CALL_EVENT, client), payloads[client]
 

@@ -16,8 +16,9 @@ from lockgate.clients.install.settings_text import FormerFile
 from lockgate.core.errors import InstallError
 from lockgate.system.folders import Folders
 
-_SHIM = "opencode_plugin.js"
-_MARK = "__LOCKGATE_COMMAND__"
+_GATE = "ask_gate.js"
+"""How a shim asks the gate; it stands in each of them."""
+_MARKS = ("__LOCKGATE_GATE__", "__LOCKGATE_COMMAND__", "__LOCKGATE_WAITS__")
 
 
 class ClientHooks(NamedTuple):
@@ -66,11 +67,19 @@ def _copilot(client: str, launch: HookLaunch) -> str:
     return json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
 
 
-def _opencode(client: str, launch: HookLaunch) -> str:
-    import json
+def _shim(name: str) -> Callable[[str, HookLaunch], str]:
+    """A file that a client loads as a part of itself: it starts the hook, and obeys what that says."""
 
-    shim = Path(__file__).with_name(_SHIM).read_text("utf-8")
-    return shim.replace(_MARK, json.dumps(hook_words(launch, client)))
+    def text(client: str, launch: HookLaunch) -> str:
+        import json
+
+        words = (json.dumps(hook_words(launch, client)), json.dumps(adapter(client).CALL_EVENT))
+        shim, gate = (Path(__file__).with_name(file).read_text("utf-8") for file in (name, _GATE))
+        for mark, value in zip(_MARKS, (gate, *words), strict=True):
+            shim = shim.replace(mark, value)
+        return shim
+
+    return text
 
 
 WAYS: Mapping[str, ClientHooks] = {
@@ -93,11 +102,17 @@ WAYS: Mapping[str, ClientHooks] = {
         (".config", "opencode", "plugins", "lockgate.js"),
         (".opencode", "plugins", "lockgate.js"),
         "XDG_CONFIG_HOME",
-        whole=_opencode,
+        whole=_shim("opencode_plugin.js"),
         own=2,
     ),
     "cursor": ClientHooks(
         (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
+    ),
+    "pi": ClientHooks(
+        (".pi/agent", "extensions", "lockgate.js"),
+        (),
+        "PI_CODING_AGENT_DIR",
+        whole=_shim("pi_extension.js"),
     ),
     "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _named),
 }
