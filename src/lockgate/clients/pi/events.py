@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, said
+from lockgate.clients.adapter import ClientAdapter, failure, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, text
 from lockgate.core.events import (
@@ -114,7 +114,7 @@ class Pi(ClientAdapter):
         """
         output: dict[str, Any] = {}
         if event_name in ("tool_call", "input") and answer.verdict is not Verdict.ALLOW:
-            output = _call_answer(answer) if event_name == "tool_call" else {"deny": said(answer)}
+            output = _call_answer(answer) if event_name == "tool_call" else {"deny": refusal_text(answer)}
         if isinstance(event, ToolFinished) and (answer.withheld or answer.texts):
             output["output"] = _new_content(answer, event)
         return json.dumps(output), 0
@@ -130,7 +130,7 @@ class Pi(ClientAdapter):
 def _call_answer(answer: Answer) -> dict[str, Any]:
     if answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
         return {"args": dict(answer.new_input)}
-    return {"ask" if answer.verdict is Verdict.ASK else "deny": said(answer)}
+    return {"ask" if answer.verdict is Verdict.ASK else "deny": refusal_text(answer)}
 
 
 def _new_content(answer: Answer, event: ToolFinished) -> Any:
