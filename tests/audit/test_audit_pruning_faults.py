@@ -194,7 +194,7 @@ def test_a_damaged_archive_does_not_verify(tmp_path: Path, harm) -> None:
 
 def test_a_cut_that_fails_leaves_everything(tmp_path: Path) -> None:
     store = _filled(tmp_path, 5)
-    store._connection.execute("CREATE TRIGGER x BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'no'); END")
+    store._connection.execute("CREATE TEMP TRIGGER x BEFORE DELETE ON main.audit BEGIN SELECT RAISE(ABORT, 'no'); END")
     with pytest.raises(StoreError), store.transaction() as tx:
         cut(tx, store.key, 3, 2.0, {})
     with store.reading() as tx:

@@ -13,6 +13,7 @@ import pytest
 from lockgate.cli.common.times import clock, iso
 from lockgate.store.sqlite.store import SqliteStore
 from support.commands import invoked
+from support.unguarded import unguarded
 
 COUNT = 1200
 """More than a page."""
@@ -42,9 +43,8 @@ run = partial(invoked, "audit")
 
 def spoil(state: Path, *statements: str) -> None:
     """As somebody would who can write the file: the triggers are no obstacle."""
-    with sqlite3.connect(state / "lockgate.db") as connection:
-        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-        connection.executescript(";".join([*(f"DROP TRIGGER {name}" for (name,) in names), *statements]))
+    with sqlite3.connect(state / "lockgate.db") as connection, unguarded(connection):
+        connection.executescript(";".join(statements))
     connection.close()
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from lockgate.cli.main import cli
 from lockgate.store.sqlite.store import SqliteStore
 from support.commands import invoked
+from support.unguarded import unguarded
 
 DAY = 86400.0
 OLD, YOUNG = 2500, 7
@@ -93,8 +94,8 @@ def test_a_pruned_archive_file_of_ones_own(state: Path, tmp_path: Path) -> None:
 
 def test_a_chain_that_does_not_hold_is_not_shortened(state: Path, tmp_path: Path) -> None:
     store = SqliteStore.open(str(state))
-    store._connection.execute("DROP TRIGGER audit_no_update")
-    store._connection.execute("UPDATE audit SET body = '{}' WHERE seq = 2503")
+    with unguarded(store._connection) as connection:
+        connection.execute("UPDATE audit SET body = '{}' WHERE seq = 2503")
     store.close()
     for command in (["prune"], ["prune", "--archive", str(tmp_path / "a")], ["archive"]):
         said = run(*command, "--keep-days", "30", code=1).output

@@ -20,6 +20,7 @@ from lockgate.store.rows import AgentRow, ApprovalRow, BriefRow, CallRow, Sessio
 from lockgate.store.sqlite.store import SqliteStore
 from support.commands import invoked
 from support.postgres import Server
+from support.unguarded import unguarded
 
 pytestmark = pytest.mark.slow
 
@@ -158,8 +159,8 @@ def test_a_broken_chain_is_not_copied(state: Path, url: str) -> None:
     told("migrate", url)
     own = SqliteStore.open(str(state))
     fill(own, 1, 5)
-    own._connection.execute("DROP TRIGGER audit_no_update")
-    own._connection.execute("UPDATE audit SET body = '{}' WHERE seq = 3")
+    with unguarded(own._connection) as connection:
+        connection.execute("UPDATE audit SET body = '{}' WHERE seq = 3")
     own.close()
     assert "does not hold" in run("copy", url, code=1).output
     (state / "store.json").write_text(json.dumps({"url": url}))

@@ -24,6 +24,7 @@ from lockgate.store.sqlite.store import SqliteStore
 from observability.exposed import append, at, samples
 from support.prepared import open_new
 from support.stress import examples
+from support.unguarded import unguarded
 
 DECISION: dict[str, Any] = {
     "event": "decision",
@@ -182,8 +183,8 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
     assert at(page, "audit_last_record") == 6
     assert at(page, "audit_cut_timestamp_seconds") == 77
     assert (at(page, "store_up"), at(page, "gate_up"), at(page, "audit_chain_holds")) == (1, 0, 1)
-    store._connection.execute("DROP TRIGGER audit_no_update")
-    store._connection.execute("UPDATE audit SET body = '{}' WHERE seq = 4")
+    with unguarded(store._connection) as connection:
+        connection.execute("UPDATE audit SET body = '{}' WHERE seq = 4")
     assert at(exposition(Counts(), look(store, state), verified(store)), "audit_chain_holds") == 0
     store._connection.execute("DROP TABLE approvals")
     assert at(exposition(Counts(), look(store, state), None), "store_up") == 0

@@ -30,6 +30,7 @@ from lockgate.system.files import replace
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Store, Transaction
+    from lockgate.store.sqlite.schema_objects import MendedSchema
 
 _COPY_SECONDS = 600.0
 """Seconds that a copy may take for one statement."""
@@ -43,6 +44,17 @@ def shared_address(state: str) -> StoreAddress | None:
     """
     path = os.path.join(state, ELSEWHERE)
     return read_where(path) if os.path.lexists(path) else None
+
+
+def mend_schema(state: str) -> MendedSchema:
+    """Take out of a state folder's own database what this version does not make; see ``store/sqlite/schema_objects``.
+
+    Raises:
+        StoreError: It cannot be mended.
+    """
+    from lockgate.store.sqlite import schema_objects
+
+    return schema_objects.mend_schema(state)
 
 
 def use_shared(state: str, url: str, name: str) -> None:

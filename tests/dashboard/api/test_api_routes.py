@@ -17,6 +17,7 @@ import pytest
 from lockgate.configuration.bundles.keys import PrivateKey
 from lockgate.store.rows import SessionRow
 from support.api_server import Machine, Server
+from support.unguarded import unguarded
 
 
 def get(client: httpx.Client, path: str, /, **query: Any) -> Any:
@@ -345,8 +346,8 @@ def test_a_state_that_cannot_be_read_is_told_and_is_no_fault(broken: tuple[Machi
     machine, server = broken
     machine.decided()
     person = server.person()
-    machine.store._connection.execute("DROP TRIGGER audit_no_update")
-    machine.store._connection.execute("UPDATE audit SET body = '{}'")
+    with unguarded(machine.store._connection) as connection:
+        connection.execute("UPDATE audit SET body = '{}'")
     found = person.post("audit/verify").json()["verified"]
     assert (found["ok"], found["seq"], found["problem"]) == (False, 1, "record 1 was changed")
     (machine.home / ".local" / "state" / "lockgate").chmod(0o777)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import click
@@ -136,6 +136,39 @@ def restore(copy: str | None, as_json: bool) -> None:
         return
     click.echo(f"restored: {visible(path, 300)}" + (f"; what was there is in {replaced}" if replaced else ""))
     click.echo(f"sessions that have both labels now: {labelled}. Start new ones.")
+
+
+@store.command(short_help="Take out of the database what Lockgate does not make.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def mend(as_json: bool) -> None:
+    """Remove triggers, views and indexes that Lockgate does not make, and make those that are missing.
+
+    Look first at what `lockgate doctor` names: somebody has put it there. It may have changed rows, so run
+    `lockgate audit verify` afterwards. The gate is ended.
+
+    Exit status: 0 done, or nothing to do; 1 not a person's shell; 2 usage; 3 it cannot be mended: nothing was changed.
+    """
+    require_person("change what the database has")
+    state = folders().state
+    try:
+        stop_gate(state)
+        done = administration.mend_schema(state)
+        facts = {"removed": list(done.removed), "made": list(done.made), "version": done.version}
+        found = open_existing(state)
+        if found is not None and any(facts.values()):
+            with closing(found), found.transaction() as tx:
+                record_act(tx, found.clock(), "store", {"mended": facts})
+    except (StoreError, OSError) as error:
+        raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error
+    _say(facts, _mended_lines, as_json)
+
+
+def _mended_lines(facts: dict[str, Any]) -> Iterable[str]:
+    yield from (f"removed: {visible(each, 300)}" for each in facts["removed"])
+    yield from (f"made: {each}" for each in facts["made"])
+    if facts["version"]:
+        yield f"the tables are not of version {facts['version']}, as they said"
+    yield "run: lockgate audit verify" if any(facts.values()) else "nothing to mend"
 
 
 def _list_copies(found: Sequence[DatabaseCopy], *, as_json: bool) -> None:

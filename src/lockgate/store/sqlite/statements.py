@@ -113,3 +113,14 @@ def parsed(text: str) -> Any:
         StoreError: It is none.
     """
     return parsed_column(text, "the state is damaged: move the state folder aside to begin anew")
+
+
+OBJECTS = "SELECT name, type, sql FROM sqlite_master WHERE type != 'table' AND sql IS NOT NULL ORDER BY name"
+"""What else than tables a database has, and was not made by SQLite itself."""
+MEND = "lockgate store mend"
+"""What helps where a database has other objects."""
+
+
+def in_one_line(statement: str) -> str:
+    """A statement with a space between its words."""
+    return " ".join(statement.split())

@@ -18,7 +18,9 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import fleet_key_of, gate_of
 from lockgate.store.files import DATABASE, VERSION, own_file, own_folder, publish, read_key
 from lockgate.store.sqlite.rollback import OutsideHead
+from lockgate.store.sqlite.statements import MEND, OBJECTS, in_one_line
 from lockgate.store.sqlite.transaction import SqliteTransaction
+from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,6 +43,8 @@ _LOG_BYTES = 2_000_000
 """From which size on the log is cut at an open; it takes about a hundred events to get there."""
 _THIS = (VERSION,)
 """What ``PRAGMA user_version`` gives where the tables are of this version."""
+_OBJECTS_DIGEST = "e5c6f60865e4a4e76377624518bad0dd"
+"""Of all of it in this version; `lockgate.store.sqlite.schema` makes it, and is not loaded for that."""
 _NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python 3.11 has no name for
 
 
@@ -56,6 +60,8 @@ class SqliteStore:
         self._patient = True
         self._is_lost = False  # whether the next step has to begin with another connection
         self._latest: SqliteTransaction | None = None
+        self._schema: object = None
+        """SQLite's count of changes of the schema, as of the last look at what is in it."""
         self._outside: OutsideHead | None = OutsideHead(folder, key)
         """What is kept of the database outside of its folder; of a copy nothing is."""
 
@@ -172,8 +178,21 @@ class SqliteStore:
             self._connection.close()
             self._connect_again()
             self._begin(writable=writable)
+        self._look_at_schema()
         self._latest = SqliteTransaction(self._connection, self._key, writable=writable)
         return self._latest
+
+    def _look_at_schema(self) -> None:
+        """Make sure that nobody has put a trigger or a view there since the last step: it would run in this one."""
+        count = self._connection.execute("PRAGMA schema_version").fetchone()
+        if count == self._schema:
+            return
+        try:
+            _refuse_foreign(self._connection, os.path.join(self._folder, DATABASE))
+        except StoreError:
+            self.roll_back()
+            raise
+        self._schema = count
 
     def _connect_again(self) -> None:
         self._is_lost = True
@@ -357,6 +376,25 @@ def _checkpoint_log(connection: sqlite3.Connection, path: str, busy_seconds: flo
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000):d}")
 
 
+def objects_digest(connection: sqlite3.Connection) -> str:
+    """A digest of all triggers, views and indexes."""
+    rows = connection.execute(OBJECTS).fetchall()
+    text = "\n".join(f"{name}\t{in_one_line(sql)}" for name, _, sql in rows)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _refuse_foreign(connection: sqlite3.Connection, path: str) -> None:
+    """Make sure that a database has the triggers, views and indexes of this version, and no others.
+
+    Raises:
+        StoreError: It has not.
+    """
+    if objects_digest(connection) != _OBJECTS_DIGEST:
+        from lockgate.store.sqlite.schema_objects import refuse_foreign
+
+        refuse_foreign(connection, path)
+
+
 def _migrate(connection: sqlite3.Connection, path: str, migrating: Migrating | None) -> None:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version == VERSION:
@@ -367,13 +405,19 @@ def _migrate(connection: sqlite3.Connection, path: str, migrating: Migrating | N
         raise StoreError(f"{path} was written by a newer Lockgate (schema {version}): {way_back(path)}", is_newer=True)
     if version < 1:
         # A database gets its name only when it is whole, so this one was emptied.
-        raise StoreError(f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew")
+        says = f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew"
+        raise StoreError(f"{says}; where only its version was changed, run: {MEND}")
     if migrating is None:
         from lockgate.store.sqlite.create import migrate
 
-        migrate(connection, path)
-    else:
+        migrating = migrate
+    try:
         migrating(connection, path)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_ERROR:
+            raise  # the disk, or another process
+        says = f"{path} says that its tables are of version {version}, and they are not ({error})"
+        raise StoreError(f"{says}. Run: {MEND}") from error
 
 
 def _make(path: str, folder: str, key: bytes) -> None:

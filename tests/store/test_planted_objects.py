@@ -1,0 +1,103 @@
+"""Triggers, views and indexes that somebody has put into the database: named, nothing is decided by it, one command."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lockgate.core.errors import StoreError
+from lockgate.store.administration import mend_schema
+from lockgate.store.audit.chain import verify_store
+from lockgate.store.files import DATABASE, VERSION
+from lockgate.store.sqlite.schema_objects import expected_database
+from lockgate.store.sqlite.store import _OBJECTS_DIGEST, SqliteStore, objects_digest
+
+MEND = "lockgate store mend"
+
+PLANTED = {
+    "a trigger that takes labels away": (
+        "CREATE TRIGGER helper AFTER INSERT ON taints BEGIN DELETE FROM taints; END",
+        "the trigger 'helper'",
+    ),
+    "a view": ("CREATE VIEW helper AS SELECT * FROM taints", "the view 'helper'"),
+    "an index that refuses": ("CREATE UNIQUE INDEX helper ON audit (at)", "the index 'helper'"),
+    "a name to escape": ('CREATE VIEW "a\x1b[2J""b" AS SELECT 1', r"the view 'a\x1b[2J\"b'"),
+    "a trigger that is gone": ("DROP TRIGGER audit_no_delete", "no trigger 'audit_no_delete'"),
+    "a trigger that was replaced": (
+        "DROP TRIGGER audit_no_delete; CREATE TRIGGER audit_no_delete AFTER INSERT ON taints BEGIN SELECT 1; END",
+        "the trigger 'audit_no_delete'",
+    ),
+}
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    folder = str(tmp_path / "state")
+    SqliteStore.open(folder).close()
+    return folder
+
+
+def _run(state: str, script: str) -> None:
+    with closing(sqlite3.connect(os.path.join(state, DATABASE), isolation_level=None)) as connection:
+        connection.executescript(script)
+
+
+def test_the_digest_is_of_what_this_version_makes(state: str) -> None:
+    with closing(expected_database()) as made:
+        assert objects_digest(made) == _OBJECTS_DIGEST
+
+
+@pytest.mark.parametrize(("script", "named"), PLANTED.values(), ids=PLANTED)
+def test_what_is_planted_is_named_and_mended(state: str, script: str, named: str) -> None:
+    _run(state, script)
+    with pytest.raises(StoreError) as refused, closing(SqliteStore.open(state)) as store, store.reading():
+        pass
+    assert named.replace('\\"', '"') in str(refused.value)
+    assert str(refused.value).endswith(f"Run: {MEND}")
+    done = mend_schema(state)
+    assert done.removed or done.made
+    with closing(SqliteStore.open(state)) as store, store.transaction() as tx:
+        tx.put_setting("a", "b")
+        assert verify_store(tx, store.key).ok
+    assert mend_schema(state) == type(done)()
+
+
+@pytest.mark.parametrize("writable", [False, True], ids=["reads", "writes"])
+def test_an_open_store_sees_what_is_planted_later(state: str, writable: bool) -> None:
+    with closing(SqliteStore.open(state)) as store:
+        with store.transaction() as tx:
+            tx.put_setting("a", "b")
+        _run(state, PLANTED["a trigger that takes labels away"][0])
+        for _ in range(2):
+            with (
+                pytest.raises(StoreError, match="the trigger 'helper'"),
+                store.transaction() if writable else store.reading(),
+            ):
+                pass
+        mend_schema(state)
+        with store.transaction() as tx:
+            assert tx.setting("a") == "b"
+
+
+@pytest.mark.parametrize("version", range(-1, VERSION))
+def test_a_number_of_the_version_that_is_wrong_has_a_next_step(state: str, version: int) -> None:
+    with closing(SqliteStore.open(state)) as store, store.transaction() as tx:
+        tx.put_setting("a", "b")
+    _run(state, f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError) as refused, closing(SqliteStore.open(state)):
+        pass
+    assert MEND in str(refused.value)
+    assert mend_schema(state).version == version
+    with closing(SqliteStore.open(state)) as store, store.reading() as tx:
+        assert tx.setting("a") == "b"
+
+
+@pytest.mark.parametrize("script", [f"PRAGMA user_version = {VERSION + 1}", "ALTER TABLE taints ADD COLUMN x TEXT"])
+def test_tables_that_are_not_of_this_version_are_left_alone(state: str, script: str) -> None:
+    _run(state, script)
+    with pytest.raises(StoreError, match="lockgate store restore"):
+        mend_schema(state)
