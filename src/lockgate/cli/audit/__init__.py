@@ -30,6 +30,8 @@ from lockgate.store.rows import AuditRow
 from lockgate.system.folders import folders
 
 _PAGE = 500
+_SHOWN = 5
+"""Problems of the state that are told one by one."""
 _MEND = "lockgate audit accept"
 _UNSAID = frozenset({"event", "client", "session", "agent", "brief", "call", "digest", "cascade"})
 """Who and what is shown by other words, or only in ``--json``: a line is for a person."""
@@ -107,7 +109,7 @@ def verify_command(files: tuple[str, ...], foreign: bool, then_state: bool, as_j
         click.echo(_holds(found, sealed=sealed))
         if against:
             click.echo(f"{paint('the state is not what the audit tells', 'red')}; look at it, and run: {_MEND}")
-        for each in against:
+        for each in first_of(against):
             click.echo(f"  {each}")
     else:
         click.echo(f"{paint('the audit chain does not hold', 'red')}: {visible(found.problem)}")
@@ -282,6 +284,14 @@ def problems(tx: Transaction) -> list[str]:
     return [visible(each.text, 300) for each in contradictions(tx, configured())]
 
 
+def first_of(found: Sequence[str]) -> list[str]:
+    """The first problems, and how many more there are: who empties a whole list makes a problem of each part of it."""
+    if len(found) <= _SHOWN + 1:
+        return list(found)
+    more = f"and {len(found) - _SHOWN} more of {len(found)}; all of them: lockgate audit verify --json"
+    return [*found[:_SHOWN], more]
+
+
 @audit.command()
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 def accept(yes: bool) -> None:
@@ -298,7 +308,7 @@ def accept(yes: bool) -> None:
                 found = problems(tx)
             elsewhere = kept_elsewhere(folders())
             rewound = [each.says for each in elsewhere.problems(time.time()) if each.is_over]
-            for each in (*found, *map(visible, rewound)):
+            for each in (*first_of(found), *map(visible, rewound)):
                 click.echo(each)
             if found or rewound:
                 if not yes:
