@@ -30,6 +30,9 @@ _HOOK_WAITS = CALL_TIMEOUT - 30
 Found = tuple[Literal["ok", "warn", "fail"], str, str]
 """How it is, what was seen, and how to mend it."""
 
+_NAMED = 5
+"""Approvers that are named."""
+
 
 def people(project: str, state: str) -> Iterator[Found]:
     """Whether a person can be told, and what a headless session does where one is needed.
@@ -42,8 +45,6 @@ def people(project: str, state: str) -> Iterator[Found]:
         found = load.load_for_cli(project).options
     except LockgateError:
         return  # the configuration has a check of its own
-    if found.approvers is not None:
-        yield from _signing(found.approvers)
     options = found.approvals or {}
     problems = list(_problems(options))
     for problem, mend in problems:
@@ -52,6 +53,24 @@ def people(project: str, state: str) -> Iterator[Found]:
         waits = waiting.waits_for_person(state, options)
         does = "waits for lockgate approve" if waits else "is refused (to have it wait: docs/approvals.md)"
         yield "ok", f"in a headless session, a call that needs a person {does}", ""
+
+
+def approver_keys(project: str) -> Iterator[Found]:
+    """Whose keys have to sign a yes, and whether the person's own is among them.
+
+    Args:
+        project: The project's folder.
+    """
+    try:
+        approvers = load.load_for_cli(project).options.approvers
+    except LockgateError:
+        return  # the configuration has a check of its own
+    if approvers is None:
+        yield "ok", "none are configured: a yes needs no signature (docs/fleet-policy.md, A key of your own)", ""
+        return
+    names = [str(each["name"]) for each in approvers["keys"]]
+    yield "ok", f"a yes must be signed by one of {len(names)}: {', '.join(names[:_NAMED])}", ""
+    yield from _signing(approvers)
 
 
 def _signing(approvers: Mapping[str, Any]) -> Iterator[Found]:

@@ -54,6 +54,7 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield from _plugins(seen)
     yield _containment(seen.folders)
     yield from _judge(seen)
+    yield from _approvers(seen)
     yield from _people(seen)
     yield from _telemetry(seen)
     outside = list(_outside(seen.folders))  # first: it may find that the state was put back
@@ -285,6 +286,13 @@ def _fleet(where: Folders) -> Iterator[DoctorCheck]:
 
     for status, detail, mend in fleet(where.state):
         yield DoctorCheck("fleet policy", status, detail, mend)
+
+
+def _approvers(seen: CheckContext) -> Iterator[DoctorCheck]:
+    from lockgate.cli.doctor.optional import approver_keys
+
+    for status, detail, mend in approver_keys(seen.project):
+        yield DoctorCheck("approvers", status, detail, mend)
 
 
 def _people(seen: CheckContext) -> Iterator[DoctorCheck]:
