@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.session.forged_answers import told_of_forged
 from lockgate.gate.session.labels import flow
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
@@ -265,6 +264,8 @@ class StateWarning(Record):
 
 def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
     """What a person is told about the state now."""
+    from lockgate.gate.session.forged_answers import told_of_forged
+
     found = []
     if reason := tx.setting(PUT_BACK):
         short = "STATE PUT BACK (lockgate audit verify)"
