@@ -87,6 +87,11 @@ def test_inputs_are_values_and_never_code(tmp_path: Path, inputs: dict[str, str]
     assert run.calls[-1][2:] == ["ci", "--client", inputs.get("client", "codex"), *words]
 
 
+def test_a_plan_is_carried_out_without_a_client(tmp_path: Path) -> None:
+    run = ActionRun(tmp_path, apply="$(id) plan.json", base="a" * 40)
+    assert run.calls[-1][2:] == ["ci", "apply", "--plan", "$(id) plan.json", "--base", "a" * 40]
+
+
 @pytest.mark.parametrize(
     ("fails", "calls"),
     [("venv", 1), ("--require-hashes", 2), ("--no-deps", 3), ("ci", 4)],
@@ -104,5 +109,6 @@ def test_the_action_has_the_form_that_the_service_reads() -> None:
     assert ACTION["runs"]["using"] == "composite"
     assert set(STEP) == {"shell", "env", "run"}
     assert "${{" not in STEP["run"], "a value in the script would be code"
-    assert [name for name, one in ACTION["inputs"].items() if one.get("required")] == ["client"]
+    assert set(ACTION["inputs"]) == {"client", "apply", "token", "base", "python"}
+    assert not any(one.get("required") for one in ACTION["inputs"].values()), "a client or a plan: one of them is given"
     assert all(set(one) <= {"description", "required", "default"} for one in ACTION["inputs"].values())

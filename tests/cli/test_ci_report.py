@@ -148,3 +148,20 @@ def test_the_hooks_of_another_run_prove_nothing(tmp_path: Path) -> None:
     assert "::error" not in reported(job, tmp_path)[1]
     _, log, _ = reported(job, tmp_path, code=1, GITHUB_RUN_ID="99")
     assert "lockgate ci did not run in this job" in log
+
+
+@pytest.mark.slow
+def test_a_plan_of_a_session_that_has_read_a_secret_ends_the_job(tmp_path: Path) -> None:
+    """No pattern finds a secret that is spelled another way."""
+    job = SetUpJob("claude-code", tmp_path, *issue(tmp_path))
+    job.prompt(ISSUE)
+    (job.ci.checkout / "lockgate-plan.json").write_text("{}")
+    assert job.runs("ls")
+    assert "::error" not in reported(job, tmp_path)[1]
+    done = {"tool_name": "Bash", "tool_input": {"command": "cat .env"}, "tool_response": {"stdout": "A=1"}}
+    assert job.runs("cat .env")
+    job.hook("PostToolUse", done)
+    assert job.runs("ls")
+    assert "had read a secret" in reported(job, tmp_path, code=1)[1]
+    (job.ci.checkout / "lockgate-plan.json").unlink()
+    assert "::error" not in reported(job, tmp_path)[1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from lockgate.cli.ci.apply import apply
+from lockgate.cli.ci.output import output
 from lockgate.cli.ci.report import report
 from lockgate.cli.install import CLIENT
 
@@ -30,4 +32,5 @@ def ci(context: click.Context, client: str | None, base: str) -> None:
     set_up(client, base)
 
 
-ci.add_command(report)
+for command in (apply, output, report):
+    ci.add_command(command)

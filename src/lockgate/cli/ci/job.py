@@ -46,18 +46,18 @@ def set_up(client: str, given_base: str) -> None:
     root = os.getcwd()
     if not os.path.lexists(os.path.join(root, ".git")):
         raise click.ClickException("this folder is no checkout: let a step with actions/checkout come before this one")
-    event = _event(os.environ)
-    facts = _facts(os.environ, event, ())
-    restored = base_commit.restore(root, _base(facts, given_base))
+    event = read_event(os.environ)
+    facts = job_facts(os.environ, event)
+    restored = base_commit.restore(root, base_of(facts, given_base))
     trusted = trust_all(root)
-    strangers = "; ".join(_facts(os.environ, event, _bots(root)).strangers)
+    strangers = "; ".join(job_facts(os.environ, event, _bots(root)).strangers)
     strangers = _kept(run, visible(strangers, _MOST_SHOWN), facts, restored, trusted)
     _install(client, root)
     _prove(client, root)
     _tell(facts, strangers, restored)
 
 
-def _event(environ: Mapping[str, str]) -> object:
+def read_event(environ: Mapping[str, str]) -> object:
     """What the event file holds; ``None`` where there is none, or it cannot be read."""
     try:
         return json.loads(read_regular(environ.get("GITHUB_EVENT_PATH", ""), _MOST_EVENT))
@@ -65,14 +65,15 @@ def _event(environ: Mapping[str, str]) -> object:
         return None
 
 
-def _facts(environ: Mapping[str, str], event: object, bots: tuple[str, ...]) -> JobFacts:
+def job_facts(environ: Mapping[str, str], event: object, bots: tuple[str, ...] = ()) -> JobFacts:
+    """What an event proves, for the job that these variables name."""
     facts = facts_of(environ.get("GITHUB_EVENT_NAME", ""), event, environ.get("GITHUB_SHA", ""), bots)
     if facts.repository and facts.repository.casefold() != environ.get("GITHUB_REPOSITORY", "").casefold():
         return facts._replace(base="", strangers=(*facts.strangers, "an event of another repository"))
     return facts
 
 
-def _base(facts: JobFacts, given: str) -> str:
+def base_of(facts: JobFacts, given: str) -> str:
     """The base commit; configuration of the change itself is never taken."""
     if given and not is_commit(given):
         raise click.UsageError("--base is a whole commit id, in lower case")

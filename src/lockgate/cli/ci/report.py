@@ -17,10 +17,11 @@ import click
 
 from lockgate.cli.audit.export_records import private, write_chain
 from lockgate.cli.ci.job import log_text
+from lockgate.cli.ci.plan import PLAN_FILE
 from lockgate.cli.common.state import WRONG, looking
 from lockgate.cli.scan.findings import file_uri, sarif_log
 from lockgate.core.display_text import visible
-from lockgate.core.model import ToolCall, Verdict
+from lockgate.core.model import Label, ToolCall, Verdict
 from lockgate.core.version import __version__
 from lockgate.gate.messages.calls import call_text
 from lockgate.gate.session import jobs
@@ -58,13 +59,17 @@ class JobReport(NamedTuple):
     sessions: int
     verdicts: Mapping[str, int]
     refused: tuple[RefusedCall, ...]
+    planned_with_secret: bool = False
+    """Whether there is a plan, and a session could have put a secret into it, in whatever form."""
 
     @property
     def problem(self) -> str:
-        """Why nothing proves that the job's agent was guarded; empty where that is proven."""
+        """Why the job must not go on; empty where its agent was guarded, and has planned without a secret."""
         if not self.facts:
             return "lockgate ci did not run in this job, or in another run of it"
-        return "" if self.sessions else "no hook has run since: if an agent ran in this job, it was not guarded"
+        if not self.sessions:
+            return "no hook has run since: if an agent ran in this job, it was not guarded"
+        return "a session that planned outputs had read a secret" if self.planned_with_secret else ""
 
 
 @click.command(short_help="Tell what a job's agent did.")
@@ -76,7 +81,8 @@ def report(sarif_file: str | None, audit_file: str | None) -> None:
     It adds to the job's summary (GITHUB_STEP_SUMMARY, or prints it), and annotates the files that refused calls were
     about.
 
-    Exit status: 0 told; 1 no hook has run, or a file cannot be written; 2 usage; 3 state not readable.
+    Exit status: 0 told; 1 no hook has run, a plan may hold a secret, or a file cannot be written; 2 usage; 3 state not
+    readable.
     """
     found = _found(os.getcwd(), jobs.run_of(os.environ))
     _add_summary("\n".join(_summary(found)) + "\n")
@@ -97,6 +103,7 @@ def _found(root: str, run: str) -> JobReport:
     sessions: set[str] = set()
     verdicts: Counter[str] = Counter()
     refused: list[RefusedCall] = []
+    secret = False
     with looking() as tx:
         for row in tx.audit() if tx is not None and run else ():
             body = body_of(row.body)
@@ -106,11 +113,14 @@ def _found(root: str, run: str) -> JobReport:
                 facts = body
                 continue
             sessions.add(str(body.get("session", "")))
+            secret = secret or Label.SECRET in items(body.get("labels"))
             if body.get("event") == _DECISION:
                 verdicts[str(body.get("verdict"))] += 1
                 if body.get("verdict") == Verdict.DENY.word:
                     refused.append(_refused(body, root))
-    return JobReport(facts, len(sessions), verdicts, tuple(refused))
+    return JobReport(
+        facts, len(sessions), verdicts, tuple(refused), secret and os.path.lexists(os.path.join(root, PLAN_FILE))
+    )
 
 
 def _refused(body: Mapping[str, Any], root: str) -> RefusedCall:
