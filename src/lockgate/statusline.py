@@ -54,9 +54,9 @@ def line(state: str, session: str) -> str:
 def _anchors(state: str) -> str:
     import time
 
-    from lockgate.store.sqlite.elsewhere import Elsewhere
+    from lockgate.store.sqlite.head_anchors import HeadAnchors
 
-    return "ANCHOR PROBLEM (lockgate status) | " if Elsewhere(state, "", None).has_problems(time.time()) else ""
+    return "ANCHOR PROBLEM (lockgate status) | " if HeadAnchors(state, "", None).has_problems(time.time()) else ""
 
 
 def _paused(state: str) -> str:

@@ -114,7 +114,7 @@ def test_what_the_client_can_lose_is_not_asked_there(front: World) -> None:
 
 
 @pytest.mark.parametrize(("says", "verdict"), [(True, ALLOW), (False, DENY), (None, DENY)])
-def test_elsewhere_it_is_held_and_then_refused(front: World, says: bool | None, verdict: Verdict) -> None:
+def test_head_anchors_it_is_held_and_then_refused(front: World, says: bool | None, verdict: Verdict) -> None:
     front.unattended, front.listened, front.says = "a hook could answer", True, says
     said, _ = push(front)
     assert said.verdict is verdict

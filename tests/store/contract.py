@@ -324,7 +324,7 @@ class StoreContract:
     def test_a_policy_is_published_once_for_each_serial_that_is_higher(self, store: Store) -> None:
         data = bytes(range(256))
         with store.reading() as tx:
-            assert (tx.policy_mark("acme"), tx.policy("acme")) == ("", None)
+            assert (tx.policy_digest("acme"), tx.policy("acme")) == ("", None)
         for serial, fleet, put in ((7, "acme", True), (7, "acme", False), (6, "acme", False), (1, "other", True)):
             with store.transaction() as tx:
                 assert tx.put_policy(fleet, serial, data) is put
@@ -333,7 +333,7 @@ class StoreContract:
         with store.reading() as tx:
             assert tx.policy("acme") == data[::-1]
             assert tx.policy("other") == data
-            assert tx.policy_mark("other") == hashlib.sha256(data).hexdigest()
+            assert tx.policy_digest("other") == hashlib.sha256(data).hexdigest()
 
     def test_settings(self, store: Store) -> None:
         with store.transaction() as tx:

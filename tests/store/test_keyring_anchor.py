@@ -13,14 +13,14 @@ from typing import Any
 import jeepney
 import pytest
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
-from test_elsewhere import Anchored, make
+from test_head_anchors import Anchored, make
 
 from lockgate.core.errors import AuditError
 from lockgate.core.model import Label
 from lockgate.store.audit import keyring_anchor
 from lockgate.store.audit.keyring_anchor import KeyringAnchor
-from lockgate.store.sqlite import elsewhere
-from lockgate.store.sqlite.elsewhere import Elsewhere
+from lockgate.store.sqlite import head_anchors
+from lockgate.store.sqlite.head_anchors import HeadAnchors
 from lockgate.system import folders
 from support.secret_service import Desktop, desktop
 
@@ -33,8 +33,8 @@ class Desk(Anchored):
 
     audit: dict[str, Any] | None = None
 
-    def elsewhere(self, **changes: Any) -> Elsewhere:
-        return Elsewhere(self.state, str(self.folder / "home"), {**(self.audit or {}), **changes})
+    def head_anchors(self, **changes: Any) -> HeadAnchors:
+        return HeadAnchors(self.state, str(self.folder / "home"), {**(self.audit or {}), **changes})
 
 
 @pytest.fixture
@@ -57,25 +57,25 @@ def world(tmp_path: Path) -> Desk:
 
 
 def test_all_files_of_this_machine_are_put_back_and_not_the_keyring(world: Desk, keyring: Desktop) -> None:
-    assert world.elsewhere().compare() == []
-    assert world.elsewhere().reached() == [f"keyring {world.state}"]
+    assert world.head_anchors().compare() == []
+    assert world.head_anchors().reached() == [f"keyring {world.state}"]
     world.copy()
     world.taint()
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     world.put_back()
     assert world.labels() == set(), "all files agree"
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     assert "keyring" in world.reason()
     assert world.labels() == BOTH
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     assert len(world.records("put-back")) == 1, "told once"
 
 
 def test_a_head_that_lags_raises_no_alarm(world: Desk, keyring: Desktop) -> None:
-    world.elsewhere().compare()
+    world.head_anchors().compare()
     world.taint()
     before = world.labels()
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     assert not world.reason()
     assert world.labels() == before
 
@@ -83,65 +83,65 @@ def test_a_head_that_lags_raises_no_alarm(world: Desk, keyring: Desktop) -> None
 def test_one_item_is_kept_and_no_secret(world: Desk, keyring: Desktop) -> None:
     for _ in range(3):
         world.taint()
-        world.elsewhere().compare()
+        world.head_anchors().compare()
     told = keyring.run("secret-tool", "search", "--all", "application", "lockgate-audit")
     assert told.count("label = ") == 1
     assert "secret = \n" in told
 
 
 def test_nothing_is_written_where_nothing_has_changed(world: Desk, keyring: Desktop) -> None:
-    world.elsewhere().compare()
+    world.head_anchors().compare()
     status = Path(world.state) / "anchors" / "status.json"
     before = status.stat().st_ino, status.stat().st_mtime_ns
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     assert (status.stat().st_ino, status.stat().st_mtime_ns) == before
 
 
 def test_an_item_that_somebody_rewinds_is_told_and_written_anew(world: Desk, keyring: Desktop) -> None:
-    world.elsewhere().compare()
+    world.head_anchors().compare()
     place = KeyringAnchor(os.path.realpath(world.state), world.state, "")
     first = place.read(world.store.gate[:32])
     assert first is not None
     world.taint()
-    world.elsewhere().compare()
+    world.head_anchors().compare()
     place.write(world.store.gate[:32], first)
-    (problem,) = world.elsewhere().compare()
+    (problem,) = world.head_anchors().compare()
     assert "put it back" in problem.says
     assert not world.reason(), "who rewinds it wins nothing"
     assert place.read(world.store.gate[:32]) != first
 
 
 def test_a_copy_of_the_folder_elsewhere_has_an_item_of_its_own(world: Desk, keyring: Desktop) -> None:
-    world.elsewhere().compare()
+    world.head_anchors().compare()
     world.store.close()
     other = world.folder / "copied"
     shutil.copytree(world.state, other)
     world.reopen()
     world.taint()
-    world.elsewhere().compare()
-    assert Elsewhere(str(other), "", None).compare() == []
-    assert world.elsewhere().compare() == []
+    world.head_anchors().compare()
+    assert HeadAnchors(str(other), "", None).compare() == []
+    assert world.head_anchors().compare() == []
     assert not world.reason()
 
 
 def test_a_gate_tells_at_its_start_and_at_its_end(world: Desk, keyring: Desktop) -> None:
-    world.elsewhere().start_checkpoints()()
+    world.head_anchors().start_comparisons()()
     world.copy()
     world.taint()
-    world.elsewhere().start_checkpoints()()
+    world.head_anchors().start_comparisons()()
     world.put_back()
-    world.elsewhere().start_checkpoints()()
+    world.head_anchors().start_comparisons()()
     assert world.reason()
 
 
 def test_a_locked_keyring_is_left_alone_and_told_to_who_asks(world: Desk, keyring: Desktop) -> None:
     other = make(world.folder / "other", Desk)
-    world.elsewhere().compare()
+    world.head_anchors().compare()
     keyring.run("secret-tool", "lock")
-    (problem,) = world.elsewhere().compare()
+    (problem,) = world.head_anchors().compare()
     assert "the keyring is locked" in problem.says
-    assert world.elsewhere().problems(time.time() + 2 * elsewhere.SILENT) == [], "nobody can do much about it"
-    assert other.elsewhere().compare() == [], "it was never kept there"
+    assert world.head_anchors().problems(time.time() + 2 * head_anchors.SILENT) == [], "nobody can do much about it"
+    assert other.head_anchors().compare() == [], "it was never kept there"
     assert "the keyring is locked" in _problem(world), "it is still"
 
 
@@ -152,7 +152,7 @@ def _problem(world: Desk) -> str:
 
 
 def test_a_keyring_that_does_not_run_is_not_started(world: Desk, empty: Desktop) -> None:
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     assert _problem(world) == "no keyring runs"
     assert not empty.has_keyring()
 
@@ -163,7 +163,7 @@ def test_a_keyring_that_does_not_answer_is_not_waited_for(
     monkeypatch.setattr(keyring_anchor, "SECONDS", 0.2)
     with open_dbus_connection(f"unix:path={empty.bus}") as silent:
         _own(silent, "org.freedesktop.secrets")
-        assert world.elsewhere().compare() == []
+        assert world.head_anchors().compare() == []
         assert _problem(world) == "no keyring answers (TimeoutError)"
 
 
@@ -173,15 +173,15 @@ def _own(connection: DBusConnection, name: str) -> None:
 
 def test_a_place_that_was_named_is_told_where_it_cannot_be_reached(world: Desk, empty: Desktop) -> None:
     world.audit = NAMED
-    (problem,) = world.elsewhere().compare()
+    (problem,) = world.head_anchors().compare()
     assert "no keyring runs" in problem.says
-    assert world.elsewhere().problems(time.time()) == [problem]
+    assert world.head_anchors().problems(time.time()) == [problem]
 
 
 def test_a_person_can_say_no(world: Desk, keyring: Desktop) -> None:
     world.audit = {"keyring": False}
-    assert world.elsewhere().compare() == []
-    assert world.elsewhere().reached() == []
+    assert world.head_anchors().compare() == []
+    assert world.head_anchors().reached() == []
     assert KeyringAnchor(os.path.realpath(world.state), world.state, "").read(world.store.gate[:32]) is None
 
 
@@ -231,22 +231,22 @@ def keychain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text(SECURITY.format(folder=program.parent))
     program.chmod(0o700)
     monkeypatch.setattr(keyring_anchor, "_SECURITY", str(program))
-    for module in (keyring_anchor, elsewhere):
+    for module in (keyring_anchor, head_anchors):
         monkeypatch.setattr(module, "sys", SimpleNamespace(platform="darwin"))
     return program.parent
 
 
 def test_a_keychain_keeps_the_head_where_it_is_named(world: Desk, keychain: Path) -> None:
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     assert [file.name for file in keychain.iterdir()] == ["security"], "macOS may ask a person: it has to be named"
     world.audit = NAMED
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     world.copy()
     world.taint()
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     world.put_back()
-    assert world.elsewhere().compare() == []
+    assert world.head_anchors().compare() == []
     assert "keyring" in world.reason()
     (keychain / "locked").touch()
-    (problem,) = world.elsewhere().compare()
+    (problem,) = world.head_anchors().compare()
     assert "the keychain cannot be asked (exit status 51)" in problem.says

@@ -165,11 +165,11 @@ def test_who_watches_on_another_host_is_known_until_they_are_gone(asker: Path, p
         assert not store.watched()
         with person.listen(lambda _: None, watching=True):
             _until(store.watched)
-            assert waiting.attended(str(asker), {}, store.watched)
+            assert waiting.waits_for_person(str(asker), {}, store.watched)
             with store.transaction():
                 assert store.watched(), "also asked within a step"
         _until(lambda: not store.watched())
-    assert not waiting.attended(str(asker), {}, store.watched)
+    assert not waiting.waits_for_person(str(asker), {}, store.watched)
     store.close()
 
 

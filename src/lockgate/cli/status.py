@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lockgate.cli.common.colour import paint
-from lockgate.cli.common.state import kept_elsewhere, looking, unreadable
+from lockgate.cli.common.state import head_anchors, looking, unreadable
 from lockgate.cli.common.times import ago, clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
@@ -70,7 +70,7 @@ def status(wanted: str, as_json: bool) -> None:
         endorsable = (
             tx is not None and row is not None and any(not each.problem for each in sources_of(tx, row.session))
         )
-    elsewhere = kept_elsewhere(folders()).all_problems(time.time())
+    elsewhere = head_anchors(folders()).all_problems(time.time())
     for text in (*(each.note for each in warnings), *(f"Lockgate: {each.sentence}" for each in elsewhere)):
         click.echo(visible(text, 600), err=True)
     if told is None:

@@ -1,4 +1,4 @@
-"""What the files of a configuration come to, layer by layer. Not imported where that is known already."""
+"""Compiles the files of a configuration, layer by layer. Not imported where the compiled form is in the store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,13 @@ def compiled(
     program: Mapping[str, Any] | None = None,
     fleet: Fleet | None = None,
 ) -> dict[str, Any]:
-    """What files come to, as JSON: the policies, the state of each layer, what is wrong, what stands in for it.
+    """Compile files to JSON.
+
+    * ``compiled``: the policies.
+    * ``layers``: the state of each layer.
+    * ``problems``: what is wrong.
+    * ``good``: for each file that is not valid, the digest of the content that is used instead.
+    * ``whole``: false where a part of the fleet's policy could not be read.
 
     Args:
         tx: A transaction of the store; ``None`` where there is none.
@@ -81,7 +87,7 @@ class _LayerFiles:
         """Of each file that is not valid: the digest of its last good content."""
 
     def bind(self, fleet: Fleet) -> bool:
-        """Take what a fleet's policy says; whether all of it is there."""
+        """Add the layers of a fleet's policy; returns whether all of it could be read."""
         from lockgate.configuration.bundles.layers import layers_of
 
         bound = layers_of(fleet)
@@ -91,7 +97,7 @@ class _LayerFiles:
         return bound.whole
 
     def take(self, look: LayerFile) -> None:
-        """Take a file, or where it is not valid, its last good content."""
+        """Add a file as a layer; where it is not valid, its last good content."""
         path = look.place.path
         if look.data is None and not look.problem:
             self.states.append(LayerState(look.place.name, path, "absent"))
@@ -112,7 +118,7 @@ class _LayerFiles:
         self._stand_in(look.place)
 
     def _note_good(self, path: str, digest: str, data: bytes | None) -> None:
-        """Keep the content of a file that is valid; of one that is not there, none."""
+        """Keep the content of a valid file for later. Where there is no file, forget what was kept."""
         if self._tx is not None and self._keep and (good_digest(self._tx, path) or "") != digest:
             put_good(self._tx, path, data)
 
@@ -124,7 +130,7 @@ class _LayerFiles:
         self.states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
 
     def _stand_in(self, place: LayerPlace) -> None:
-        """Put the last good content of a file in its place, if there is one."""
+        """Add the last good content of a file that is not valid, if there is one."""
         from lockgate.policy.validation import parse
 
         data = last_good(self._tx, place.path)

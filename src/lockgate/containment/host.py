@@ -30,12 +30,10 @@ _SWITCHES = (
 )
 """By which an administrator forbids the namespaces that a sandbox is made of."""
 
-
 _SYSTEM = frozenset(
     "bin boot dev etc lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var home Users tmp".split()  # noqa: SIM905
 )
-
-
+"""Folders of the root that are nobody's project."""
 LAUNCHER = os.path.join(PACKAGE_FOLDER, "lockgate-contain")
 """The native launcher, where there is one: native/contain.c."""
 
@@ -49,7 +47,7 @@ def problem(state: str = "") -> str:
     return host(state or _default_state()).problem
 
 
-def misfit(workspace: str, home: str) -> str:
+def workspace_problem(workspace: str, home: str) -> str:
     """Why a folder cannot be the one that a contained command writes to; empty where it can."""
     real, home = os.path.realpath(workspace), os.path.realpath(home)
     if not os.path.isabs(workspace) or not os.path.isdir(real):
@@ -62,7 +60,7 @@ def misfit(workspace: str, home: str) -> str:
 
 
 def host(state: str) -> Host:
-    """What this host can do. Tried when nothing is known, or when what is known rests on other facts."""
+    """What this host can do: as it was found out before, or tried now where the facts have changed since."""
     facts = facts_of()
     known = _read(state)
     if known is not None and known.get("facts") == facts:
@@ -104,7 +102,7 @@ def bubblewraps() -> tuple[str, ...]:
     """Programs named ``bwrap`` that only the system's administrator can have put there."""
     found: dict[str, str] = {}
     for path in (f"{folder}/bwrap" for folder in _PROGRAMS):
-        if _is_the_systems(path):
+        if _belongs_to_root(path):
             found.setdefault(os.path.realpath(path), path)
     return tuple(found.values())
 
@@ -119,13 +117,14 @@ def system_launcher() -> str:
     import filecmp
 
     try:
-        same = _is_the_systems(SYSTEM_LAUNCHER) and filecmp.cmp(LAUNCHER, SYSTEM_LAUNCHER, shallow=False)
+        same = _belongs_to_root(SYSTEM_LAUNCHER) and filecmp.cmp(LAUNCHER, SYSTEM_LAUNCHER, shallow=False)
     except OSError:
         return ""
     return SYSTEM_LAUNCHER if same else ""
 
 
-def _is_the_systems(path: str) -> bool:
+def _belongs_to_root(path: str) -> bool:
+    """Whether a program is there that nobody but root can have written."""
     try:
         found = os.stat(path)
     except OSError:
@@ -134,7 +133,10 @@ def _is_the_systems(path: str) -> bool:
 
 
 def facts_of() -> list[str]:
-    """What a finding rests on. Cheap: a hook asks for it."""
+    """The facts that a finding rests on: versions, the user, programs and switches of the kernel.
+
+    It must be cheap, because a hook asks for it.
+    """
     facts = [__version__, sys.platform, os.uname().release, str(os.getuid())]
     for path in (*bubblewraps(), *filter(os.path.exists, launchers())):
         found = os.stat(path)

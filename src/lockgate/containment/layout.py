@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lockgate.containment import hidden_files
 from lockgate.containment.environment import TEMPORARY, contained, npm_folders
-from lockgate.containment.host import misfit
+from lockgate.containment.host import workspace_problem
 from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder, temporary_folder
 from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, WRITABLE, Mount, Plan
 from lockgate.containment.protected_files import survey
@@ -86,7 +86,7 @@ def roots_of(run: ContainedRun) -> tuple[str, ...]:
         ContainmentError: The project is none that a contained command may write to.
     """
     workspace = real_path(run.workspace)
-    why = misfit(workspace, run.home)
+    why = workspace_problem(workspace, run.home)
     if why:
         raise ContainmentError(why)
     return (workspace, *(_git_folders(workspace, real_path(run.cwd)) if run.git else ()))

@@ -58,12 +58,12 @@ def contained_input(
         launch: How the run is started, with the place of the native launcher, whether or not it is there.
         able: Tells what this machine can do. Asked last: to find out costs most.
     """
-    from lockgate.containment.host import misfit
+    from lockgate.containment.host import workspace_problem
 
     command = tool_input.get("command")
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         return None
-    if misfit(launch.workspace, launch.home):
+    if workspace_problem(launch.workspace, launch.home):
         return None
     found = able()
     if found.problem:

@@ -1,4 +1,4 @@
-"""A compiled configuration to the functions that the analysis asks and the profile that decides."""
+"""Makes a policy of a compiled configuration: the profile, and the look-ups that the analysis asks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from lockgate.resources.host_view import EVERY, AnalysisRules, CategoryRule, Ser
 if TYPE_CHECKING:
     from typing import Any
 
-    _Said = dict[str, tuple[Any, str, str]]
+    _Flags = dict[str, tuple[Any, str, str]]
+    """Flag to its value, the layer that says it, and the name under which that declares it."""
 
+_MCP = "mcp__"
+_MOST_SERVERS = 8
+"""Servers that the name of one MCP tool may stand for, at most; of more, any."""
+_SERVER_GLOB, _SERVER, _GLOB, _EXACT = range(4)
+"""How exactly a declared name fits a service, from the least to the most."""
 _SEVERITY = {"safe": 0, "unsafe": 1, "acting": 2, "unsafe_acting": 3}
 # A default speaks only about tools of which nothing is known, which count as both source and sink. It may say that
 # they are not one of the two; that they act says nothing about what they return.
@@ -93,7 +99,7 @@ def tool_category(
         (len(name.replace("*", "").replace("?", "")), _SEVERITY[category], category, rule)
         for table in tables
         for name, (category, rule) in table.items()
-        if any(_meets(name, candidate) for candidate in names)
+        if any(_matches(name, candidate) for candidate in names)
     ]
     if found:
         *_, category, rule = max(found)
@@ -109,8 +115,11 @@ def _is_vouched(rule: str, projects: frozenset[str]) -> bool:
     return not any(rule.startswith(f"{layer}:") for layer in projects)
 
 
-def _meets(wild: str, name: str) -> bool:
-    """Whether a name with wildcards (``*`` any characters, ``?`` one) is that of a tool; at most len x len steps."""
+def _matches(wild: str, name: str) -> bool:
+    """Whether a pattern (``*`` any characters, ``?`` one) with a wildcard matches a name.
+
+    It takes at most as many steps as the product of the two lengths.
+    """
     if "*" not in wild and "?" not in wild:
         return False
     at = place = start = 0
@@ -166,7 +175,7 @@ def flags_of(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> 
 
 
 def strictest_flags(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> dict[str, tuple[Any, str, str]]:
-    """The same of all that a name without wildcards may mean: ``mcp__a__b`` is a tool, or a server with any tools."""
+    """As :func:`flags_of`, the strictest of all meanings of a name: ``mcp__a__b`` is a tool, or a server with tools."""
     said = flags_of(services, name)
     if not name.startswith(_MCP):
         return said
@@ -174,26 +183,26 @@ def strictest_flags(services: Mapping[str, Mapping[str, Sequence[Any]]], name: s
     return _strictest((said, _flags_with(of_each_tool, name, "")))
 
 
-def _flags_with(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str, server: str) -> _Said:
-    said: _Said = {}
+def _flags_with(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str, server: str) -> _Flags:
+    flags: _Flags = {}
     for *_, declared in sorted(_ranked(services, name, server)):
-        said.update({flag: (value, layer, declared) for flag, (value, layer) in services[declared].items()})
-    return said
+        flags.update({flag: (value, layer, declared) for flag, (value, layer) in services[declared].items()})
+    return flags
 
 
-def _strictest(readings: Sequence[_Said]) -> _Said:
-    said: _Said = {}
+def _strictest(readings: Sequence[_Flags]) -> _Flags:
+    flags: _Flags = {}
     for flag in dict.fromkeys(flag for reading in readings for flag in reading):
         strictest = max((reading.get(flag) for reading in readings), key=_strictness)
         if strictest is not None:
-            said[flag] = strictest
-    return said
+            flags[flag] = strictest
+    return flags
 
 
-def _strictness(said: tuple[Any, str, str] | None) -> int:
-    if said is None:
+def _strictness(flags: tuple[Any, str, str] | None) -> int:
+    if flags is None:
         return 1
-    return 3 if said[0] == "forbidden" else 2 * bool(said[0])
+    return 3 if flags[0] == "forbidden" else 2 * bool(flags[0])
 
 
 def _servers(name: str) -> list[str]:
@@ -205,11 +214,6 @@ def _servers(name: str) -> list[str]:
     return found if len(ends) <= _MOST_SERVERS else [*found, ""]
 
 
-_MCP = "mcp__"
-_MOST_SERVERS = 8
-_SERVER_GLOB, _SERVER, _GLOB, _EXACT = range(4)
-
-
 def _ranked(services: Mapping[str, Any], name: str, server: str) -> Iterator[tuple[int, int, str]]:
     """The declared names that speak about a service, each with how exactly it does."""
     names = tool_names(name)
@@ -219,6 +223,6 @@ def _ranked(services: Mapping[str, Any], name: str, server: str) -> Iterator[tup
             yield _EXACT, letters, declared
         elif declared == server:
             yield _SERVER, letters, declared
-        elif any(_meets(declared, each) for each in names):
+        elif any(_matches(declared, each) for each in names):
             # What already fits the server's name says nothing about which tool of it.
-            yield _SERVER_GLOB if server and _meets(declared, server) else _GLOB, letters, declared
+            yield _SERVER_GLOB if server and _matches(declared, server) else _GLOB, letters, declared

@@ -213,7 +213,7 @@ class Transaction(Protocol):
     def settings(self, prefix: str) -> dict[str, str]:
         """All values whose name starts with ``prefix``."""
 
-    def policy_mark(self, fleet: str) -> str:
+    def policy_digest(self, fleet: str) -> str:
         """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""
 
     def policy(self, fleet: str) -> bytes | None:

@@ -16,7 +16,7 @@ from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import WRONG, kept_elsewhere, looking, opened
+from lockgate.cli.common.state import WRONG, head_anchors, looking, opened
 from lockgate.cli.common.times import clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
@@ -242,7 +242,7 @@ def _verify_state() -> tuple[Verification, list[str]]:
 
 
 def _compare_elsewhere() -> None:
-    for problem in kept_elsewhere(folders()).compare():
+    for problem in head_anchors(folders()).compare():
         click.echo(visible(problem.says), err=True)
 
 
@@ -306,7 +306,7 @@ def accept(yes: bool) -> None:
             require_approver("accept the state as it is", clients(store))
             with store.reading() as tx:
                 found = problems(tx)
-            elsewhere = kept_elsewhere(folders())
+            elsewhere = head_anchors(folders())
             rewound = [each.says for each in elsewhere.problems(time.time()) if each.is_over]
             for each in (*first_of(found), *map(visible, rewound)):
                 click.echo(each)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.configuration.pattern_library.layers import Gathered
-    from lockgate.store.sqlite.elsewhere import Elsewhere
+    from lockgate.store.sqlite.head_anchors import HeadAnchors
     from lockgate.system.folders import Folders
 
 WRONG = 1
@@ -94,9 +94,9 @@ def patterns_here() -> Gathered:
         raise unreadable(error) from error
 
 
-def kept_elsewhere(where: Folders) -> Elsewhere:
+def head_anchors(where: Folders) -> HeadAnchors:
     """What is kept of the state outside of its folder, with the places that this person's configuration names."""
     from lockgate.configuration.load import load_for_cli
-    from lockgate.store.sqlite.elsewhere import Elsewhere
+    from lockgate.store.sqlite.head_anchors import HeadAnchors
 
-    return Elsewhere(where.state, where.home, load_for_cli(where.home).options.audit)
+    return HeadAnchors(where.state, where.home, load_for_cli(where.home).options.audit)

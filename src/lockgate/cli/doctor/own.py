@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from lockgate.cli.common.state import kept_elsewhere
+from lockgate.cli.common.state import head_anchors
 from lockgate.clients.hook import native
 from lockgate.clients.install import claude
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
@@ -319,7 +319,7 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
     """Whether the head of the audit is kept outside of the state folder. Nothing is said of a shared store."""
     name = "outside head"
     try:
-        elsewhere = kept_elsewhere(where)
+        elsewhere = head_anchors(where)
         kept, lacking = elsewhere.places()
         problems = dict.fromkeys((*elsewhere.compare(), *elsewhere.problems(time.time())))
         kept += elsewhere.reached()

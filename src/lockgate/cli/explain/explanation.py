@@ -257,8 +257,8 @@ def cannot_judge(folder: str) -> str:
 
 def cannot_contain(folder: str) -> str:
     """Why this host cannot contain a command in a folder, empty where it can."""
-    from lockgate.containment.host import misfit, problem
+    from lockgate.containment.host import problem, workspace_problem
 
     home = folders().home
     workspace = find_workspace(folder, home) if os.path.isdir(folder) else ""
-    return problem() or (misfit(workspace, home) if workspace else "")
+    return problem() or (workspace_problem(workspace, home) if workspace else "")

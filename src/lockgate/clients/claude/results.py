@@ -47,9 +47,9 @@ def result_text(tool: str, tool_response: Any) -> str:
     text = "\n".join(_strings(tool_response))
     if text or not tool_response:
         return text
-    from lockgate.clients.common.results import bare
+    from lockgate.clients.common.results import fields_text
 
-    return bare(tool, tool_response)
+    return fields_text(tool, tool_response)
 
 
 def _found_nothing(record: Mapping[str, Any]) -> bool:

@@ -53,7 +53,9 @@ def with_texts(result: Any, texts: Mapping[str, str]) -> Any:
 
 
 def all_text(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
-    """All that a result says, for whoever asks whether it says anything: a picture does, without a text.
+    """All text of a result, with a line ``[name]`` for each part that is none, as a picture.
+
+    It is empty only where the result says nothing at all.
 
     Args:
         tool: The tool, in the words of the analysis.
@@ -62,16 +64,16 @@ def all_text(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
     """
     lines = [text for _, text in texts]
     lines += (f"[{name}]" for name in result_texts.unread_of("", result))
-    return "\n".join(lines) or bare(tool, result)
+    return "\n".join(lines) or fields_text(tool, result)
 
 
-def bare(tool: str, result: Any) -> str:
-    """What a result without a text says by its numbers and by the names of its fields; empty where that is nothing.
+def fields_text(tool: str, result: Any) -> str:
+    """A placeholder for a result that has no text, but numbers or names of fields; empty where it has neither.
 
-    A list of numbers can spell a text, and a name can be one. Of the tools that are known these are the client's own:
-    an exit code, a count.
+    A list of numbers can spell a text, and a name can be one. In results of known tools they are the client's own, as
+    an exit code is: those count as empty.
     """
-    return "[a record without a text]" if _says(result) and not _is_known(tool) else ""
+    return "[a record without a text]" if _has_number_or_name(result) and not _is_known(tool) else ""
 
 
 def _is_known(tool: str) -> bool:
@@ -80,7 +82,7 @@ def _is_known(tool: str) -> bool:
     return tool == "Bash" or tool in known_tools()
 
 
-def _says(result: Any) -> bool:
+def _has_number_or_name(result: Any) -> bool:
     """Whether there is a number, or a name that is not a protocol's, anywhere in a record."""
     todo = [result]
     while todo:

@@ -63,7 +63,7 @@ class StoreSource:
             StoreError: The store cannot be read.
         """
         with self._store.reading() as tx:
-            return tx.policy_mark(self._fleet)
+            return tx.policy_digest(self._fleet)
 
     def read(self) -> bytes:
         """The bundle's file.

@@ -85,7 +85,7 @@ class KnownHit(Record):
     end: int
     name: str
     form: str
-    """One of ``known_forms.FORMS``."""
+    """One of :data:`lockgate.patterns.known_values.encodings.FORMS`."""
     kind: KnownKind = KnownKind.SECRET
 
 

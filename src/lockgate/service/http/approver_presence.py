@@ -1,4 +1,4 @@
-"""Tells agents that a person can answer, while one looks at the dashboard: agents on any machine wait then."""
+"""While a person looks at the dashboard, agents on every machine are told that somebody can answer, and wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lockgate.gate.approvals.wakeups import WakeupSocket
 from lockgate.service.http.context import DashboardContext
 
 _AGAIN_SECONDS = 5.0
-"""Between two tries to listen at a shared store that cannot be reached."""
+"""Seconds between two tries to listen at a shared store that cannot be reached."""
 
 
 class ApproverPresence:
@@ -34,7 +34,7 @@ class ApproverPresence:
         self._end = threading.Event()
 
     def set_wanted(self, *, wanted: bool) -> None:
-        """Begin or end, so that it is as wanted."""
+        """Begin to listen where that is wanted, and end where it is not. Must be called in the event loop."""
         if wanted and self._wakeup is None:
             self._begin(asyncio.get_running_loop())
         elif not wanted and self._wakeup is not None:
@@ -61,7 +61,7 @@ class ApproverPresence:
         self._on_change()
 
     def _listen(self, loop: asyncio.AbstractEventLoop, end: threading.Event) -> None:
-        """Listen at the store until the end: by a thread, for to reach a shared one can take a while."""
+        """Listen at the store until the end. A thread runs this, because reaching a shared store can take long."""
 
         def tell(approval: str) -> None:
             with suppress(RuntimeError):  # the loop has ended

@@ -99,13 +99,13 @@ class Decider:
         from lockgate.core.events import Context
         from lockgate.core.model import Subject
         from lockgate.store.sqlite.checkpoint import start_checkpoints
-        from lockgate.store.sqlite.elsewhere import Elsewhere
+        from lockgate.store.sqlite.head_anchors import HeadAnchors
 
         self._groups.leave_log()
         audit = self._parts.configure(Context("", Subject("-"))).options.audit
         ends = (
             start_checkpoints(self._where.state),
-            Elsewhere(self._where.state, self._where.home, audit).start_comparisons(),
+            HeadAnchors(self._where.state, self._where.home, audit).start_comparisons(),
         )
 
         def end() -> None:

@@ -222,9 +222,10 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
     if path.strip(NO_NAME):
         found = [(path, cwd) for cwd in scope.cwds]
         if arg.glob:
-            from lockgate.shell.effects.glob_matches import through_links
+            from lockgate.shell.effects.glob_matches import matches_behind_links
 
-            found += through_links(arg.text, machine, scope)  # by its letters a link says nothing of where it leads
+            # By its letters a link says nothing of where it leads.
+            found += matches_behind_links(arg.text, machine, scope)
         return found
     ordinary = "/".join(name if name.strip("*") else name and "_" for name in path.split("/"))
     away = [bool(cwd) and outside_workspace(cwd, cwd, machine.around) for cwd in scope.cwds]

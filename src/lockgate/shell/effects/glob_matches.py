@@ -1,10 +1,10 @@
-"""What a star stands for, where the disk tells: ``rm -rf s*`` in a folder that holds ``src`` and ``setup.py``.
+"""Which names a word with wildcards matches on the disk: ``rm -rf s*`` in a folder with ``src`` and ``setup.py``.
 
-By its letters alone ``s*`` could be ``settings.json``. A shell looks at the folder when it comes to the word; so it is
-looked at here, and a word that could name a guarded place is taken for what it names. That holds only in a folder of
-the project, and where nothing before it on the line, or beside it, can have made a name: no program but those that
-leave names as they are (table ``still``), and nothing that is written. What was made by then could be made under the
-name of any word, with a star or without.
+By its letters alone ``s*`` could be ``settings.json``. A shell lists the folder when it comes to the word, and so does
+this module. A word that could name a guarded place then counts as the names that it matches.
+
+That holds only in a folder of the project, and only where nothing before or beside the word can have made a name. So
+only programs may have run that leave names as they are (table ``still``), and nothing may have been written.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _MOST_NAMES = 64
 _PLAIN = lazy_re(r"[A-Za-z0-9_./ ,@%+:=?*-]+")
 """Words whose marks mean the same in each shell and whatever its options are: stars within one name, and ``?``."""
 _ENTERING = frozenset({"cd", "chdir", "pushd", "popd"})
-LOOKING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
+READING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
+"""Effects of commands that only read."""
 
 
-def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
-    """The words of a command, those with stars together with what they stand for.
+def with_glob_matches(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
+    """The words of a command, those with wildcards together with the names that they match.
 
     Args:
         words: As they are written.
@@ -41,17 +42,18 @@ def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: 
         machine: What was met before.
         scope: Where the shell is.
     """
-    if not settled(machine) or not all(_bare(word.parts) for word in words if _has_glob(word.parts)):
+    wild = [word for word in words if _has_glob(word.parts)]
+    if not disk_is_unchanged(machine) or not all(_is_left_to_shell(word.parts) for word in wild):
         return args
     return [arg._replace(names=_names_of(arg.text, machine, scope)) if arg.glob else arg for arg in args]
 
 
-def settled(
+def disk_is_unchanged(
     machine: Machine,
     programs: int | None = None,
     *,
     also: str = "",
-    kinds: frozenset[EffectKind] = LOOKING,
+    kinds: frozenset[EffectKind] = READING,
     made: bool | None = None,
 ) -> bool:
     """Whether the disk still is as it was: all that was met so far has only looked, or removed.
@@ -86,19 +88,24 @@ def _may_lead_elsewhere(command: Command) -> bool:
     return name in _ENTERING and any(word[:1] in ("-", "+") or ".." in word.split("/") for word in words)
 
 
-def through_links(text: str, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
-    """What a pattern stands for where links lead elsewhere, each with the folder that it starts from."""
+def matches_behind_links(text: str, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
+    """The names that a pattern matches and that are behind symbolic links, each with the folder that it starts from."""
     if not _PLAIN.fullmatch(text) or "**" in text or not text.strip("*?./_-"):
         return []
     around = machine.around
-    found = [(name, cwd) for cwd in scope.cwds for name in _met(text, cwd, around) or () if not _hides(name, text)]
+    found = [
+        (name, cwd)
+        for cwd in scope.cwds
+        for name in _matches_in(text, cwd, around) or ()
+        if not _is_passed_over(name, text)
+    ]
     return [
         (name, cwd) for name, cwd in found if (path := absolute(name, cwd, around)) and around.realpath(path) != path
     ]
 
 
-def _hides(name: str, pattern: str) -> bool:
-    """Whether a path has a hidden name where the pattern does not ask for one: a shell passes it over."""
+def _is_passed_over(name: str, pattern: str) -> bool:
+    """Whether a shell passes a path over: it has a hidden name where the pattern does not ask for one."""
     names = name.split("/")[-pattern.count("/") - 1 :]
     return any(a.startswith(".") and not b.startswith(".") for a, b in zip(names, pattern.split("/"), strict=False))
 
@@ -111,14 +118,14 @@ def _has_glob(parts: tuple[Part, ...]) -> bool:
     )
 
 
-def _bare(parts: tuple[Part, ...]) -> bool:
-    """Whether all stars of a word are the shell's to expand, and nothing of it is only known when it runs."""
+def _is_left_to_shell(parts: tuple[Part, ...]) -> bool:
+    """Whether the shell itself expands all wildcards of a word, and every other part of it is known."""
     for part in parts:
         if isinstance(part, Literal):
             if is_wild(part.text):
                 return False
         elif isinstance(part, Braces):
-            if not all(_bare(word.parts) for word in part.alternatives):
+            if not all(_is_left_to_shell(word.parts) for word in part.alternatives):
                 return False
         elif not isinstance(part, (Glob, Tilde)):
             return False
@@ -126,11 +133,11 @@ def _bare(parts: tuple[Part, ...]) -> bool:
 
 
 def _names_of(text: str, machine: Machine, scope: Scope) -> tuple[str, ...] | None:
-    """What a pattern stands for in the folders that a shell may be in; empty: nothing; ``None``: that is not known."""
+    """The names that a pattern matches in the folders that a shell may be in; ``None`` where they are not known."""
     if not _PLAIN.fullmatch(text) or "**" in text or ".." in text.split("/") or not text.strip("*?./_-"):
         return None
     found: dict[str, None] = {}
-    here: list[tuple[str, ...] | None] = [_met(text, cwd, machine.around) for cwd in scope.cwds]
+    here: list[tuple[str, ...] | None] = [_matches_in(text, cwd, machine.around) for cwd in scope.cwds]
     for each in here:
         if each is None or bool(each) != bool(here[0]):
             # In a folder where it stands for nothing it stays a pattern, which the program gets.
@@ -139,23 +146,29 @@ def _names_of(text: str, machine: Machine, scope: Scope) -> tuple[str, ...] | No
     return tuple(found) if len(found) <= _MOST_NAMES else None
 
 
-def _met(text: str, cwd: str, around: HostView) -> tuple[str, ...] | None:
-    """What a pattern stands for in one folder. More than a shell would find: hidden names, and in any case."""
+def _matches_in(text: str, cwd: str, around: HostView) -> tuple[str, ...] | None:
+    """The names that a pattern matches in one folder; ``None`` where there are too many.
+
+    They are more than a shell would find: hidden names count, and upper and lower case are the same.
+    """
     names = text.split("/")
     # A name that is found is no home folder, whatever it begins with.
     found = ["./" if is_wild(names[0]) else ""]
     for at, name in enumerate(names):
         ending = "/" if at < len(names) - 1 else ""
         if is_wild(name):
-            found = _listed(found, name.casefold(), cwd, around)
+            found = _matches_of_name(found, name.casefold(), cwd, around)
             if not 0 < len(found) <= _MOST_NAMES:
                 return None if found else ()
         found = [f"{path}{'' if is_wild(name) else name}{ending}" for path in found]
     return tuple(found)
 
 
-def _listed(folders: list[str], pattern: str, cwd: str, around: HostView) -> list[str]:
-    """The names in folders that a pattern matches; too many to be followed where a folder cannot be looked into."""
+def _matches_of_name(folders: list[str], pattern: str, cwd: str, around: HostView) -> list[str]:
+    """The names in folders that one component of a pattern matches.
+
+    Where a folder cannot be listed, the answer is longer than ``_MOST_NAMES``, as where there are too many.
+    """
     found: list[str] = []
     for folder in folders:
         path = absolute(folder or ".", cwd, around)

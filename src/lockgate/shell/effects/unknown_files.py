@@ -149,10 +149,10 @@ def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[
 
     found = [*named_write_effects(above, name, cwd, around)]
     if found and there:
-        from lockgate.shell.effects.glob_matches import settled
+        from lockgate.shell.effects.glob_matches import disk_is_unchanged
 
         # What is there tells, as long as nothing on the line can have changed that.
-        paths = around.found_below(above, name) if settled(machine) else None
+        paths = around.found_below(above, name) if disk_is_unchanged(machine) else None
         found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
     for own in around.own_paths:
         is_named = name.casefold() in own.casefold().split("/") or _is_of_state(name)

@@ -11,8 +11,8 @@ from lockgate.shell.state.abstract_text import (
     MAY_BE_EMPTY,
     OPAQUE,
     PLAIN,
-    blur,
     harmless,
+    join_texts,
     known,
     marks_of,
     unknown,
@@ -149,10 +149,10 @@ def _default(name: str, operator: str, value: str, arguments: list[str], scope: 
         # Without a colon it matters whether it is empty or unset, which is not known.
         unset = there and value == "" and operator[0] == ":"
         sure = there and OPAQUE not in value and value.strip(MAY_BE_EMPTY) != ""
-        value = word if unset else (value if sure else blur(value, word))
+        value = word if unset else (value if sure else join_texts(value, word))
     elif kind == "+":
         sure = there and OPAQUE not in value and value.strip(MAY_BE_EMPTY) != ""
-        value = word if sure else ("" if there and not value and operator[0] == ":" else blur("", word))
+        value = word if sure else ("" if there and not value and operator[0] == ":" else join_texts("", word))
     if kind == "=":
         scope.assign(name, value)
     return value

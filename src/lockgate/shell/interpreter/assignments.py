@@ -7,7 +7,7 @@ from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.expansion.arithmetic import calculable, evaluated, index, unsafe_arithmetic
 from lockgate.shell.expansion.words import expand_all, expand_one
 from lockgate.shell.grammar.tree import Assignment
-from lockgate.shell.state.abstract_text import OPAQUE, blur, harmless, marks_of
+from lockgate.shell.state.abstract_text import OPAQUE, harmless, join_texts, marks_of
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _assign_elements(name: str, assignment: Assignment, machine: Interpreter, sc
         # Which element is which is not known.
         texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
         if all(map(harmless, texts)):
-            scope.arrays[name] = (Arg(blur(*texts), loose=True),)
+            scope.arrays[name] = (Arg(join_texts(*texts), loose=True),)
         else:
             scope.forget({name})
             scope.variables[name] = OPAQUE + marks_of("".join(texts))

@@ -13,7 +13,7 @@ from lockgate.shell.expansion.words import evaluate, expand_all, expand_one
 from lockgate.shell.grammar.tree import ArithCommand, ArithFor, Case, Condition, Coproc, For, Function, Group, If, While
 from lockgate.shell.interpreter.lookahead import assigned, file_name, in_parts, known_lines, leaves_early
 from lockgate.shell.interpreter.redirects import apply_redirects
-from lockgate.shell.state.abstract_text import LONGEST, OPAQUE, PLAIN, blur
+from lockgate.shell.state.abstract_text import LONGEST, OPAQUE, PLAIN, join_texts
 from lockgate.shell.state.scope import Arg, Scope, positional
 
 if TYPE_CHECKING:
@@ -25,9 +25,13 @@ _CALLED = "command_not_found_handle command_not_found_handler chpwd precmd preex
 _CALLED_BY_ITSELF = frozenset(_CALLED.split())
 """Names of functions that a shell calls by itself."""
 _MOST_ROUNDS = 12
+"""Rounds of a loop after which the analysis gives up."""
 _MOST_WORDS = 30
+"""Words that ``for`` runs one by one; of more, any may come in any round."""
 _MOST_PATTERNS = 4
+"""Words with unknown parts that are told apart; more are joined to one."""
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
+"""Operators of ``[[`` that evaluate the words beside them as arithmetic."""
 
 
 def run_compound(node: Any, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
@@ -52,7 +56,7 @@ def _if(node: If, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     otherwise = "" if node.otherwise is None else machine.run(node.otherwise, scope, machine.inputs.rest(stdin))
     shapes.append(asked + otherwise)
     scope.join(*ends)
-    return blur(*shapes)
+    return join_texts(*shapes)
 
 
 # ---------------------------------------------------------------- loops
@@ -111,7 +115,7 @@ def _for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> st
         # How often it runs is not known, nor for what.
         machine.names.note_chosen()
         several = list(dict.fromkeys(texts))
-        several = several if len(several) <= _MOST_PATTERNS else [blur(*texts)]
+        several = several if len(several) <= _MOST_PATTERNS else [join_texts(*texts)]
         return _until_known(machine, scope, partial(_any_of, node, several, machine, scope, stdin))
     before = scope.copy()
     shape = ""
@@ -121,7 +125,7 @@ def _for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> st
 
 
 def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
-    """What holds after a loop with known rounds, where a body may have been left before its end."""
+    """The shape of a loop with known rounds. Where its body may end early, the scope forgets what it assigns."""
     if not leaves_early(node.body):
         return shape
     scope.forget(assigned(node))
@@ -168,7 +172,7 @@ def _case(node: Case, machine: Interpreter, scope: Scope, stdin: str | None) -> 
         # A clause that ends in ``;&`` falls into the next one.
         scope.join(branch)
     scope.join(*ends)
-    return blur(*shapes)
+    return join_texts(*shapes)
 
 
 def _condition(node: Condition, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
@@ -217,7 +221,7 @@ _HANDLERS: dict[type, Any] = {
 
 # ---------------------------------------------------------------- functions
 def define(function: Function, machine: Interpreter, scope: Scope) -> str:
-    """A function is defined: traps may run with it, and some names the shell calls by itself."""
+    """Define a function. Traps that are set already may call it, and the shell calls some names by itself."""
     scope.define(function)
     if machine.flow.interrupts:
         from lockgate.shell.interpreter.traps import interrupt

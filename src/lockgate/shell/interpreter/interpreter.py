@@ -14,7 +14,7 @@ from lockgate.shell.grammar.tree import AndOr, Command, Function, Pipeline, Redi
 from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
 from lockgate.shell.interpreter.simple import run_simple
-from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, blur, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, join_texts, unknown
 from lockgate.shell.state.run import Interpreter, RunFile, RunInside, RunScript, RunText, drive
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -118,7 +118,7 @@ class AbstractInterpreter(Interpreter):
         if len(self.flow.traps) > traps:
             return OPAQUE
         # Where it may be left early, only a part may have been printed.
-        return shape if self.flow.cuts == cuts else blur(shape, "")
+        return shape if self.flow.cuts == cuts else join_texts(shape, "")
 
     def run(self, script: Script, scope: Scope, stdin: str | None = None) -> str:
         """Run commands one after the other."""
@@ -193,9 +193,9 @@ class AbstractInterpreter(Interpreter):
             more = self.command(command, scope, self.inputs.rest(stdin))
             if operator == "&&":
                 # That ``cd`` works is what who writes ``$(cd DIR && pwd)`` counts on.
-                shape = shape + more if changes_folder(node.commands[0]) else blur(shape, shape + more)
+                shape = shape + more if changes_folder(node.commands[0]) else join_texts(shape, shape + more)
             else:
-                shape = blur(shape, more, shape + more)
+                shape = join_texts(shape, more, shape + more)
         scope.join(*skipped)
         return shape
 
@@ -256,7 +256,7 @@ class AbstractInterpreter(Interpreter):
         ends = [scope.copy() for _ in meanings]
         shapes = [self._meant(end, each, args, stdin) for end, each in zip(ends, meanings, strict=True)]
         scope.join(*ends)
-        return blur(*shapes)
+        return join_texts(*shapes)
 
     def _meant(self, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
         """Run what a name means: a function, a builtin or a program."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Assignment, Command, For, Pipeline, Redirect, Simple, While, Word
-from lockgate.shell.state.abstract_text import PLAIN, blur, known
+from lockgate.shell.state.abstract_text import PLAIN, join_texts, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def in_parts(shape: str) -> str:
     # What is found at any depth of a folder is found in the folder itself, too.
     deep = {line.replace(f"/{PLAIN}/", "/") for line in lines if f"/{PLAIN}/" in line}
     kept = [line for line in lines if line not in deep] if deep else lines
-    return f"{blur('', *kept)}\n" if any(map(known, kept)) else "".join(f"{line}\n" for line in kept)
+    return f"{join_texts('', *kept)}\n" if any(map(known, kept)) else "".join(f"{line}\n" for line in kept)
 
 
 def nodes(node: Any) -> Iterator[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects.files import read, write
 from lockgate.shell.expansion.words import expand, expand_one
 from lockgate.shell.grammar.tree import ProcessSub, Redirect
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur, known, marks_of
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, join_texts, known, marks_of
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class OutputTarget:
         """The shape of what arrives where the command's output went before."""
         if self.mixed:
             return OPAQUE + marks_of(shape)
-        return shape if self.here else blur("", shape) if self.linked else ""
+        return shape if self.here else join_texts("", shape) if self.linked else ""
 
 
 def apply_redirects(

@@ -7,7 +7,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.words import expand, expand_all, expand_one
 from lockgate.shell.grammar.tree import Assignment, CommandSub, Literal, Param, Pipeline, Simple, Word
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, blur, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, join_texts, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -37,7 +37,7 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
         for assignment in node.assignments:
             _assign(assignment, machine, scope)
         # ``$(<file)`` is what the file holds, and zsh copies its input wherever there are redirections alone.
-        return "" if output is None else output.of(blur("", stdin or ""))
+        return "" if output is None else output.of(join_texts("", stdin or ""))
     name = args[0].text
     if name in _PRINTERS:
         _show_secrets(node, args, machine, scope)
@@ -116,9 +116,9 @@ def _resolved(words: tuple[Word, ...], args: list[Arg], machine: Interpreter, sc
     """The words, those with stars together with what they stand for."""
     for arg in args:
         if arg.glob:
-            from lockgate.shell.effects.glob_matches import resolved
+            from lockgate.shell.effects.glob_matches import with_glob_matches
 
-            return resolved(words, args, machine, scope)
+            return with_glob_matches(words, args, machine, scope)
     return args
 
 

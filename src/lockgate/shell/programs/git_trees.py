@@ -13,7 +13,7 @@ from lockgate.resources.path_spelling import absolute, inside
 from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.copies import in_project
-from lockgate.shell.effects.glob_matches import settled
+from lockgate.shell.effects.glob_matches import disk_is_unchanged
 from lockgate.shell.programs.git_revisions import INDEX, CommandWords, RevisionChange, changes, is_here, split
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg
@@ -137,7 +137,7 @@ def _repository(call: ProgramCall) -> Repository | None:
 def _settled(call: ProgramCall) -> bool:
     """Whether the repository is as it is now when the command runs: nothing before it, or beside it, changes it."""
     machine = call.machine
-    if not settled(machine, call.before - 1, also="git", made=call.made):
+    if not disk_is_unchanged(machine, call.before - 1, also="git", made=call.made):
         return False
     before = [command.words for command in machine.findings.commands if command.words[0].rpartition("/")[2] == "git"]
     return all(len(words) > 1 and words[1] in _LOOKS for words in before)

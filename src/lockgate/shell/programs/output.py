@@ -7,7 +7,7 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.interpreter.lookahead import file_name, in_parts
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, join_texts, known, unknown
 from lockgate.shell.state.scope import Arg, Input
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _file_names(call: ProgramCall) -> str:
     own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
     names = "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
     # What ``find -exec`` runs prints between the names, or instead of them.
-    return names if not any(call.shapes) else blur(names, *call.shapes)
+    return names if not any(call.shapes) else join_texts(names, *call.shapes)
 
 
 def _numbers(call: ProgramCall) -> str:

@@ -26,14 +26,15 @@ _SPEC = lazy_re(r"(@[a-z0-9._~-]+/[a-z0-9._~-]+|[a-z0-9._~-]+)(?:@[\w.^~<>=*+-]{
 """A package with a version or a tag, neither of which travels: npm asks for the whole record of a package."""
 _SCOPE = lazy_re(r"@[a-z0-9._~-]+")
 _MOST_FOLDERS, _MOST_MANIFESTS = 12, 60
+"""Folders upwards, and manifests of workspaces, that are looked at; beyond the first nothing is known."""
 _FIELDS = frozenset({"npm/view"})
 """Commands of which only the first word is a package: the others pick fields of the answer."""
 _FIRST = frozenset({"npm/access/list", "npm/access/get"})
 """Commands whose first word says what is listed."""
 
 
-def own_packages(name: str, words: Sequence[str], folder: str, around: HostView) -> float | None:
-    """When the newest file was changed that says that a question is about the project's own packages.
+def own_packages_changed_at(name: str, words: Sequence[str], folder: str, around: HostView) -> float | None:
+    """When the newest file was changed that makes the packages of a query the project's own.
 
     Args:
         name: The command, as its entry is called (``npm/view``).
@@ -46,18 +47,18 @@ def own_packages(name: str, words: Sequence[str], folder: str, around: HostView)
     """
     words = words[1:] if name in _FIRST else words
     words = words[:1] if name in _FIELDS else words
-    found = _look(folder, around) if inside(folder, around.workspace) else None
-    return found[1] if found is not None and all(_is_named(word, found[0]) for word in words) else None
+    found = _project_packages(folder, around) if inside(folder, around.workspace) else None
+    return found[1] if found is not None and all(_is_of_project(word, found[0]) for word in words) else None
 
 
-def _is_named(word: str, names: frozenset[str]) -> bool:
+def _is_of_project(word: str, names: frozenset[str]) -> bool:
     if _SCOPE.fullmatch(word):
         return any(name.startswith(f"{word}/") for name in names)
     spec = _SPEC.fullmatch(word)
     return spec is not None and spec.group(1) in names
 
 
-def _look(folder: str, around: HostView) -> tuple[frozenset[str], float] | None:
+def _project_packages(folder: str, around: HostView) -> tuple[frozenset[str], float] | None:
     """The packages that the manifests from a folder upwards name, and when the newest file that counts was changed."""
     names: set[str] = set()
     newest = 0.0
@@ -70,7 +71,7 @@ def _look(folder: str, around: HostView) -> tuple[frozenset[str], float] | None:
                 newest = max(newest, file.changed)
         for file in _manifests(place, around):
             newest = max(newest, file.changed)
-            names |= _named(_parsed(file))
+            names |= _packages_of(_parsed(file))
     return (frozenset(names), newest) if names else None
 
 
@@ -89,7 +90,7 @@ def _manifests(folder: str, around: HostView) -> Iterator[ScriptFile]:
         return
     yield own
     left = _MOST_MANIFESTS
-    for place in _workspaces(_parsed(own)):
+    for place in _workspace_patterns(_parsed(own)):
         above, _, last = place.rstrip("/").removeprefix("./").rpartition("/")
         if "*" in above or ".." in place or last not in ("*", last.replace("*", "")):
             continue
@@ -101,13 +102,13 @@ def _manifests(folder: str, around: HostView) -> Iterator[ScriptFile]:
                 yield file
 
 
-def _workspaces(manifest: Mapping[str, Any]) -> list[str]:
-    held = manifest.get("workspaces")
-    held = held.get("packages") if isinstance(held, dict) else held
-    return [place for place in held if isinstance(place, str)] if isinstance(held, list) else []
+def _workspace_patterns(manifest: Mapping[str, Any]) -> list[str]:
+    found = manifest.get("workspaces")
+    found = found.get("packages") if isinstance(found, dict) else found
+    return [place for place in found if isinstance(place, str)] if isinstance(found, list) else []
 
 
-def _named(manifest: Mapping[str, Any]) -> set[str]:
+def _packages_of(manifest: Mapping[str, Any]) -> set[str]:
     names = {str(manifest.get("name") or "")} - {""}
     for kind in _DEPENDENCIES:
         if isinstance(listed := manifest.get(kind), dict):
@@ -117,7 +118,7 @@ def _named(manifest: Mapping[str, Any]) -> set[str]:
 
 def _parsed(file: ScriptFile) -> Mapping[str, Any]:
     try:
-        held = json.loads(file.text)
+        found = json.loads(file.text)
     except (ValueError, RecursionError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return found if isinstance(found, dict) else {}

@@ -82,17 +82,17 @@ def _only_reads(call: ProgramCall, options: list[Option]) -> bool:
 
 def _about_own_package(call: ProgramCall) -> tuple[Effect, ...]:
     """The effects of a question to a registry about packages that the project names; none where it is another one."""
-    from lockgate.shell.effects.glob_matches import LOOKING, settled
-    from lockgate.shell.programs.package_queries import own_packages
+    from lockgate.shell.effects.glob_matches import READING, disk_is_unchanged
+    from lockgate.shell.programs.package_queries import own_packages_changed_at
 
     cwds, machine = call.scope.cwds, call.machine
     whole = all(arg.static is not None for arg in call.args) and len(cwds) == 1 and bool(cwds[0])
     # What npm has asked before in the same command has kept nothing in the project.
-    as_ever = settled(machine, call.before - 1, also="npm", kinds=LOOKING | {EffectKind.FETCH})
+    as_ever = disk_is_unchanged(machine, call.before - 1, also="npm", kinds=READING | {EffectKind.FETCH})
     if not (whole and as_ever) or machine.is_in_file():
         return ()
     words = [arg.text for arg in call.matched.operands]
-    changed = own_packages(call.entry.name, words, cwds[0], machine.around)
+    changed = own_packages_changed_at(call.entry.name, words, cwds[0], machine.around)
     if changed is None:
         return ()
     because = f"`{call.what}` asks the registry about a package that `package.json` names"

@@ -20,21 +20,28 @@ from lockgate.shell.secret_flow.credential_owners import FAR, FAR_COPIES, Held, 
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known, marks_of, without_marks
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from lockgate.shell.knowledge.call import ProgramCall
 
 _UNKNOWN = re.escape(OPAQUE + ENVIRONMENT + PLAIN)
 _WHERE = lazy_re(rf"(?:[a-z]+://)?[{_UNKNOWN}]+(?:[/:?].*)?", re.DOTALL)
-"""An address whose host is not known at all: the text is where it goes, not what is sent there."""
+"""An address whose host is not known at all. Such a text says where something is sent, and is not sent itself."""
 _UNKNOWNS = lazy_re(rf"[{_UNKNOWN}]+")
 _HEADER = lazy_re(r"([\w-]+)\s*[:=]")
+"""How a header or a field begins, with its name."""
 _LETS_IN = lazy_re(
     r"auth|token|api[_-]?key|secret|access[_-]?key|subscription-key|cookie|app-?key|password", re.IGNORECASE
 )
 """A header, a parameter or an option of such a name holds what lets a program in."""
 _OPTION = lazy_re(r"--?[\w-]*(?:token|passw(?:or)?d|pass|api-?key|auth|bearer|access-key|credentials?)", re.IGNORECASE)
+"""An option of such a name takes a credential."""
 _PARAMETER = lazy_re(rf"[?&]([\w-]+)=[{_UNKNOWN}]|/bot[{_UNKNOWN}]")
+"""A parameter of an address whose value is not known, with its name; or the token of a Telegram bot."""
 _FIELD = lazy_re(rf"&([\w-]+)=[{_UNKNOWN}]")
+"""A field of a form whose value is not known, with its name."""
 _USER = lazy_re(r"([a-z][a-z0-9+.-]*://)([^/?#@]*)@([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
+"""An address with a user: scheme, user and password, host, and the rest."""
 _INDEXES = frozenset({"-i", "--index-url", "--extra-index-url", "--index", "--default-index", "--registry"})
 """Options that name another place for packages, with what lets one in there."""
 _CLIENT = "client_id username user scope code redirect_uri assertion code_verifier audience"
@@ -47,8 +54,7 @@ _NAMING = frozenset({"url", "dsn", "send-to", "endpoint", "host"})
 class SecretPlace(Record):
     """Where a program gets a secret: in a word, in a file that it reads, or on its standard input."""
 
-    how: str
-    """``word``, ``file`` or ``input``."""
+    how: Literal["word", "file", "input"]
     option: str = ""
     """The option that the word belongs to, empty for an operand."""
     word: str = ""
@@ -70,7 +76,7 @@ def is_payload(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect
         return False
     if call.contact.rerouted:
         return True
-    takes_in = _listed("credential_options", call.what)
+    takes_in = _words_listed("credential_options", call.what)
     if not takes_in.isdisjoint({"*", place.option or "*", f"{place.how}:{place.option}"}):
         return False
     if place.how == "file" and call.args[0].text.rpartition("/")[2] in FAR_COPIES and _is_copied_to(call, place.word):
@@ -84,19 +90,19 @@ def is_payload(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect
 
 
 def _is_user_of_index(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect) -> bool:
-    """Whether it is the password in the address of the very machine that an option makes the program go through."""
-    user = _user(place.word.removeprefix(f"{place.option}="))
-    return place.option in _INDEXES and user is not None and _is_for(user, call, held, effect)
+    """Whether a secret is the password of a package index, in the very address that an option gives to the program."""
+    user = _unknown_user(place.word.removeprefix(f"{place.option}="))
+    return place.option in _INDEXES and user is not None and _is_password_for_host(user, call, held, effect)
 
 
-def _user(text: str) -> re.Match[str] | None:
-    """The parts of an address in which a name or a password stands that is not known."""
+def _unknown_user(text: str) -> re.Match[str] | None:
+    """The parts of an address whose user or password is not known; ``None`` for any other text."""
     user = _USER.fullmatch(text)
-    return user if user is not None and _unsure(user.group(2)) else None
+    return user if user is not None and _is_unknown(user.group(2)) else None
 
 
-def _is_for(user: re.Match[str], call: ProgramCall, held: Held, effect: Effect) -> bool:
-    """Whether a password in an address is for the host in it, and stands nowhere else in it."""
+def _is_password_for_host(user: re.Match[str], call: ProgramCall, held: Held, effect: Effect) -> bool:
+    """Whether the password in an address belongs to the address's own host, and stands nowhere else in it."""
     host = host_of(f"https://{without_marks(user.group(3))}/")
     rest = marks_of(user.group(3) + user.group(4))
     return not rest and belongs(held, call, effect, general=True, host=host or "?")
@@ -108,15 +114,16 @@ def _leaves_in_word(call: ProgramCall, place: SecretPlace, held: Held, effect: E
     role = _role(call, place)
     if role in _NAMING and (held.given or held.name.startswith("$")) and _WHERE.fullmatch(text):
         return False
-    if (user := _user(place.word)) is not None:
-        return not _is_for(user, call, held, effect)
+    if (user := _unknown_user(place.word)) is not None:
+        return not _is_password_for_host(user, call, held, effect)
     if role == "url":
-        return not (_lets_in_only(_PARAMETER, text) and belongs(held, call, effect, general=False))
+        return not (_holds_credentials_only(_PARAMETER, text) and belongs(held, call, effect, general=False))
     if role == "send" and _asks_for_token(call):
-        return not (_lets_in_only(_FIELD, f"&{text}", _OF_CLIENT) and belongs(held, call, effect, general=True))
+        credentials = _holds_credentials_only(_FIELD, f"&{text}", _OF_CLIENT)
+        return not (credentials and belongs(held, call, effect, general=True))
     header = _HEADER.match(text.removeprefix(f"{place.option}="))
     lets_in = (
-        place.option in _listed("token_options", call.what)
+        place.option in _words_listed("token_options", call.what)
         or (place.option != "" and _OPTION.fullmatch(place.option) is not None)
         or (role in ("static", "httpie") and header is not None and _LETS_IN.search(header.group(1)) is not None)
         or (place.option == "-c" and "extraheader" in text.lower())
@@ -124,8 +131,8 @@ def _leaves_in_word(call: ProgramCall, place: SecretPlace, held: Held, effect: E
     return not (lets_in and belongs(held, call, effect, general=True))
 
 
-def _lets_in_only(parameter: re.Pattern[str], text: str, others: frozenset[str] = frozenset()) -> bool:
-    """Whether all that is not known in a text are parameters that let a program in."""
+def _holds_credentials_only(parameter: re.Pattern[str], text: str, others: frozenset[str] = frozenset()) -> bool:
+    """Whether every unknown part of a text is the value of a parameter that takes a credential."""
     found = [match.group(1) for match in parameter.finditer(text)]
     if not found or len(re.findall(rf"[{_UNKNOWN}]", text)) > len(found):
         return False
@@ -143,7 +150,7 @@ def _is_copied_to(call: ProgramCall, file: str) -> bool:
     return [without_marks(arg.text) for arg in last] == [file] and not FAR.fullmatch(file)
 
 
-def _unsure(text: str) -> bool:
+def _is_unknown(text: str) -> bool:
     """Whether a part of a text is not known, or comes from a secret."""
     return not known(text) or bool(marks_of(text))
 
@@ -160,7 +167,7 @@ def _role(call: ProgramCall, place: SecretPlace) -> str:
 
 
 @cache
-def _listed(name: str, what: str) -> frozenset[str]:
+def _words_listed(name: str, what: str) -> frozenset[str]:
     """What a table lists for a command, and for those that it is a subcommand of."""
     rows, words = table(name), what.split()
     starts = (" ".join(words[:count]) for count in range(1, len(words) + 1))

@@ -4,8 +4,8 @@ Text that only exists at run time is held as placeholder characters inside other
 still seen as the option ``--data`` with an unknown value. The reader refuses control characters, so a placeholder never
 comes from a script.
 
-In the second run of a script (``dataflow.py``) marks of where the text comes from follow them. In the first run there
-are none.
+In the second run of a script (:mod:`lockgate.shell.secret_flow.second_run`) further characters, the *marks*, say where
+a text comes from. In the first run there are none.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def shown(text: str) -> str:
     return text.replace(OPAQUE, "$…").replace(ENVIRONMENT, "$…").replace(PLAIN, "*")
 
 
-def blur(*texts: str) -> str:
-    """A text that could be any of the given ones."""
+def join_texts(*texts: str) -> str:
+    """One abstract text that stands for any of the given ones."""
     if texts.count(texts[0]) == len(texts):
         return texts[0]
     if not all(map(harmless, texts)) or any(mark in text for text in texts for mark in (" ", "\t", "\n", "..")):

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 SPAN = 1 << 20
 """Positions in the first file count from here, in the second from twice this: more than a file or a text is long."""
 NO_LINE = SPAN - 1
+"""A position in a file that stands for no line of it."""
 _MOST_COMMANDS = 1200
+"""Commands of all followed files that are analysed for one command."""
 
 
 class FollowedFile(Record):
@@ -34,10 +36,11 @@ class FollowedFiles:
     def __init__(self) -> None:
         self.files: list[FollowedFile] = []
         self.left = _MOST_COMMANDS
+        """Commands that may still be analysed."""
         self.place = 0
         """The position of the command that is being followed."""
         self.depth = 0
-        """How many of them run each other just now."""
+        """How many files run one inside the other at this place."""
         self.swallowed: dict[int, Simple] = {}
         """Commands whose output is not printed, by identity."""
         self.silent = False
@@ -45,7 +48,7 @@ class FollowedFiles:
 
     def enter(self, node: Simple) -> tuple[int, bool]:
         """Go to a command; give what `leave` needs to go back to the one around it."""
-        before = (self.at(node.position), self.silent)
+        before = (self.go_to(node.position), self.silent)
         self.silent = self.silent or id(node) in self.swallowed
         return before
 
@@ -53,8 +56,8 @@ class FollowedFiles:
         """Go back."""
         self.place, self.silent = before
 
-    def at(self, position: int) -> int:
-        """Go to a position; give the one before. Text that is no file's own leaves it where it is."""
+    def go_to(self, position: int) -> int:
+        """Go to a position, and return the one before. A position in a text that is no file's changes nothing."""
         before = self.place
         if position >= SPAN:
             self.place = position

@@ -358,7 +358,7 @@ class Machine(Observer):
     def go_to(self, place: int) -> None:
         """Go to a place in the files that are followed, where there are any."""
         if self.scripts is not None:
-            self.scripts.at(place)
+            self.scripts.go_to(place)
 
     def keep(
         self,

@@ -9,8 +9,8 @@ from lockgate.shell.state.abstract_text import (
     ENVIRONMENT,
     OPAQUE,
     PLAIN,
-    blur,
     harmless,
+    join_texts,
     known,
     marks_of,
     shown,
@@ -118,7 +118,7 @@ class ScopeHistory:
 
     def assigned(self, name: str, text: str) -> None:
         """Keep a value beside earlier ones."""
-        self.variables[name] = blur(self.variables.get(name, text), text)
+        self.variables[name] = join_texts(self.variables.get(name, text), text)
         self.gives(name, text)
         self.letters |= name == "IFS" and any(mark.isalnum() or mark in OPAQUE + PLAIN for mark in text)
 
@@ -214,7 +214,7 @@ class Scope:
     def give_back(self, kept: SavedVariable) -> None:
         """Let a variable have what it held before, where nothing else was done to it: else its value is not known."""
         name = kept.name
-        text = blur(self.value(name), ENVIRONMENT if kept.text is None else kept.text)
+        text = join_texts(self.value(name), ENVIRONMENT if kept.text is None else kept.text)
         if not text.isascii():
             text = without_marks(text) + marks_of(kept.text or "")
         if self.arrays.get(name) != kept.items:
@@ -272,7 +272,7 @@ class Scope:
                 for name in self.variables.keys() | other.variables.keys():
                     mine, theirs = self.value(name), other.value(name)
                     if mine != theirs:
-                        self.variables[name] = blur(mine, theirs)
+                        self.variables[name] = join_texts(mine, theirs)
             if self.arrays != other.arrays:
                 for name in self.arrays.keys() | other.arrays.keys():
                     if self.arrays.get(name) != other.arrays.get(name):

@@ -22,7 +22,9 @@ _ANCHOR = ", ".join(AnchorRow._fields)
 _CHECKPOINT = ", ".join(AuditCheckpoint._fields)
 _HEAD = "SELECT seq, digest, seal, anchored_seq, anchored_at FROM lockgate.gates WHERE gate = %s"
 _GREATEST = 2**63 - 1
+"""The greatest sequence number: a ``bigint``."""
 _PAGE = 500
+"""Records that one statement of a search reads."""
 ANCHOR_RECORDS = 256
 """After so many records a chain is anchored."""
 ANCHOR_SECONDS = 600.0
@@ -36,10 +38,10 @@ class PostgresAuditQueries(PostgresStatements):
     """What people call this gate."""
     _head: AuditHead | None = None
     """The head after what this transaction has appended."""
-    _early: Sequence[Any] | None = None
-    """The row of this gate, locked, where it came along with something else."""
+    _locked_row: Sequence[Any] | None = None
+    """This gate's row, where the answer to another question brought it, locked."""
     wants_anchor = False
-    """Whether this transaction has appended to a chain that was not anchored for long."""
+    """Whether this transaction has appended to a chain whose last anchor is old."""
 
     def keyed(self, purpose: bytes, text: str) -> str:
         """A keyed hash of a text that nobody can make without the key of this machine."""
@@ -64,15 +66,15 @@ class PostgresAuditQueries(PostgresStatements):
         return row
 
     def lock_head_early(self) -> None:
-        """Have the head of this gate's chain locked with the next question: a record will follow.
+        """Lock the head of this gate's chain together with the next question, because a record will follow.
 
-        To be said when all sessions are locked that the step is about, so that heads come last.
+        Call it once the step has locked all its sessions: every step locks heads last, so that no two wait in a circle.
         """
-        if self._writable and self._head is None and self._early is None and not self._along:
-            self._along.append((f"{_HEAD} FOR NO KEY UPDATE", (self._gate,), self._came_early))
+        if self._writable and self._head is None and self._locked_row is None and not self._along:
+            self._along.append((f"{_HEAD} FOR NO KEY UPDATE", (self._gate,), self._keep_locked_row))
 
-    def _came_early(self, row: Sequence[Any] | None) -> None:
-        self._early = row
+    def _keep_locked_row(self, row: Sequence[Any] | None) -> None:
+        self._locked_row = row
 
     def put_head(self, head: AuditHead) -> None:
         """Put the head of this gate's chain forward."""
@@ -181,7 +183,7 @@ class PostgresAuditQueries(PostgresStatements):
         return AnchorRow._make(row) if row else None
 
     def _locked_head(self, at: float) -> AuditHead:
-        row = self._early or self._one(f"{_HEAD} FOR NO KEY UPDATE", (self._gate,)) or self._first_head(at)
+        row = self._locked_row or self._one(f"{_HEAD} FOR NO KEY UPDATE", (self._gate,)) or self._first_head(at)
         seq, anchored_seq, anchored_at = row[0], row[3], row[4]
         overdue = anchored_at + ANCHOR_SECONDS <= at or anchored_at > at + ANCHOR_SECONDS
         self.wants_anchor = overdue or seq >= anchored_seq + ANCHOR_RECORDS

@@ -73,7 +73,7 @@ class PostgresTransaction(SubjectQueries, PostgresQuestionQueries, PostgresAudit
         )
         return {name: value for name, value in rows}  # noqa: C416 - dict() would take any length
 
-    def policy_mark(self, fleet: str) -> str:
+    def policy_digest(self, fleet: str) -> str:
         """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""
         row = self._one("SELECT digest FROM lockgate.policies WHERE fleet = %s", (fleet,))
         return str(row[0]) if row else ""

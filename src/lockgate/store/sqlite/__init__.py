@@ -3,7 +3,7 @@
 __all__ = [
     "checkpoint",
     "copies",
-    "elsewhere",
     "group_commit",
+    "head_anchors",
     "store",
 ]

@@ -49,7 +49,10 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         return self._session(row) if row else None
 
     def _session(self, row: Sequence[Any]) -> SessionRow:
-        """A session; of one that something else has changed no more than that it is there, and did not begin here."""
+        """A session. Where something else has changed its row, only its names and times count.
+
+        Such a session counts as one that did not begin here.
+        """
         known = self._unsealed(SESSIONS, row)
         if known is not None:
             return SessionRow._make(known)
@@ -196,7 +199,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         )
         return {row[0]: row[1] for row in rows if self._unsealed(SETTINGS, row) is not None}
 
-    def policy_mark(self, fleet: str) -> str:
+    def policy_digest(self, fleet: str) -> str:
         """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""
         return (self.setting(_POLICY + fleet) or "").partition(" ")[0]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.lazy import lazy_re
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur, unknown
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, join_texts, unknown
 from lockgate.shell.state.scope import Arg
 
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "r": "\r"}
@@ -34,7 +34,7 @@ def echo(args: list[Arg], *, may_be_dash: bool = False) -> str:
     # Other shells than bash resolve escapes without being asked, and zsh does so after `-e -E`.
     asked = "e" in options and "E" not in options
     newline = "" if "n" in options or _ends_early(text) else "\n"
-    return (resolved if asked else blur(text, resolved)) + newline
+    return (resolved if asked else join_texts(text, resolved)) + newline
 
 
 def printf(args: list[Arg], *, may_be_dash: bool = False, may_be_zsh: bool = False) -> str:

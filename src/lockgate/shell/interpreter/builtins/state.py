@@ -9,7 +9,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import entered
 from lockgate.shell.effects.files import read, write
 from lockgate.shell.interpreter.builtins import printing, variables
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur, harmless, known
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, harmless, join_texts, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.run import RunFile, RunText, RunWords
 from lockgate.shell.state.scope import Arg, Scope, positional
@@ -90,7 +90,7 @@ def printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
         for name in targets:
             shape = printing.printf(rest, may_be_zsh=machine.around.may_be_zsh)
             # Dash refuses `-v`, and leaves the variable as it is.
-            scope.assign(name.text, blur(scope.value(name.text), shape) if machine.may_be_dash else shape)
+            scope.assign(name.text, join_texts(scope.value(name.text), shape) if machine.may_be_dash else shape)
         return ""
     words = [arg for index, arg in enumerate(args) if index or arg.text != "--"]
     return printing.printf(words, may_be_dash=machine.may_be_dash, may_be_zsh=machine.around.may_be_zsh)

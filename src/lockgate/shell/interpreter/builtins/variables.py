@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, join_texts, known, unknown
 from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -46,11 +46,11 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         _give(scope, [name.text for name in names], value, array=array)
         return ""
     if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
-        value = blur(value, "") if not re.search(r"[-\\]", value) else unknown(value)
+        value = join_texts(value, "") if not re.search(r"[-\\]", value) else unknown(value)
     for name in names or [Arg("REPLY")]:
         if not known(value):
             machine.names.note_chosen()
-        scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
+        scope.assign(name.text, value if len(names) <= 1 and not array else join_texts(value, "") if value else "")
     return ""
 
 
@@ -76,7 +76,7 @@ def _line(stdin: str | None) -> str:
     if stdin is None:
         return OPAQUE
     lines = stdin.splitlines() or [""]
-    return blur(*(line.strip() for line in lines))
+    return join_texts(*(line.strip() for line in lines))
 
 
 def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
@@ -94,7 +94,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
         lines = (stdin if stdin is not None else OPAQUE).splitlines()
         if any(arg.text.startswith("-") and arg.text != "-t" for arg in args):
             # Lines may be left out, or end elsewhere.
-            lines = [blur("", *lines)]
+            lines = [join_texts("", *lines)]
         if all(map(harmless, lines)) and len(lines) <= _MOST_LINES:
             scope.assign(name.text, lines[0] if lines else "")
             scope.arrays[name.text] = tuple(Arg(line) for line in lines)

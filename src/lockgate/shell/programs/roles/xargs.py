@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.digits import number
-from lockgate.shell.state.abstract_text import OPAQUE, blur, known, unknown
+from lockgate.shell.state.abstract_text import OPAQUE, join_texts, known, unknown
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def commands(call: ProgramCall, words: list[Arg]) -> list[list[Arg]]:
         return [[*words, *[Arg(unknown(text))] * 2]]
     parts = [pieces[start : start + size] for start in range(0, len(pieces), size)] if pieces else [[]]
     if len(parts) > _MOST_LINES:
-        parts = [[blur(*pieces)]] if words else [[OPAQUE]]
+        parts = [[join_texts(*pieces)]] if words else [[OPAQUE]]
     return [[*words, *map(Arg, part)] for part in parts]
 
 
 def _replaced(placeholder: str, words: list[Arg], text: str) -> list[list[Arg]]:
     """``xargs -I``: a command a line. Some replace the program's own name too."""
     lines = text.splitlines() or [""]
-    lines = lines if len(lines) <= _MOST_LINES else [blur(*lines)]
+    lines = lines if len(lines) <= _MOST_LINES else [join_texts(*lines)]
     made = [[Arg(word.text.replace(placeholder, line), word.glob) for word in words] for line in lines]
     if words and placeholder in words[0].text:
         made += [[words[0], *rest] for _, *rest in made]

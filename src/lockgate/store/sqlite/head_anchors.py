@@ -1,10 +1,10 @@
-"""The audit's head in places that are no files of this machine: written beside the work, and compared.
+"""Anchors of the audit's head in places outside of the state folder: a background thread writes and compares them.
 
-A keyring of this machine is one where it can be asked without a person. Others are named by the configuration.
+A keyring of this machine is one such place, where it can be asked without a person. The configuration names others.
 
-A place that has a head which the chain lacks says that the state was put back. What follows is the same as where a
-file of this machine says it (:mod:`lockgate.store.sqlite.put_back`). A place that lags says nothing: a process may have
-been killed before it wrote, and whoever rewinds the place alone wins nothing. That is told, and written anew.
+A place may have a head that the chain lacks. Then somebody has put an older state back. What follows is the same as
+where a file of this machine says so (:mod:`lockgate.store.sqlite.put_back`). A place that has an older head proves
+nothing, because a process may have been killed before it wrote. That is told, and the place is written anew.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FRESH = 3600.0
 _FOLDER = "folder"
 """For a keyring: what tells this state folder from a copy of it."""
 _IMPLIED = "implied"
-"""Whether nobody has named the place. It is told only where it has been reached before, and to who asks for it."""
+"""The option of a place that nobody has named. Its problems count only where it was reached before."""
 _STATUS = "status.json"
 _OLDER = "the state is older than what is kept of it in"
 _REWOUND = "it had a newer head before: somebody has put it back, or has emptied it"
@@ -115,8 +115,8 @@ def anchor_of(options: Mapping[str, Any], state: str, home: str) -> RemoteAnchor
     return made
 
 
-class Elsewhere:
-    """What is kept of one state folder outside of it: on this machine, and in places that it does not own."""
+class HeadAnchors:
+    """The anchors of one state folder: files outside of it on this machine, and places that others own."""
 
     def __init__(self, state: str, home: str, audit: Mapping[str, Any] | None) -> None:
         """Nothing is asked yet.
@@ -145,7 +145,7 @@ class Elsewhere:
         return good, [place for place in outside.places if place not in good]
 
     def compare(self) -> list[PlaceProblem]:
-        """Compare with each place that the machine does not own, and write the head there; what is wrong with them.
+        """Compare with each place that the machine does not own, and write the head there. Returns what is wrong.
 
         Raises:
             StoreError: The state cannot be opened.
@@ -194,7 +194,10 @@ class Elsewhere:
         return [PlaceProblem(f"the head of the audit cannot be kept in {place}") for place in self.places()[1]]
 
     def start_comparisons(self) -> Callable[[], None]:
-        """Have a thread compare at once and every minute; what ends that thread, after it has written once more."""
+        """Start a thread that compares at once and every minute. The function that it returns ends the thread.
+
+        Before it ends, the thread writes once more.
+        """
         if not self._asked() or not self._is_alone:
             return lambda: None
         stop = threading.Event()
