@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import os
+import shutil
 import subprocess
 import time
 import tracemalloc
@@ -81,11 +83,19 @@ class Project:
         return found
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """What each test has a copy of: its history takes fifty processes."""
+    return Project(tmp_path_factory.mktemp("made"))
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    root = tmp_path / "project"
-    root.mkdir()
-    return Project(root)
+def project(tmp_path: Path, made: Project) -> Project:
+    copied = copy.copy(made)
+    copied.root = tmp_path / "project"
+    shutil.copytree(made.root, copied.root, symlinks=True)
+    copied.git("update-index", "-q", "--refresh")  # the index has the numbers of the files that were copied
+    return copied
 
 
 def _bare(tree: object) -> dict[str, str]:
