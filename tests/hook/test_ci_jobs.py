@@ -116,3 +116,13 @@ def test_what_is_known_of_one_run_holds_for_no_other(tmp_path: Path, client: str
     job.started_with = {**job.ci.environ, **other}
     job.prompt("Release what was pushed.")
     assert not job.runs("git push origin main")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_untrusted_agent_plans_and_carries_nothing_out(tmp_path: Path, client: str) -> None:
+    job = SetUpJob(client, tmp_path, *issue(tmp_path))
+    job.prompt(ISSUE)
+    # Codex does not tell its hooks in which folder a command runs.
+    assert job.runs(f"lockgate ci output comment --body-file {job.ci.checkout}/answer.md")
+    assert not job.runs("lockgate ci apply")
+    assert not job.runs("gh issue comment 7 --body-file answer.md")
