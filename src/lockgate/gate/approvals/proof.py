@@ -32,7 +32,7 @@ UNPROVEN = "unproven"
 BECAUSE = "the audit has no record of this yes"
 OTHERWISE = "the person was shown another call than this one"
 UNSIGNED = "no approver of the configuration has signed this yes"
-_ASKED = "as_asked"
+ASKED = "as_asked"
 """The name under which a question holds what binds it to what it showed when it was asked: the gate and a seal."""
 _SHOWN = ("tool", "cwd", "whole", "brief", "labels")
 _TEXT = canonical_json(default=str, allow_nan=True)
@@ -65,7 +65,7 @@ def shown_in(about: Mapping[str, Any]) -> str:
 
 def as_asked(tx: Transaction, row: ApprovalRow) -> ApprovalRow:
     """A question that is asked now, bound to what it shows. It is still to be put."""
-    return row._replace(about={**row.about, _ASKED: [tx.gate, _seal_of_question(tx, row)]})
+    return row._replace(about={**row.about, ASKED: [tx.gate, _seal_of_question(tx, row)]})
 
 
 def is_as_asked(tx: Transaction, row: ApprovalRow) -> bool:
@@ -73,7 +73,7 @@ def is_as_asked(tx: Transaction, row: ApprovalRow) -> bool:
 
     The seal of another gate nobody can check. The gate that decides compares what was shown with its own call.
     """
-    match row.about.get(_ASKED):
+    match row.about.get(ASKED):
         case [str(gate), str(seal)]:
             return seal == _seal_of_question(tx, row) or any(each.gate == gate and not each.own for each in tx.gates())
         case _:

@@ -11,6 +11,7 @@ from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials, fetches
 from lockgate.gate.approvals.proof import (
+    ASKED,
     BECAUSE,
     FETCHES,
     OTHERWISE,
@@ -388,7 +389,7 @@ def _question_of(tx: Transaction, approval: str, subject: Subject) -> ApprovalRo
 
 def without_call(row: ApprovalRow) -> ApprovalRow:
     """A question that is over. What the person was shown is not kept longer: it may hold more than the audit does."""
-    return row._replace(about={name: value for name, value in row.about.items() if name != WHOLE})
+    return row._replace(about={name: value for name, value in row.about.items() if name not in (WHOLE, ASKED)})
 
 
 def _end(tx: Transaction, row: ApprovalRow) -> ApprovalRow:
