@@ -22,7 +22,7 @@ from lockgate.clients.install import claude, registration
 from lockgate.system.folders import Folders
 
 _SETTINGS = "claude-code/managed-settings.d/lockgate.json"
-_WAYS_OUT = {
+_WAYS_OUT: dict[str, tuple[dict[str, object], tuple[str, ...], dict[str, str]]] = {
     "nothing": ({}, (), {}),
     "switched-off-by-the-user": ({"disableAllHooks": True}, (), {}),
     "safe-mode": ({}, ("--safe-mode",), {}),
