@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 from e2e.conftest import Serve
 from e2e.harness.script import Call, Script, bash, fetch_issue
@@ -82,3 +83,19 @@ def test_a_session_that_goes_on_unwatched_has_every_label_afterwards(world: Worl
     world.settings.write_bytes(hooks)
     world.run(serve(Script.of(step, step, step, step, bash("ls"))), "and on", "--resume", session)
     assert json.loads(world.lockgate("status", "--session", session, "--json"))["state"] == "both"
+
+
+def test_an_agent_that_an_untrusted_one_starts_is_untrusted(world: World, serve: Serve) -> None:
+    """A person has let its start through; what it then does is decided by what the first one has read."""
+    world.decide_by("observe")
+    program = world.programs / "claude"
+    model = serve(Script.of(fetch_issue(), bash("claude --model m -p 'SECOND push it'"), SECOND=[bash("true")]))
+    argv, _ = world.command(model, "--dangerously-skip-permissions")
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(argv)} "$@"\n')
+    program.chmod(0o755)
+    world.run(model)
+    rows = json.loads(world.lockgate("sessions", "--json", "--all"))
+    assert [sorted(row["labels"]) for row in rows] == [["untrusted"], ["untrusted"]], rows
+    records = [json.loads(line) for line in world.lockgate("audit", "show", "--json").splitlines()]
+    prompts = [record for record in records if record["event"] == "prompt"]
+    assert [record["human"] for record in prompts] == [True, False]

@@ -128,6 +128,8 @@ class Parts(Record):
     """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""
     history: Callable[[Context], bool] = lambda _: False
     """Whether a session has read something already. Asked once, for a session whose beginning was not seen."""
+    above: Callable[[Context], Sequence[str]] = lambda _: ()
+    """The processes that the client's own comes from, the nearest first. Asked once, for a session that is new."""
     results_since: Callable[[Context, float], Sequence[str]] = lambda *_: ()
     """The calls whose results a session's transcript holds that are newer than a time. Asked with the last time at
     which the store knows of the session."""
@@ -192,7 +194,9 @@ class Parts(Record):
     def make_known(self, tx: Transaction, context: Context, now: float) -> SessionRow:
         """Make sure that the store has a session and, for a sub-agent, that agent."""
         self.read_on(tx, context, now)
-        return session.ensure_subject(tx, context, now, history=lambda: self.history(context))
+        return session.ensure_subject(
+            tx, context, now, history=lambda: self.history(context), above=lambda: self.above(context)
+        )
 
     def read_on(self, tx: Transaction, context: Context, now: float) -> None:
         """Give a session its labels where its transcript knows more of it than the store; first for every event."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _TRACEPARENT = 55
 """Characters of the header's value."""
 _NO_RULES = RuleSets()
+_ANCESTORS = 12
 _INSTALLERS = ("program:pip/", "program:uv/", "program:npm/")
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
@@ -88,6 +89,19 @@ def open_gate(
     return Monitor(parts)
 
 
+def processes_above(context: Context) -> tuple[str, ...]:
+    """The processes that a client's own comes from, the nearest first, where the system tells them (Linux)."""
+    pid, _, started = context.process.partition(":")
+    found: list[str] = []
+    process = caller.process(int(pid)) if started and pid.isdecimal() else None
+    while process is not None and process.parent > 1 and len(found) < _ANCESTORS:
+        above = process.parent
+        process = caller.process(above)
+        if process is not None:
+            found.append(f"{above}:{process.started}")
+    return tuple(found)
+
+
 def window_of(context: Context) -> tuple[int, int] | None:
     """Rows and columns of the terminal that the client draws on, where the system tells it."""
     from lockgate.system.process_arguments import terminal_size
@@ -129,6 +143,7 @@ def open_parts(
         _configuring(store, where, limit, program, cache),
         host_view_reader(where, cache),
         store.clock,
+        above=processes_above,
         contain=contain,
         head=_head(where),
         installs=_installs(store, where),

@@ -39,6 +39,8 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
+        if session.is_started_by_agent(tx.session(context.subject.session)):
+            said = []
         session.hold_secrets(tx, context.subject, ToolCall("prompt", {}), tuple(dict.fromkeys(held)), now)
         for call_id in event.rejected:
             row = tx.call(context.subject.session, call_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, TaintState
@@ -25,6 +25,7 @@ def ensure_subject(
     now: float,
     *,
     history: Callable[[], bool] = lambda: False,
+    above: Callable[[], Sequence[str]] = tuple,
 ) -> SessionRow:
     """Make the subject of an event known; to be called first for every event but a session's start.
 
@@ -34,8 +35,9 @@ def ensure_subject(
         now: Seconds since the epoch.
         history: Tells whether a session that the store does not know has read or done something already; it is
             untrusted then.
+        above: Tells the processes that the client's own comes from, the nearest first.
     """
-    row = touch_session(tx, context, now, history=history)
+    row = touch_session(tx, context, now, history=history, above=above)
     if context.subject.agent and tx.agent(context.subject) is None:
         begin_agent(tx, context, now)
     return row

@@ -46,12 +46,14 @@ def begin_session(
     how: str,
     parents: tuple[str, ...],
     now: float,
+    above: Sequence[str] = (),
 ) -> SessionRow:
     """Begin a session, or go on with it.
 
     A session whose id is known keeps its labels, however the client says that it begins: only a new id is a fresh
     context. A new id is clean after ``startup`` and ``clear``; after ``fork`` it has what its parents have; after
-    anything else it holds what Lockgate never saw, which is untrusted.
+    anything else it holds what Lockgate never saw, which is untrusted. One that a command of another session has
+    started has what that session has.
 
     Args:
         tx: The transaction.
@@ -59,6 +61,7 @@ def begin_session(
         how: startup, resume, clear, compact or fork.
         parents: The sessions that a fork's transcript names.
         now: Seconds since the epoch.
+        above: The processes that the client's own comes from, the nearest first.
     """
     session = context.subject.session
     known = tx.session(session)
@@ -81,6 +84,7 @@ def begin_session(
         _unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
     elif how != "startup":
         _unwatched(tx, session, how, now)
+    parent = parent or _started_by(tx, context, above)
     _expect_prompt(tx, context, now)
     row = _new(context, how, now)._replace(parent=parent)
     tx.put_session(row)
@@ -121,7 +125,14 @@ def settle_prompt(tx: Transaction, session: str, *, said: bool) -> None:
         tx.settle(session, PROMPT_CALL, confirm=not said)
 
 
-def touch_session(tx: Transaction, context: Context, now: float, *, history: Callable[[], bool]) -> SessionRow:
+def touch_session(
+    tx: Transaction,
+    context: Context,
+    now: float,
+    *,
+    history: Callable[[], bool],
+    above: Callable[[], Sequence[str]] = tuple,
+) -> SessionRow:
     """Note that a session is alive. One whose beginning was not seen is made known.
 
     When it was seen last is kept to about a second: a session with many calls at once writes it for one of them.
@@ -131,13 +142,14 @@ def touch_session(tx: Transaction, context: Context, now: float, *, history: Cal
         context: The event's context.
         now: Seconds since the epoch.
         history: Tells whether the session has read or done something already; asked only where it is not known.
+        above: Tells the processes that the client's own comes from; asked only where the session is not known.
     """
     known = tx.session(context.subject.session)
     if known is None:
         if history():
             _unwatched(tx, context.subject.session, "", now)
         _expect_prompt(tx, context, now)
-        row = _new(context, "", now)
+        row = _new(context, "", now)._replace(parent=_started_by(tx, context, above()))
     else:
         if known.seen_at <= now < known.seen_at + _SEEN and _is_as_known(known, context):
             return known
@@ -283,6 +295,34 @@ def put_back_note(tx: Transaction) -> str:
         return ""
     says = "Every session of before has every label. Look: lockgate audit verify. Then: lockgate audit accept."
     return f"Lockgate: {reason}. {says}"
+
+
+_SHELL_HOSTS = frozenset({"cursor"})
+"""Clients that show terminals of the person's own: what is started there is the person's."""
+_MOST_SESSIONS = 20
+
+
+def _started_by(tx: Transaction, context: Context, above: Sequence[str]) -> str:
+    """Give a session that a command of another session has started what that one has.
+
+    Returns:
+        The other session; empty where no process above is the client of one.
+    """
+    session = context.subject.session
+    for process in above:
+        rows = [row for row in tx.sessions(process=process, limit=_MOST_SESSIONS) if row.session != session]
+        for row in (around := [row for row in rows if not row.ended_at] or rows[:1]):
+            if row.client in _SHELL_HOSTS:
+                return ""
+            flow(tx, Subject(row.session), Subject(session), settled=True, origin=f"session {row.session}")
+        if around:
+            return around[0].session
+    return ""
+
+
+def is_started_by_agent(row: SessionRow | None) -> bool:
+    """Whether a command of another session has started this one: what it is asked to do is that agent's words."""
+    return row is not None and bool(row.parent) and row.how in ("", "startup")
 
 
 def _cleared(tx: Transaction, process: str) -> str:
