@@ -97,5 +97,5 @@ def test_an_agent_that_an_untrusted_one_starts_is_untrusted(world: World, serve:
     rows = json.loads(world.lockgate("sessions", "--json", "--all"))
     assert [sorted(row["labels"]) for row in rows] == [["untrusted"], ["untrusted"]], rows
     records = [json.loads(line) for line in world.lockgate("audit", "show", "--json").splitlines()]
-    prompts = [record for record in records if record["event"] == "prompt"]
-    assert [record["human"] for record in prompts] == [True, False]
+    prompts = [record for record in records if record["body"]["event"] == "prompt"]
+    assert [record["body"]["human"] for record in prompts] == [True, False]
