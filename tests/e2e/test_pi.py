@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from e2e.harness.other_models import ChatModel, OtherModel
-from e2e.harness.other_worlds import PiWorld
+from e2e.harness.other_worlds import TOKEN, PiWorld
 from e2e.harness.script import Call, Script, Turn
 from e2e.harness.terminal import Terminal
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH
 
 FIRST_LINE = ISSUE.partition("\n")[0]
-TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-"""Of the shape of a provider's key; nobody's."""
 ISSUE_READ = Call("mcp__tracker__fetch_issue", {"number": 7})
 Begin = Callable[..., tuple[PiWorld, OtherModel]]
 
@@ -34,9 +32,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
 
         def start(*calls: Call | Turn, installed: bool = True) -> tuple[PiWorld, OtherModel]:
             world = PiWorld(tmp_path.resolve(), "")
-            (world.project / "report.sh").write_text("echo working > made.txt; cat .env; echo over\n")
-            (world.project / ".env").write_text("KEY=geheim\n")
-            (world.project / "config.txt").write_text(f"first line\ntoken = {TOKEN}\nlast line\n")
+            world.put_files()
             if installed:
                 world.install()
             return world, stack.enter_context(ChatModel(Script.of(*calls)))

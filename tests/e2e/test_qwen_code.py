@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 
 from e2e.harness.other_models import ChatModel, OtherModel
-from e2e.harness.other_worlds import QwenWorld
+from e2e.harness.other_worlds import TOKEN, QwenWorld
 from e2e.harness.script import Call, Script, Turn
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH
 
 FIRST_LINE = ISSUE.partition("\n")[0]
-TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-"""Of the shape of a provider's key; nobody's."""
 ISSUE_READ = Call("mcp__tracker__fetch_issue", {"number": 7})
 Begin = Callable[..., tuple[QwenWorld, OtherModel]]
 
@@ -40,9 +38,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
 
         def start(*calls: Call | Turn, installed: bool = True) -> tuple[QwenWorld, OtherModel]:
             world = QwenWorld(tmp_path.resolve(), "")
-            (world.project / "report.sh").write_text("echo working > made.txt; cat .env; echo over; sleep 1\n")
-            (world.project / ".env").write_text("KEY=geheim\n")
-            (world.project / "config.txt").write_text(f"first line\ntoken = {TOKEN}\nlast line\n")
+            world.put_files()
             if installed:
                 world.install()
             return world, stack.enter_context(ChatModel(Script.of(*calls)))

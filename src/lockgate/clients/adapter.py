@@ -225,6 +225,19 @@ class AnswersApart(ClientAdapter):
         return self.answers().encode_failure(event_name, message, payload)
 
 
+class OwnDialect(ClientAdapter):
+    """A client in which a file of the gate's own starts the hook, and reads its answer."""
+
+    def encode_failure(
+        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+    ) -> tuple[str, str, int]:
+        """Spell "the gate could not decide": stdout, stderr and the exit code."""
+        import json
+
+        reason = failure(message)
+        return json.dumps({"deny": reason}), f"{reason}\n", 2
+
+
 def _is_newer(path: str, since: float) -> bool:
     try:
         found = os.stat(path)

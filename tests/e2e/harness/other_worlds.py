@@ -24,6 +24,8 @@ from support.gates import end_gates
 _MODULES = ROOT / ".clients" / "node_modules"
 _PATIENCE = 120
 """Seconds for one run of the client; it takes one to six where the machine is free."""
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+"""Of the shape of a provider's key; nobody's."""
 _TRIPLES = {"linux": "unknown-linux-musl", "darwin": "apple-darwin"}
 
 
@@ -40,6 +42,12 @@ class OtherWorld(World):
     def _tracker(self) -> tuple[str, list[str]]:
         server = Path(__file__).with_name("tracker_server.py")
         return sys.executable, ["-I", str(server), str(self.root / "mails")]
+
+    def put_files(self) -> None:
+        """Put a project down: code that reads a secret, that secret, and a file with a token in it."""
+        (self.project / "report.sh").write_text("echo working > made.txt; cat .env; echo over; sleep 1\n")
+        (self.project / ".env").write_text("KEY=geheim\n")
+        (self.project / "config.txt").write_text(f"first line\ntoken = {TOKEN}\nlast line\n")
 
     def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
         """Command line, and variables beside those of every program."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
+from lockgate.clients.adapter import OwnDialect, new_text, refusal_text
 from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
@@ -114,7 +114,7 @@ def _rules(value: Any) -> Iterator[tuple[str, str, str]]:
         yield _SHELL, "", "deny"
 
 
-class OpenCode(ClientAdapter):
+class OpenCode(OwnDialect):
     """What is different in OpenCode."""
 
     CLIENT = CLIENT
@@ -142,13 +142,6 @@ class OpenCode(ClientAdapter):
         if new is not None:
             output["output"] = new
         return json.dumps(output), 0
-
-    def encode_failure(
-        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
-        """Spell "the gate could not decide": stdout, stderr and the exit code."""
-        reason = failure(message)
-        return json.dumps({"deny": reason}), f"{reason}\n", 2
 
 
 ADAPTER = OpenCode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, refusal_text
+from lockgate.clients.adapter import OwnDialect, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, text
 from lockgate.core.events import (
@@ -90,7 +90,7 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 }
 
 
-class Pi(ClientAdapter):
+class Pi(OwnDialect):
     """What is different in pi."""
 
     CLIENT = CLIENT
@@ -118,13 +118,6 @@ class Pi(ClientAdapter):
         if isinstance(event, ToolFinished) and (answer.withheld or answer.texts):
             output["output"] = _new_content(answer, event)
         return json.dumps(output), 0
-
-    def encode_failure(
-        self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
-        """Spell "the gate could not decide": stdout, stderr and the exit code."""
-        reason = failure(message)
-        return json.dumps({"deny": reason}), f"{reason}\n", 2
 
 
 def _call_answer(answer: Answer) -> dict[str, Any]:
