@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from clients import ClaudeCode, Client, Result, command_of
@@ -15,6 +15,7 @@ from e2e.harness.other_models import ChatModel, OtherModel, ResponsesModel
 from e2e.harness.other_worlds import CodexWorld, CopilotWorld, OpenCodeWorld, OtherWorld
 from e2e.harness.script import Call, Script, call_id
 from e2e.harness.world import World
+from lockgate.patterns.redaction.credentials import redact_input
 
 _OF_CODEX = re.compile(r"^(Chunk ID|Wall time|Original token count): .*\n", re.M)
 _LONG = 240
@@ -93,14 +94,32 @@ class Copilot(_Other):
                 yield Call("bash", {"command": command_of(step), "description": "step", "initial_wait": _LONG})
 
     def records(self, world: World) -> list[dict[str, Any]]:
-        """With the calls' ids, which its hooks are not told: it makes one call after the other."""
+        """With the calls' ids, which its hooks are not told."""
         records = super().records(world)
-        place = -1
-        for body in (record["body"] for record in records if "body" in record):
-            place += body["event"] == "decision"
-            if body["event"] in ("decision", "outcome"):
-                body["call"] = call_id("", place)
+        calls = [call for step in self.machine.day.steps for call in self.calls(step)]
+        name_calls([record["body"] for record in records if "body" in record], calls)
         return records
+
+
+def name_calls(bodies: Iterable[dict[str, Any]], calls: Sequence[Call]) -> None:
+    """Give each decision the id of the call that it is about, by its input, and each outcome that of its decision.
+
+    The calls come in their order. A decision about something else, such as the installer's own trial, gets no id.
+    """
+    place, by_digest = 0, dict[str, str]()
+    for body in bodies:
+        if body["event"] == "decision":
+            here = next((at for at in range(place, len(calls)) if _is_about(body, calls[at])), None)
+            place = place if here is None else here + 1
+            body["call"] = by_digest[body["digest"]] = "" if here is None else call_id("", here)
+        elif body["event"] == "outcome":
+            body["call"] = by_digest.get(body["digest"], "")
+
+
+def _is_about(body: dict[str, Any], call: Call) -> bool:
+    """Whether a decision names what stands first in a call: its command, its path, what it searches for."""
+    first = next(iter(call.input))
+    return redact_input(body["tool"], call.input)[first] in body["input"].values()
 
 
 class OpenCode(_Other):

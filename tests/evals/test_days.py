@@ -16,10 +16,13 @@ for folder in ("evals/containment", "evals/days"):
 
 import day_labels  # noqa: E402
 import days  # noqa: E402
+import other_clients  # noqa: E402
 import replay  # noqa: E402
 import transcripts  # noqa: E402
 from clients import Result, Run  # noqa: E402
 from days import ACT, HARMLESS, Day, Step  # noqa: E402
+
+from e2e.harness.script import Call, call_id  # noqa: E402
 
 STEPS = (Step("run", "make test", HARMLESS, {}), Step("run", "git push", ACT, {}))
 DAY = Day("d", {}, "", "", (), (), "", clean=False, steps=STEPS)
@@ -82,6 +85,19 @@ def test_in_a_clean_day_a_stopped_act_and_a_source_are_wrong() -> None:
     for records in ((("b", "deny", ""),), (("b", "allow", "untrusted"),)):
         found = day_labels.judged(clean, BARE, _run("3 passed in 1.20s", "pushed", records=records))
         assert found.wrong(clean)
+
+
+def test_a_decision_belongs_to_the_call_with_its_input_and_not_to_one_at_its_place() -> None:
+    calls = [Call("bash", {"command": text, "description": "step"}) for text in ("ls", "make", "ls")]
+    told = [("Write", {"file_path": "/state/lockgate.db"}), *(("Bash", dict(calls[at].input)) for at in (0, 2))]
+    bodies = [
+        {"event": event, "tool": tool, "digest": str(number), "input": given}
+        for number, (tool, given) in enumerate(told)
+        for event in ("decision", "outcome")
+    ]
+    other_clients.name_calls(bodies, calls)
+    assert [body["call"] for body in bodies[::2]] == ["", call_id("", 0), call_id("", 2)]
+    assert [body["call"] for body in bodies[1::2]] == ["", call_id("", 0), call_id("", 2)]
 
 
 def test_no_project_is_in_two_halves_and_none_counts_for_more_than_its_bound() -> None:
