@@ -11,7 +11,13 @@ from lockgate.cli.install import CLIENT
 
 
 @click.group(invoke_without_command=True, short_help="Guard the agent of a CI job.")
-@click.option("--client", type=CLIENT, default=None, help="The agent client that a later step of the job starts.")
+@click.option(
+    "--client",
+    type=CLIENT,
+    metavar="CLIENT",
+    default=None,
+    help=f"The agent client that a later step of the job starts: {', '.join(map(str, CLIENT.choices))}.",
+)
 @click.option("--base", metavar="SHA", default="", help="The base commit, where the event names none.")
 @click.pass_context
 def ci(context: click.Context, client: str | None, base: str) -> None:
