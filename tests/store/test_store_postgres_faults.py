@@ -18,6 +18,7 @@ from contract import APPROVAL, SESSION
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.proof import as_asked
 from lockgate.store.audit.chain import verify
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
@@ -100,7 +101,7 @@ def test_no_answer_is_used_by_two_gates(gates: list[Path]) -> None:
     names = [f"k{number}" for number in range(ANSWERS)]
     with store.transaction() as tx:
         for name in names:
-            tx.put_approval(APPROVAL._replace(approval=name, expires_at=store.clock() + 600))
+            tx.put_approval(as_asked(tx, APPROVAL._replace(approval=name, expires_at=store.clock() + 600)))
             approvals.decide(tx, name, approve=True, by="ann", reason="", now=store.clock())
     said = _go([_python("use_approvals.py", gates[number % 2], *names) for number in range(4)])
     used = [name for out in said for name in out.split()]

@@ -17,6 +17,7 @@ from contract import APPROVAL, SESSION
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.proof import as_asked
 from lockgate.gate.contradictions import contradictions
 from lockgate.store.audit.anchors import verify_anchors, verify_chain
 from lockgate.store.audit.pruning import cut
@@ -500,7 +501,7 @@ def test_a_reader_who_says_that_somebody_watches_is_not_believed(roles: Roles) -
 def test_a_row_that_another_role_sets_to_approved_is_no_yes(roles: Roles) -> None:
     with roles.south.transaction() as tx:
         for name in ("forged", "moved", "real"):
-            tx.put_approval(APPROVAL._replace(approval=name, expires_at=roles.south.clock() + 600))
+            tx.put_approval(as_asked(tx, APPROVAL._replace(approval=name, expires_at=roles.south.clock() + 600)))
     with roles.north.transaction() as tx:
         yes = approvals.decide(tx, "real", approve=True, by="ann", reason="", now=roles.north.clock())
     said = "state = 'approved', decided_by = 'ann', decided_at = asked_at + 1"
