@@ -21,6 +21,7 @@ from lockgate.core.model import Subject
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import waiting
 from lockgate.gate.approvals.answering import answer
+from lockgate.gate.approvals.proof import as_asked
 from lockgate.store.opening import open_store
 from lockgate.store.postgres import notifications as listening
 from lockgate.store.postgres.store import PostgresStore
@@ -57,7 +58,7 @@ def _opened(state: Path) -> PostgresStore:
 def _ask(store: PostgresStore) -> PersonQuestion:
     row = APPROVAL._replace(asked_at=store.clock(), expires_at=store.clock() + 600)
     with store.transaction() as tx:
-        tx.put_approval(row)
+        tx.put_approval(as_asked(tx, row))
     return PersonQuestion(Context("claude-code", Subject(row.session, row.agent)), row.approval, row.expires_at)
 
 
