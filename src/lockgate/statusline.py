@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from lockgate.core.model import Taint
+    from lockgate.store.protocol import Transaction
 
 _MAX_INPUT = 1 << 20
 _SECONDS = 1.0
@@ -44,11 +45,12 @@ def line(state: str, session: str) -> str:
                 return _NOT_ACTIVE
             taints = provenance(tx, Subject(session))
             told = "".join(f"{each.short} | " for each in state_warnings(tx, store.clock()))
+            paused = _paused(tx, state)
     finally:
         store.close()
     shown = [_label(taints, label) for label in (Label.UNTRUSTED, Label.SECRET)]
     labels = " + ".join(text for text in shown if text) or "clean"
-    return f"lockgate: {told}{_anchors(state)}{_paused(state)}{labels}"
+    return f"lockgate: {told}{_anchors(state)}{paused}{labels}"
 
 
 def _anchors(state: str) -> str:
@@ -59,12 +61,16 @@ def _anchors(state: str) -> str:
     return "ANCHOR PROBLEM (lockgate status) | " if HeadAnchors(state, "", None).has_problems(time.time()) else ""
 
 
-def _paused(state: str) -> str:
-    from lockgate.configuration.pause import paused_until
+def _paused(tx: Transaction, state: str) -> str:
+    from lockgate.system.folders import PAUSE
+
+    if not os.path.lexists(os.path.join(state, PAUSE)):
+        return ""
+    from lockgate.configuration.pause import look_at_pause
     from lockgate.system.timestamps import local_time
     from lockgate.system.uptime import instant
 
-    until = paused_until(state, instant())
+    until = look_at_pause(tx, state, instant()).until
     return f"PAUSED until {local_time(until, seconds=False)} | " if until else ""
 
 

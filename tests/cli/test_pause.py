@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,9 @@ import pytest
 from adapters.payloads import tool
 from e2e.harness.terminal import Terminal
 from hook.process import HOOK, Told, run
-from lockgate.configuration.pause import LONGEST, begin, end, paused_until
+from lockgate.configuration.pause import LONGEST, begin, end, look_at_pause
+from lockgate.store.opening import open_store
+from lockgate.store.protocol import Transaction
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.uptime import Instant, instant
 
@@ -175,15 +180,134 @@ def test_a_duration_that_is_none_is_a_usage_error(machine: Machine, duration: st
     assert (done.returncode, "write 90s, 30m or 2h" in " ".join(done.stderr.split())) == (2, True)
 
 
+@contextmanager
+def opened(state: Path) -> Iterator[Transaction]:
+    """A transaction of a state folder's store."""
+    store = open_store(str(state))
+    try:
+        with store.transaction() as tx:
+            yield tx
+    finally:
+        store.close()
+
+
+def began(state: Path, now: Instant, seconds: float) -> float:
+    with opened(state) as tx:
+        return begin(tx, str(state), now, seconds)
+
+
+def paused_until(state: Path, now: Instant) -> float:
+    with opened(state) as tx:
+        return look_at_pause(tx, str(state), now).until
+
+
 def test_a_clock_that_is_set_back_does_not_bring_it_back(machine: Machine) -> None:
-    """Real hooks, and a pause that is over by all but the clock."""
+    """Real hooks, and a pause that is over by all but the clock. None of these is told as a forgery."""
     now = instant()
-    begin(str(machine.state), now, 60)
+    began(machine.state, now, 60)
     assert not machine.asked(*PUSH)
-    begin(str(machine.state), now._replace(up=now.up - 61), 60)
+    began(machine.state, now._replace(up=now.up - 61), 60)
     assert machine.asked(*PUSH)
-    begin(str(machine.state), now._replace(boot="another start"), 60)
+    began(machine.state, now._replace(boot="another start"), 60)
     assert machine.asked(*PUSH)
+    assert [body for body in machine.audit() if body["event"] == "forged-pause"] == []
+
+
+# ---------------------------------------------------------------- what somebody else writes
+def _written(machine: Machine) -> None:
+    now = instant()
+    kept = [now.boot, now.up, now.up + 3600, now.at, now.at + 3600]
+    (machine.state / "pause").write_text(json.dumps(kept))
+
+
+def _written_as_sealed(machine: Machine) -> None:
+    machine.pause("1m")
+    *kept, seq, seal = json.loads((machine.state / "pause").read_text())
+    now = instant()
+    kept = [now.boot, now.up, now.up + 3600, now.at, now.at + 3600]
+    (machine.state / "pause").write_text(json.dumps([*kept, seq, seal]))
+
+
+def _made_longer(machine: Machine) -> None:
+    machine.pause("1m")
+    boot, up, up_until, at, until, *proof = json.loads((machine.state / "pause").read_text())
+    (machine.state / "pause").write_text(json.dumps([boot, up, up_until + 3600, at, until + 3600, *proof]))
+
+
+def _put_back_after_resume(machine: Machine) -> None:
+    machine.pause("1h")
+    kept = (machine.state / "pause").read_bytes()
+    machine.lockgate("resume")
+    (machine.state / "pause").write_bytes(kept)
+
+
+def _taken_away_at_resume(machine: Machine) -> None:
+    machine.pause("1h")
+    kept = (machine.state / "pause").read_bytes()
+    (machine.state / "pause").unlink()
+    machine.lockgate("resume")
+    (machine.state / "pause").write_bytes(kept)
+
+
+def _longer_one_of_before(machine: Machine) -> None:
+    machine.pause("8h")
+    kept = (machine.state / "pause").read_bytes()
+    machine.pause("1m")
+    (machine.state / "pause").write_bytes(kept)
+
+
+def _of_another_installation(machine: Machine) -> None:
+    other = machine.home / "other"
+    other.mkdir(mode=0o700)
+    began(other, instant(), 3600)
+    (machine.state / "pause").write_bytes((other / "pause").read_bytes())
+
+
+def _end_rewritten(machine: Machine) -> None:
+    """The record of the end is made one of something else, which takes no key."""
+    _put_back_after_resume(machine)
+    with closing(sqlite3.connect(machine.state / "lockgate.db")) as database, database:
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute("""UPDATE audit SET body = replace(body, '"resume"', '"nothing"')""")
+
+
+def _record_not_there(machine: Machine) -> None:
+    """A pause of which the audit does not tell, as of a copy of the state that was put back."""
+    with pytest.raises(InterruptedError), opened(machine.state) as tx:
+        begin(tx, str(machine.state), instant(), 3600)
+        raise InterruptedError
+
+
+FORGINGS = [
+    _written, _written_as_sealed, _made_longer, _put_back_after_resume, _taken_away_at_resume, _longer_one_of_before,
+    _of_another_installation, _end_rewritten, _record_not_there,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("forge", FORGINGS, ids=lambda each: each.__name__.strip("_"))
+@pytest.mark.parametrize("resident", [False, True], ids=["no gate", "resident gate"])
+def test_a_forged_pause_gives_nothing_and_is_told(
+    machine: Machine, forge: Callable[[Machine], None], resident: bool
+) -> None:
+    with machine.gate() if resident else nullcontext():
+        forge(machine)
+        assert machine.asked(*PUSH)
+        assert machine.asked(*PUSH)
+    told = [body for body in machine.audit() if body["event"] == "forged-pause"]
+    assert len(told) == 1, "one record, however many calls meet it"
+    assert told[0]["problem"].endswith("it did not count")
+    assert told[0]["problem"] in machine.lockgate("doctor").stdout.replace("\n", " ")
+    assert told[0]["problem"] in machine.lockgate("status").stderr
+    assert json.loads(machine.lockgate("status", "--json").stdout)["paused_until"] is None
+
+
+def test_after_a_forgery_a_person_pauses_as_before(machine: Machine) -> None:
+    _written(machine)
+    assert machine.asked(*PUSH)
+    assert machine.lockgate("resume").stdout == "no longer paused\n"
+    machine.pause("1h")
+    assert not machine.asked(*PUSH)
 
 
 # ---------------------------------------------------------------- the file
@@ -191,15 +315,17 @@ NOW = Instant(1000.0, 500.0, "b1")
 
 
 def test_a_pause_has_a_beginning_and_an_end(tmp_path: Path) -> None:
-    state = str(tmp_path)
+    state = tmp_path / "state"
     assert paused_until(state, NOW) == 0.0
-    assert begin(state, NOW, 60) == 1060.0
+    assert began(state, NOW, 60) == 1060.0
     moments = [NOW._replace(at=NOW.at + passed, up=NOW.up + passed) for passed in (-100, 0, 59.9, 60)]
     assert [paused_until(state, moment) for moment in moments] == [0.0, 1060.0, 1060.0, 0.0]
-    assert (end(state), end(state), paused_until(state, NOW)) == (True, False, 0.0)
+    with opened(state) as tx:
+        assert (end(tx, str(state), NOW), end(tx, str(state), NOW)) == (True, False)
+    assert paused_until(state, NOW) == 0.0
     for seconds in (0.0, -1.0, LONGEST + 1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="a pause lasts"):
-            begin(state, NOW, seconds)
+            began(state, NOW, seconds)
 
 
 @pytest.mark.parametrize(
@@ -215,15 +341,14 @@ def test_a_pause_has_a_beginning_and_an_end(tmp_path: Path) -> None:
     ],
 )
 def test_it_lasts_by_the_clock_and_by_what_cannot_be_set(tmp_path: Path, now: Instant) -> None:
-    begin(str(tmp_path), NOW, 60)
-    assert paused_until(str(tmp_path), now) == 0.0
+    state = tmp_path / "state"
+    began(state, NOW, 60)
+    assert paused_until(state, now) == 0.0
 
 
 def test_where_one_start_is_like_another_there_is_no_pause(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="set back"):
-        begin(str(tmp_path), NOW._replace(boot=""), 60)
-    (tmp_path / "pause").write_text('["", 500, 560, 1000, 1060]')
-    assert paused_until(str(tmp_path), NOW._replace(boot="")) == 0.0
+        began(tmp_path / "state", NOW._replace(boot=""), 60)
 
 
 def test_this_machine_says_since_when_it_runs() -> None:
@@ -240,12 +365,15 @@ def test_this_machine_says_since_when_it_runs() -> None:
      '["b1", 500, 560, 1000, 1060]' + " " * 300],
 )  # fmt: skip
 def test_an_odd_file_is_no_pause(tmp_path: Path, content: str) -> None:
-    (tmp_path / "pause").write_text(content)
-    assert paused_until(str(tmp_path), NOW) == 0.0
+    with opened(tmp_path / "state") as tx:
+        (tmp_path / "state" / "pause").write_text(content)
+        found = look_at_pause(tx, str(tmp_path / "state"), NOW)
+    assert (found.until, found.problem != "") == (0.0, True)
 
 
 def test_a_link_is_no_pause(tmp_path: Path) -> None:
-    begin(str(tmp_path), NOW, 60)
-    os.rename(tmp_path / "pause", tmp_path / "elsewhere")
-    (tmp_path / "pause").symlink_to(tmp_path / "elsewhere")
-    assert paused_until(str(tmp_path), NOW) == 0.0
+    state = tmp_path / "state"
+    began(state, NOW, 60)
+    os.rename(state / "pause", state / "elsewhere")
+    (state / "pause").symlink_to(state / "elsewhere")
+    assert paused_until(state, NOW) == 0.0

@@ -9,14 +9,18 @@ import click
 
 from lockgate.cli.approvals.find import clients
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import UNREADABLE, made, record_act
+from lockgate.cli.common.state import UNREADABLE, made
 from lockgate.configuration import pause
 from lockgate.configuration.load import load_for_cli
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.system.folders import state_dir
 from lockgate.system.timestamps import local_time
 from lockgate.system.uptime import instant
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -50,8 +54,7 @@ def pause_command(duration: float) -> None:
         if not allowed:
             raise click.ClickException("the configuration here forbids a pause (`lockgate config show`)")
         with store.transaction() as tx:
-            until = _begun(duration)
-            record_act(tx, store.clock(), "pause", {"seconds": duration, "until": until})
+            until = _begun(tx, duration)
     at = local_time(until)
     click.echo(f"paused until {at}: agents may do everything; `lockgate resume` ends it")
 
@@ -64,20 +67,18 @@ def resume() -> None:
     """
     with made() as store, store.transaction() as tx:
         try:
-            was = pause.end(state_dir())
+            was = pause.end(tx, state_dir(), instant())
         except OSError as error:
             raise _unusable(error) from error
-        if was:
-            record_act(tx, store.clock(), "resume", {})
     click.echo("no longer paused" if was else "there was no pause")
 
 
-def _begun(seconds: float) -> float:
+def _begun(tx: Transaction, seconds: float) -> float:
     now = instant()
     if not now.boot:
         raise click.ClickException("this system does not tell one start from another, so a pause might not end")
     try:
-        return pause.begin(state_dir(), now, seconds)
+        return pause.begin(tx, state_dir(), now, seconds)
     except OSError as error:
         raise _unusable(error) from error
 

@@ -198,7 +198,7 @@ def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
 def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
     """What decides in a project, and until when it is paused; 0 where it is not."""
     from lockgate.configuration.load import load_for_cli
-    from lockgate.configuration.pause import may_pause, paused_until
+    from lockgate.configuration.pause import look_at_pause, may_pause
     from lockgate.system.folders import state_dir
     from lockgate.system.uptime import instant
 
@@ -206,8 +206,9 @@ def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
         configuration = load_for_cli(folder)
     except StoreError as error:
         raise unreadable(error) from error
-    until = paused_until(state_dir(), instant()) if may_pause(configuration) else 0.0
-    return configuration.policies, until
+    with looking() as tx:
+        until = look_at_pause(tx, state_dir(), instant()).until if tx is not None else 0.0
+    return configuration.policies, until if may_pause(configuration) else 0.0
 
 
 def _taint(tx: Transaction, row: SessionRow, taint: Taint) -> dict[str, Any]:

@@ -273,12 +273,30 @@ def _judge(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 
 def _pause(state: str) -> Iterator[DoctorCheck]:
-    from lockgate.configuration.pause import paused_until
+    from lockgate.configuration.pause import look_at_pause
+    from lockgate.gate.session.forged_pauses import told_of_forged_pause
+    from lockgate.store.opening import open_existing
     from lockgate.system.uptime import instant
 
-    if until := paused_until(state, instant()):
-        says = f"agents may do everything until {local_time(until)}"
+    try:
+        store = open_existing(state)
+        if store is None:
+            return
+        try:
+            with store.reading() as tx:
+                pause = look_at_pause(tx, state, instant())
+                problem = pause.problem or told_of_forged_pause(tx, store.clock())
+        finally:
+            store.close()
+    except StoreError:
+        return  # another check says so
+    if pause.until:
+        says = f"agents may do everything until {local_time(pause.until)}"
         yield DoctorCheck("pause", "warn", says, "run: lockgate resume")
+    if problem:
+        yield DoctorCheck(
+            "pause", "warn", problem, "find out what wrote it (lockgate audit show); run: lockgate resume"
+        )
 
 
 def _fleet(where: Folders) -> Iterator[DoctorCheck]:

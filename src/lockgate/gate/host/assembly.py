@@ -185,7 +185,7 @@ def _configuring(
         look_up = cache.remembering(read, lambda context: context.workspace)
 
     def configure(context: Context) -> Configuration:
-        found = _unless_paused(look_up(context), where.state)
+        found = _unless_paused(look_up(context), store, context, where.state)
         if found.options.deadline_seconds is not None:
             limit(found.options.deadline_seconds)
         return found
@@ -193,15 +193,22 @@ def _configuring(
     return configure
 
 
-def _unless_paused(found: Configuration, state: str) -> Configuration:
+def _unless_paused(found: Configuration, store: Store, context: Context, state: str) -> Configuration:
     """A configuration, or what it is while a person has paused the gate."""
-    if not os.path.exists(os.path.join(state, PAUSE)):  # as nearly always: nothing is loaded for that
+    if not os.path.lexists(os.path.join(state, PAUSE)):  # as nearly always: nothing is loaded for that
         return found
     from lockgate.configuration import pause
     from lockgate.system.uptime import instant
 
-    pauses = pause.paused_until(state, instant()) and pause.may_pause(found)
-    return pause.paused(found) if pauses else found
+    with store.reading() as tx:
+        pauses = pause.look_at_pause(tx, state, instant())
+    if pauses.problem:
+        from lockgate.gate.session.forged_pauses import record_forged_pause
+
+        with store.transaction() as tx:  # a second look: a person may be about to pause
+            pauses = pause.look_at_pause(tx, state, instant())
+            record_forged_pause(tx, context, pauses.problem, store.clock())
+    return pause.paused(found) if pauses.until and pause.may_pause(found) else found
 
 
 def host_view_reader(where: Folders, cache: TtlCache | None) -> Callable[[Context, AnalysisRules], HostView]:

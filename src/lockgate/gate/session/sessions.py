@@ -277,6 +277,7 @@ class StateWarning(Record):
 def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
     """What a person is told about the state now."""
     from lockgate.gate.session.forged_answers import told_of_forged
+    from lockgate.gate.session.forged_pauses import told_of_forged_pause
 
     found = []
     if reason := tx.setting(PUT_BACK):
@@ -285,6 +286,9 @@ def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
     if says := told_of_forged(tx, now):
         note = f"Lockgate: {says}. Find out what started it; look: lockgate audit show."
         found.append(StateWarning("GATE FORGED (lockgate doctor)", says, note, "lockgate audit show"))
+    if says := told_of_forged_pause(tx, now):
+        note = f"Lockgate: {says}. Find out what wrote it; look: lockgate audit show. Remove it: lockgate resume."
+        found.append(StateWarning("PAUSE FORGED (lockgate doctor)", says, note, "lockgate resume"))
     return found
 
 
