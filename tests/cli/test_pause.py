@@ -19,11 +19,15 @@ import pytest
 from adapters.payloads import tool
 from e2e.harness.terminal import Terminal
 from hook.process import HOOK, Told, run
+from lockgate.clients.hook.start_resident import PROGRAM, arguments
+from lockgate.clients.wire import resident_control as control
 from lockgate.configuration.pause import LONGEST, begin, end, look_at_pause
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Transaction
 from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 from lockgate.system.uptime import Instant, instant
+from support import steady
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +76,19 @@ class Machine:
     def pause(self, *arguments: str) -> None:
         with self.terminal("pause", *arguments) as terminal:
             terminal.wait_for("paused until")
+
+    @contextmanager
+    def gate(self) -> Iterator[None]:
+        """A resident gate, which answers the hooks meanwhile."""
+        words = arguments(Folders(str(self.home), str(self.state), str(self.config)))
+        words[words.index(PROGRAM)] = steady.gate()
+        gate = subprocess.Popen([sys.executable, *words], env=self.environment, cwd="/")
+        try:
+            assert control.wait_for(str(self.state), 30.0).answers
+            yield
+        finally:
+            gate.terminate()
+            gate.wait(30.0)
 
     def audit(self) -> list[dict[str, Any]]:
         store = SqliteStore.open(str(self.state))
@@ -267,9 +284,12 @@ def _end_rewritten(machine: Machine) -> None:
     """The record of the end is made one of something else, which takes no key."""
     _put_back_after_resume(machine)
     with closing(sqlite3.connect(machine.state / "lockgate.db")) as database, database:
-        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        triggers = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
             database.execute(f"DROP TRIGGER {name}")
         database.execute("""UPDATE audit SET body = replace(body, '"resume"', '"nothing"')""")
+        for _, sql in triggers:
+            database.execute(sql)
 
 
 def _record_not_there(machine: Machine) -> None:
