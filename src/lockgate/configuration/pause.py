@@ -15,8 +15,8 @@ from hmac import compare_digest
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.store import chain_links
 from lockgate.store.audit.record import happened
-from lockgate.store.chain_links import PURPOSE_PAUSE, canonical, link_digest
 from lockgate.store.files import PUT_BACK
 from lockgate.store.rows import AuditQuery
 from lockgate.system.files import read_regular, replace
@@ -76,7 +76,7 @@ def look_at_pause(tx: Transaction, state: str, now: Instant) -> Pause:
 
 
 def _seal(tx: Transaction, kept: list[Any], seq: int) -> str:
-    return tx.keyed(PURPOSE_PAUSE, canonical({"gate": tx.gate, "pause": kept, "seq": seq}))
+    return tx.keyed(chain_links.PURPOSE_PAUSE, chain_links.canonical({"gate": tx.gate, "pause": kept, "seq": seq}))
 
 
 def _goes_on(tx: Transaction, seq: int, until: float) -> bool:
@@ -93,7 +93,7 @@ def _goes_on(tx: Transaction, seq: int, until: float) -> bool:
         return False
     previous = links[0].previous
     for number, link in enumerate(links, seq):
-        digest = link_digest(previous, number, link.at, link.body)
+        digest = chain_links.link_digest(previous, number, link.at, link.body)
         if (link.seq, link.previous, link.digest) != (number, previous, digest):
             return False
         previous = digest

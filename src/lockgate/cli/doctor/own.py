@@ -274,7 +274,6 @@ def _judge(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 def _pause(state: str) -> Iterator[DoctorCheck]:
     from lockgate.configuration.pause import look_at_pause
-    from lockgate.gate.session.forged_pauses import told_of_forged_pause
     from lockgate.store.opening import open_existing
     from lockgate.system.uptime import instant
 
@@ -285,7 +284,6 @@ def _pause(state: str) -> Iterator[DoctorCheck]:
         try:
             with store.reading() as tx:
                 pause = look_at_pause(tx, state, instant())
-                problem = pause.problem or told_of_forged_pause(tx, store.clock())
         finally:
             store.close()
     except StoreError:
@@ -293,9 +291,9 @@ def _pause(state: str) -> Iterator[DoctorCheck]:
     if pause.until:
         says = f"agents may do everything until {local_time(pause.until)}"
         yield DoctorCheck("pause", "warn", says, "run: lockgate resume")
-    if problem:
+    if pause.problem:
         yield DoctorCheck(
-            "pause", "warn", problem, "find out what wrote it (lockgate audit show); run: lockgate resume"
+            "pause", "warn", pause.problem, "find out what wrote it (lockgate audit show); run: lockgate resume"
         )
 
 
