@@ -175,7 +175,9 @@ STARTS = {
     "variable": "a variable that holds a secret",
 }
 """How the ids of rules begin, and what such a rule is about."""
-_OTHER = frozenset({"about", "example", "gate", "lockbox", "lockgate", "patterns", "rollback", "security", "upgrade"})
+_OTHER = frozenset(
+    {"about", "example", "gate", "lockbox", "lockgate", "patterns", "pause", "rollback", "security", "upgrade"}
+)
 """Texts of the same shape that are no rules."""
 
 

@@ -252,7 +252,10 @@ def test_status_says_what_is_true_of_external_actions(
     folder.mkdir(parents=True)
     (folder / "lockgate.yaml").write_text(config)
     if paused:
-        begin(str(full), instant(), 60.0)
+        store = SqliteStore.open(str(full))
+        with store.transaction() as tx:
+            begin(tx, str(full), instant(), 60.0)
+        store.close()
     output = run("status").output
     assert says in output.splitlines()[0]
     assert ("to act outside all the same" in output) is ("closed" in output.splitlines()[0])
