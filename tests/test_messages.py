@@ -39,6 +39,12 @@ def test_a_source_is_named_once():
     assert shown.endswith("; and 1 more")
 
 
+@pytest.mark.parametrize(("at", "told"), [(0.0, False), (1.0, True)], ids=["nobody knows when", "known"])
+def test_a_time_that_nobody_knows_is_not_told(at: float, told: bool) -> None:
+    taint = Taint(Label.SECRET, "the state", "", "", at)
+    assert (" at " in provenance_text([taint], Label.SECRET)) is told
+
+
 def test_what_has_brought_nothing_is_told_where_nothing_else_has():
     asked = [_taint("WebFetch: a", TaintState.PENDING), _taint("WebFetch: b", TaintState.PENDING)]
     assert provenance_text(asked, Label.UNTRUSTED).count("(not finished yet)") == 2

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate.cli.doctor import clients as doctor_clients
+from lockgate.cli.doctor import own
 from lockgate.cli.main import cli
 from lockgate.clients.hook import native as native_client
 from lockgate.clients.install import claude_settings_view as claude_look
@@ -477,6 +478,22 @@ def test_a_damaged_index_of_known_secrets_is_told(machine: Machine) -> None:
     for index in (machine.home / ".local" / "state" / "lockgate" / "known").glob("*.index"):
         index.write_bytes(b"x")
     assert "it was made anew" in machine.found()[1]["pattern notes"][1]
+
+
+def test_what_cannot_open_the_state_points_to_the_state(machine: Machine) -> None:
+    (machine.home / ".local" / "state" / "lockgate" / "lockgate.db").write_bytes(b"x" * 5000)
+    told = json.loads(machine.run("doctor", "--json", "--project", str(machine.project)).output)
+    mends = {check["name"]: check["mend"] for check in told["checks"]}
+    assert mends["configuration"] == mends["patterns"] == "mend the state first; until then every call is blocked"
+    assert "docs/upgrading.md" in mends["state"]
+
+
+def test_a_missing_library_is_not_fetched_from_an_index(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has this name in an index is not Lockgate."""
+    monkeypatch.setattr(own, "_LIBRARIES", ("no_such_library",))
+    told = json.loads(machine.run("doctor", "--json", "--project", str(machine.project)).output)
+    mend = next(check["mend"] for check in told["checks"] if check["name"] == "libraries")
+    assert mend.endswith("in a clone of Lockgate, pip install --force-reinstall .")
 
 
 def test_without_its_engine_it_fails(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def _tried(name: str, command: str, payload: Mapping[str, Any], seen: CheckConte
         return DoctorCheck(name, "ok", "a call that tampers with the gate was refused, for that reason")
     if ran.code == 2:
         says = f"the gate cannot decide and blocks everything: {visible(ran.err.strip(), 200)}"
-        return DoctorCheck(name, "fail", says, "mend what failed above, or install it again")
+        return DoctorCheck(name, "fail", says, "do what it says, or mend what failed above; else install it again")
     return DoctorCheck(name, "fail", "the hook let a call through that it must refuse", mend)
 
 

@@ -31,7 +31,9 @@ _LIBRARIES = (
     "tree_sitter_javascript",
 )
 _LEAST_MB = 250
-_REINSTALL = "install it again: pip install --force-reinstall --no-deps lockgate"
+_REINSTALL = "install it again: in a clone of Lockgate, pip install --force-reinstall ."
+_STATE_FIRST = "mend the state first; until then every call is blocked"
+_STATE = 'do what it says, or see docs/upgrading.md, "What a block says"; until then every call is blocked'
 
 
 def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
@@ -172,9 +174,8 @@ def _configuration(seen: CheckContext) -> DoctorCheck:
     try:
         problems = load.load_for_cli(seen.project).problems
     except LockgateError as error:
-        return DoctorCheck(
-            "configuration", "fail", str(error), _mend(error, seen.folders, "run: lockgate config check")
-        )
+        otherwise = _STATE_FIRST if isinstance(error, StoreError) else "run: lockgate config check"
+        return DoctorCheck("configuration", "fail", str(error), _mend(error, seen.folders, otherwise))
     if problems:
         return DoctorCheck("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
     return DoctorCheck("configuration", "ok", "every layer is valid")
@@ -194,7 +195,7 @@ def _patterns(seen: CheckContext) -> Iterator[DoctorCheck]:
                 name,
                 "warn",
                 "not compiled yet: the first session will wait for it",
-                "run: lockgate install claude-code",
+                "once hooks are registered, run lockgate doctor again in a few seconds",
             )
             return
         try:
@@ -202,7 +203,8 @@ def _patterns(seen: CheckContext) -> Iterator[DoctorCheck]:
         finally:
             store.close()
     except LockgateError as error:
-        yield DoctorCheck(name, "fail", str(error), "mend it; until then every call is blocked")
+        otherwise = _STATE_FIRST if isinstance(error, StoreError) else "mend it; until then every call is blocked"
+        yield DoctorCheck(name, "fail", str(error), _mend(error, seen.folders, otherwise))
         return
     how = f"made ready now, in {made.seconds:.1f} s" if made.seconds else "compiled, and fresh"
     yield DoctorCheck(name, "ok", f"the engines load; rules: {made.rules}; {how}")
@@ -361,8 +363,7 @@ def _state(where: Folders) -> Iterator[DoctorCheck]:
     try:
         store = open_existing(where.state)
     except LockgateError as error:
-        mend = _mend(error, where, "see docs/claude-code.md; until then every call is blocked")
-        yield DoctorCheck("state", "fail", str(error), mend)
+        yield DoctorCheck("state", "fail", str(error), _mend(error, where, _STATE))
         return
     if store is None:
         yield DoctorCheck("state", "ok", "nothing is recorded yet")
@@ -375,7 +376,7 @@ def _state(where: Folders) -> Iterator[DoctorCheck]:
             against = contradictions(tx, approvers) if verified.ok else []
             warnings = state_warnings(tx, store.clock())
     except LockgateError as error:
-        yield DoctorCheck("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
+        yield DoctorCheck("state", "fail", str(error), _mend(error, where, _STATE))
         return
     finally:
         store.close()

@@ -94,7 +94,8 @@ def provenance_text(taints: Sequence[Taint], label: Label, most: int = _SHOWN_SO
     if not mine:
         return ""
     shown = [
-        f"{visible(taint.source, 160)} at {_clock(taint.at)}"
+        visible(taint.source, 160)
+        + (f" at {_clock(taint.at)}" if taint.at else "")  # nobody knows when a state was changed
         + (" (not finished yet)" if taint.state is TaintState.PENDING else "")
         for taint in mine[:most]
     ]
