@@ -15,6 +15,7 @@ from hook.process import faulty
 from lockgate.clients.common.hook_command import CALL_TIMEOUT
 from lockgate.clients.hook.deadline import MARGIN
 from lockgate.clients.wire.resident import wait
+from native.fake_gate import give_key, proof, read_request
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +67,8 @@ def test_what_a_client_has_waited_for_a_gate_that_went_away_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LOCKGATE_RESIDENT")
-    (tmp_path / "state" / "run").mkdir(mode=0o700, parents=True)
+    give_key(tmp_path / "state")
+    (tmp_path / "state" / "run").mkdir(mode=0o700)
     spent = 2.0
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "state" / "run" / "gate.sock"))
@@ -76,9 +78,10 @@ def test_what_a_client_has_waited_for_a_gate_that_went_away_counts(
         def serve() -> None:
             asking, _ = listening.accept()
             with asking:
-                asking.sendall(wait(30.0))
+                said = wait(30.0) + proof(read_request(asking).spelt, wait(30.0))
+                asking.sendall(said)
                 time.sleep(spent)
-                asking.sendall(wait(30.0))  # somebody else is asked, and before they answer all is over
+                asking.sendall(said)  # somebody else is asked, and before they answer all is over
 
         with ThreadPoolExecutor(1) as gate:
             served = gate.submit(serve)
