@@ -70,7 +70,7 @@ class Monitor:
 
     def record_forged_answer(self, context: Context, process: str) -> None:
         """Record that a process without the key has answered in the place of the gate, and which one was ended."""
-        from lockgate.gate.session.forged_answers import record_forged_answer
+        from lockgate.gate.session.forgeries import record_forged_answer
 
         store = self._parts.store
         with store.transaction() as tx:

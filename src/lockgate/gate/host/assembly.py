@@ -203,7 +203,7 @@ def _unless_paused(found: Configuration, store: Store, context: Context, state: 
     with store.reading() as tx:
         pauses = pause.look_at_pause(tx, state, instant())
     if pauses.problem:
-        from lockgate.gate.session.forged_pauses import record_forged_pause
+        from lockgate.gate.session.forgeries import record_forged_pause
 
         with store.transaction() as tx:  # a second look: a person may be about to pause
             pauses = pause.look_at_pause(tx, state, instant())

@@ -268,6 +268,7 @@ class StateWarning(Record):
     short: str
     """In a status line."""
     says: str
+    """What is wrong, without a full stop."""
     note: str
     """The same in whole sentences."""
     mend: str
@@ -276,14 +277,13 @@ class StateWarning(Record):
 
 def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
     """What a person is told about the state now."""
-    from lockgate.gate.session.forged_answers import told_of_forged
-    from lockgate.gate.session.forged_pauses import told_of_forged_pause
+    from lockgate.gate.session.forgeries import told_of_forged_answer, told_of_forged_pause
 
     found = []
     if reason := tx.setting(PUT_BACK):
         short = "STATE PUT BACK (lockgate audit verify)"
         found.append(StateWarning(short, reason, put_back_note(tx), "lockgate audit accept"))
-    if says := told_of_forged(tx, now):
+    if says := told_of_forged_answer(tx, now):
         note = f"Lockgate: {says}. Find out what started it; look: lockgate audit show."
         found.append(StateWarning("GATE FORGED (lockgate doctor)", says, note, "lockgate audit show"))
     if says := told_of_forged_pause(tx, now):
@@ -314,13 +314,14 @@ def _started_by(tx: Transaction, context: Context, above: Sequence[str]) -> str:
     """
     session = context.subject.session
     for process in above:
-        rows = [row for row in tx.sessions(process=process, limit=_MOST_SESSIONS) if row.session != session]
-        for row in (around := [row for row in rows if not row.ended_at] or rows[:1]):
-            if row.client in _SHELL_HOSTS:
-                return ""
+        others = [row for row in tx.sessions(process=process, limit=_MOST_SESSIONS) if row.session != session]
+        starters = [row for row in others if not row.ended_at] or others[:1]
+        if any(row.client in _SHELL_HOSTS for row in starters):
+            return ""
+        for row in starters:
             flow(tx, Subject(row.session), Subject(session), settled=True, origin=f"session {row.session}")
-        if around:
-            return around[0].session
+        if starters:
+            return starters[0].session
     return ""
 
 
