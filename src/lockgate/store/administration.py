@@ -133,19 +133,7 @@ def demand_own(state: str) -> None:
 
 
 def restore(state: str, path: str, record: Callable[[Transaction, float, str], None]) -> tuple[str, int]:
-    """Put a copy in the place of a state folder's own database. No gate may run.
-
-    Args:
-        state: The state folder.
-        path: The copy.
-        record: Writes down what is done, with the store's time and the name of what is replaced.
-
-    Returns:
-        Where the database that was replaced is now, empty where there was none; and how many sessions were labelled.
-
-    Raises:
-        StoreError: This gate uses a shared store, or the copy is none that can be put there.
-    """
+    """As :func:`lockgate.store.sqlite.restoring.restore`, for a gate that uses no shared store."""
     demand_own(state)
     return restoring.restore(state, path, record)
 

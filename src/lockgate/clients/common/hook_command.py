@@ -113,7 +113,7 @@ def hook_command(launch: HookLaunch, event: str, client: str = _CLAUDE) -> str:
 def _started(launch: HookLaunch, event: str, client: str) -> str:
     if launch.for_everyone:
         program = _joined([*_program(launch), client])
-        return f"{_FIND_HOME}{_code(event)};; esac; {program} {_OWN_FOLDERS} --event {event}"
+        return f"{_find_home(_code(event))} {program} {_OWN_FOLDERS} --event {event}"
     words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
         words += ["--settings", launch.settings]
@@ -124,11 +124,16 @@ def _joined(words: Iterable[str]) -> str:
     return " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
 
 
-_FIND_HOME = (
-    'h=; n=$(/usr/bin/id -un); case $n in [!A-Za-z_]*|*[!A-Za-z0-9._@-]*|"") ;; *) eval "h=~$n";; esac; case $h in'
-    ' /*) ;; *) echo "lockgate: the user database names no home folder for this user" >&2; exit '
-)
-"""How a shell finds the home folder of whoever runs it: no variable says it, which a project's settings could set."""
+def _find_home(code: int) -> str:
+    """Commands that put the user's home folder into ``h``, or end with a code where there is none.
+
+    They ask the user database. A project's settings could set the variable ``HOME``.
+    """
+    find = 'h=; n=$(/usr/bin/id -un); case $n in [!A-Za-z_]*|*[!A-Za-z0-9._@-]*|"") ;; *) eval "h=~$n";; esac;'
+    says = "lockgate: the user database names no home folder for this user"
+    return f'{find} case $h in /*) ;; *) echo "{says}" >&2; exit {code};; esac;'
+
+
 _OWN_FOLDERS = '--home "$h" --state "$h/.local/state/lockgate" --config "$h/.config/lockgate"'
 
 

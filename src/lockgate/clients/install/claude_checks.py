@@ -81,7 +81,8 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
         name = f"hooks ({layer.scope})"
         remote = _remote(seen, layer)
         if layer.scope == claude.MANAGED:
-            yield from () if remote else _managed(name, seen, layer)
+            if not remote:
+                yield from _managed(name, seen, layer)
             continue
         again = " ".join((f"{_INSTALL} --scope {layer.scope}", *map(visible, remote)))
         try:

@@ -68,7 +68,8 @@ def misleads_agent(machine: Machine, scope: Scope) -> Effect | None:
     """
     from lockgate.shell.effects.unlisted import VARIABLE
 
-    names = {name for name in (*dict(machine.names.heeded), *scope.ever.given) if role_of(name) == "code"}
+    given = {name for name, _ in machine.names.heeded}.union(scope.ever.given)
+    names = {name for name in given if role_of(name) == "code"}
     for effect in machine.findings.effects:
         if effect.kind is EffectKind.EXECUTE and effect.rule.startswith(("variable:", VARIABLE)):
             names.add(effect.what.partition("=")[0])

@@ -44,7 +44,7 @@ _LOG_BYTES = 2_000_000
 _THIS = (VERSION,)
 """What ``PRAGMA user_version`` gives where the tables are of this version."""
 _OBJECTS_DIGEST = "e5c6f60865e4a4e76377624518bad0dd"
-"""Of all of it in this version; `lockgate.store.sqlite.schema` makes it, and is not loaded for that."""
+"""Digest of the triggers, views and indexes of this version. It stands here so that no hook loads the schema."""
 _NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python 3.11 has no name for
 
 
