@@ -146,6 +146,18 @@ def test_move(ann: Person) -> None:
     assert ann.labels() == {Label.UNTRUSTED}
     assert ann.hook(PUSH).refuses
     assert not (ann.home / ".local" / "state" / "lockgate").exists()
+    assert "audit accept" not in ann.does("lockgate status")
+    assert ann.does("lockgate audit show").count("put-back") == 1
+
+
+def test_copy_and_not_move(ann: Person) -> None:
+    """Who copies the folder is told, and the page says so."""
+    assert "move, and do not copy" in PAGE.read_text()
+    (ann.home / "srv").mkdir()
+    for line in commands("Move, or rename the home folder"):
+        ann.does(line.replace("mv ", "cp -a "))
+    assert ann.labels() == frozenset(Label)
+    assert "lockgate audit accept" in ann.does("lockgate status")
 
 
 def test_back_up(ann: Person) -> None:

@@ -20,6 +20,7 @@ from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.service.http.auth import tokens
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.sqlite.store import SqliteStore
+from support.older_chains import as_an_older_version
 
 PAGE, LINK = "https://docs.example.com/", "https://docs.example.com/next"
 OTHERS = "https://evil.example/?d=code"
@@ -444,6 +445,7 @@ def test_an_upgrade_believes_no_trust_that_the_audit_does_not_tell_of(tmp_path: 
     world.store.close()
     tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings")
     older = [*(f"ALTER TABLE {table} DROP COLUMN seal" for table in tables), "PRAGMA user_version = 7"]
+    as_an_older_version(tmp_path / "state")
     spoil(world, *older)
     world.store = SqliteStore.open(str(tmp_path / "state"))
     kept = ("trust:/known", "trust:/unknown", "trust:/taken", "config:compiled:/", "kept-file:x")

@@ -17,10 +17,12 @@ from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate.approvals.endorsing import endorse
 from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.session.endorsements import sources_of
+from lockgate.store.audit import pruning
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed
 from lockgate.store.opening import open_existing
 from lockgate.store.sqlite.store import SqliteStore
+from support.older_chains import as_an_older_version
 from support.stress import examples
 from support.unguarded import unguarded
 
@@ -209,6 +211,7 @@ def test_a_sub_agent_keeps_its_labels(tmp_path: Path) -> None:
 
 def test_a_database_without_seals_gets_them_once_and_says_so(world: World) -> None:
     world.store.close()
+    as_an_older_version(world.folder / "state")
     spoil(world, *DOWN)
     for _ in range(2):
         store = open_existing(str(world.folder / "state"))
@@ -243,6 +246,7 @@ DOWN = (*ROWLESS, "DROP TABLE label_seals", "DROP TABLE begun", "PRAGMA user_ver
 )
 def test_a_state_that_was_sealed_is_not_sealed_anew(world: World, statements: list[str], told: bool) -> None:
     world.store.close()
+    as_an_older_version(world.folder / "state")
     spoil(world, *DOWN)
     SqliteStore.open(str(world.folder / "state")).close()
     spoil(world, *DOWN, "DELETE FROM taints", *statements)
@@ -250,7 +254,9 @@ def test_a_state_that_was_sealed_is_not_sealed_anew(world: World, statements: li
     assert world.labels() == world.labels(session_id="clean") == {"untrusted", "secret"}
     with world.store.reading() as tx:
         assert verify_store(tx, world.store.key).ok is told
-        assert [each.problem for each in contradictions(tx, None)] == [NO_SEAL, NO_SEAL]
+        found = contradictions(tx, None)
+    assert [each.problem for each in found if not each.is_of_all] == [NO_SEAL, NO_SEAL]
+    assert any(each.is_of_all for each in found) is not told, "the head that is kept elsewhere has the record"
     assert world.records("sealed")[-1]["again"] is True
 
 
@@ -261,6 +267,20 @@ def test_a_state_with_a_proven_yes_is_not_sealed_anew(world: World) -> None:
     spoil(world, *DOWN, "DELETE FROM taints")
     world.store = SqliteStore.open(str(world.folder / "state"))
     assert world.labels() == {"untrusted", "secret"}
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["from its beginning", "after records were removed"])
+def test_a_state_that_was_made_with_seals_is_not_called_an_older_one(world: World, cut: bool) -> None:
+    if cut:
+        with world.store.transaction() as tx:
+            assert pruning.cut(tx, world.store.key, tx.audit_head().seq - 1, 1.0, {}) > 0
+    world.store.close()
+    spoil(world, *DOWN, "DELETE FROM taints")
+    world.store = SqliteStore.open(str(world.folder / "state"))
+    assert world.labels() == world.labels(session_id="clean") == {"untrusted", "secret"}
+    with world.store.reading() as tx:
+        assert verify_store(tx, world.store.key).ok
+        assert NO_SEAL in {each.problem for each in contradictions(tx, None)}
 
 
 def test_sessions_that_are_forgotten_leave_no_seal(world: World) -> None:
@@ -415,6 +435,7 @@ def seal_as_before(world: World) -> list[str]:
 
 def test_a_database_without_the_list_gets_it(world: World) -> None:
     world.store.close()
+    as_an_older_version(world.folder / "state")
     spoil(world, *seal_as_before(world), *LISTLESS)
     reopen(world)
     assert problems(world) == []

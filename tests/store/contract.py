@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -47,6 +48,9 @@ ODD = "a'b\"c\\d\x00e\n\u202e\U0001f512 ; DROP TABLE taints --"
 
 class StoreContract:
     """Inherit and give the fixture ``make``: a function that opens one and the same, at first empty, store."""
+
+    begins: ClassVar[Mapping[str, Any]] = {}
+    """What the first record of a chain, and each of a cut, has beside all else."""
 
     @pytest.fixture
     def store(self, make: Callable[[], Store]) -> Iterator[Store]:
@@ -400,7 +404,7 @@ class StoreContract:
             rows = [tx.append_audit(float(number), {"event": ODD, "n": number}) for number in range(5)]
         assert [row.seq for row in rows] == [1, 2, 3, 4, 5]
         assert [row.previous for row in rows] == [ROOT, *(row.digest for row in rows[:-1])]
-        assert rows[0].body == canonical({"n": 0, "event": ODD})
+        assert rows[0].body == canonical({"n": 0, "event": ODD, **self.begins})
         with store.reading() as tx:
             assert tx.audit() == rows
             assert tx.audit(after=2, limit=2) == rows[2:4]
@@ -424,7 +428,7 @@ class StoreContract:
             cut = checkpoint(store.key, 3, rows[2].digest, 3, 20.0)
             told = tx.cut_audit(cut, {"by": "test", "event": "no"})
         assert (told.seq, told.at, told.previous) == (8, 20.0, rows[-1].digest)
-        assert told.body == canonical({"by": "test", "event": PRUNED, "checkpoint": cut._asdict()})
+        assert told.body == canonical({"by": "test", "event": PRUNED, "checkpoint": cut._asdict(), **self.begins})
         with store.transaction() as tx:
             assert tx.audit() == [*rows[3:], told]
             assert tx.audit_checkpoint() == cut

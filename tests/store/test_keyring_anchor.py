@@ -19,8 +19,10 @@ from lockgate.core.errors import AuditError
 from lockgate.core.model import Label
 from lockgate.store.audit import keyring_anchor
 from lockgate.store.audit.keyring_anchor import KeyringAnchor
+from lockgate.store.files import PUT_BACK
 from lockgate.store.sqlite import head_anchors
 from lockgate.store.sqlite.head_anchors import HeadAnchors
+from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system import folders
 from support.secret_service import Desktop, desktop
 
@@ -122,6 +124,33 @@ def test_a_copy_of_the_folder_elsewhere_has_an_item_of_its_own(world: Desk, keyr
     assert HeadAnchors(str(other), "", None).compare() == []
     assert world.head_anchors().compare() == []
     assert not world.reason()
+
+
+@pytest.mark.parametrize("act", ["copied", "moved"])
+def test_a_state_in_another_folder_lacks_no_head_of_the_one_before(
+    world: Desk, keyring: Desktop, tmp_path: Path, act: str
+) -> None:
+    """Who copies the state together with the file beside it contradicts the keyring's item of the other folder."""
+    world.head_anchors().compare()
+    there = tmp_path / "there"
+    if act == "copied":
+        world.store.close()
+        shutil.copytree(world.folder, there)
+        world.reopen()
+        world.taint()
+        world.head_anchors().compare()
+        world.store.close()
+        world.folder.rename(tmp_path / "aside")
+        shutil.rmtree(tmp_path / "run" / str(os.geteuid()) / "lockgate", ignore_errors=True)
+    else:
+        world.store.close()
+        world.folder.rename(there)
+    state = str(there / "state")
+    assert HeadAnchors(state, "", None).compare() == []
+    store = SqliteStore.open(state)
+    with store.reading() as tx:
+        assert ("keyring" in (tx.setting(PUT_BACK) or "")) is (act == "copied")
+    store.close()
 
 
 def test_a_gate_tells_at_its_start_and_at_its_end(world: Desk, keyring: Desktop) -> None:

@@ -34,6 +34,7 @@ from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system import folders
 from lockgate.system.folders import Folders
 from lockgate.system.uptime import instant
+from support.older_chains import as_an_older_version
 from support.stress import examples
 from support.unguarded import unguarded
 
@@ -261,6 +262,156 @@ def test_a_file_put_back_beneath_a_store_that_is_open(world: Kept) -> None:
     assert world.labels() == set(BOTH)
 
 
+# ---------------------------------------------------------------- a copy in another folder
+def give_runtime(world: Kept, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the user a runtime folder."""
+    runtime = world.folder / "runtime"
+    (runtime / str(os.geteuid())).mkdir(parents=True)
+    monkeypatch.setattr(folders, "RUNTIME", str(runtime))
+    monkeypatch.setattr(rollback, "TEMPORARY", ("/nowhere/",))
+    return runtime
+
+
+def looked_at(state: Path, session: str = "s1") -> tuple[frozenset[Label], str]:
+    """The labels of a session in a state folder, and why the state is not believed."""
+    store = SqliteStore.open(str(state))
+    try:
+        with store.reading() as tx:
+            return tx.labels(Subject(session)), tx.setting(PUT_BACK) or ""
+    finally:
+        store.close()
+
+
+def copy_below(world: Kept, beside: bool) -> Path:
+    """A copy of the state in another folder, with what is kept beside it or without."""
+    world.store.close()
+    there = world.folder / "there"
+    shutil.copytree(world.state, there / "state")
+    if beside:
+        shutil.copytree(world.outside[0].parent, there / ".lockgate")
+    world.reopen()
+    return there
+
+
+@pytest.mark.parametrize("runtime", [False, True], ids=["no runtime folder", "a runtime folder"])
+@pytest.mark.parametrize("gone", [False, True], ids=["the state is there", "the state is gone"])
+def test_a_copy_in_another_folder_is_no_move(
+    world: Kept, monkeypatch: pytest.MonkeyPatch, gone: bool, runtime: bool
+) -> None:
+    if runtime:
+        give_runtime(world, monkeypatch)
+        world.reopen()
+    copy = copy_below(world, beside=False) / "state"
+    world.taint()
+    world.store.close()
+    if gone:
+        world.state.rename(world.folder / "aside")
+    assert looked_at(copy)[0] == BOTH
+    assert looked_at(copy)[1]
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["the state", "what is kept beside it, too"])
+def test_a_link_that_leads_to_a_copy_is_no_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool) -> None:
+    above = tmp_path / "above"
+    above.mkdir()
+    world = Kept(above)
+    give_runtime(world, monkeypatch)
+    runtime = tmp_path / "runtime"
+    (above / "runtime").rename(runtime)
+    monkeypatch.setattr(folders, "RUNTIME", str(runtime))
+    world.reopen()
+    world.start()
+    there = copy_below(world, beside)
+    there.rename(tmp_path / "there")
+    world.taint()
+    world.store.close()
+    above.rename(tmp_path / "aside")
+    above.symlink_to(tmp_path / "there")
+    assert looked_at(world.state)[0] == BOTH
+    assert "older" in looked_at(world.state)[1]
+
+
+def test_a_copy_of_what_is_still_there_is_told_and_mended_once(world: Kept) -> None:
+    there = copy_below(world, beside=True) / "state"
+    assert looked_at(there) == (BOTH, "the state is a copy of one that is still there")
+    assert looked_at(world.state)[1] == "", "the one that is there goes on"
+    store = SqliteStore.open(str(there))
+    with store.transaction() as tx:
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=2e6)
+    store.close()
+    assert looked_at(there) == (BOTH, "")
+
+
+def test_a_copy_from_before_a_move_that_is_put_elsewhere(world: Kept) -> None:
+    copy = world.copy()
+    world.store.close()
+    (world.folder / "srv").mkdir()
+    shutil.move(world.state, world.folder / "srv" / "state")
+    assert looked_at(world.folder / "srv" / "state")[1] == ""
+    (world.folder / "third").mkdir()
+    copy.rename(world.folder / "third" / "state")
+    assert looked_at(world.folder / "third" / "state")[0] == BOTH
+    assert not list((world.folder / ".lockgate").iterdir()), "what was kept of the old folder has come along"
+
+
+# ---------------------------------------------------------------- nothing is kept any more
+def spoil(state: Path, *statements: str) -> None:
+    with sqlite3.connect(state / DATABASE) as database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+
+
+def empty(world: Kept) -> None:
+    for place in world.outside:
+        place.unlink()
+        Path(f"{place}.next").unlink(missing_ok=True)
+
+
+ROWS = ("sessions", "agents", "calls", "briefs", "addresses", "settings")
+OLDER = [*(f"ALTER TABLE {table} DROP COLUMN seal" for table in ROWS), "PRAGMA user_version = 7"]
+DELETE = f"DELETE FROM settings WHERE name = '{rollback.KEPT_AT}'"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        pytest.param([], id="the places emptied"),
+        pytest.param([DELETE], id="and the row deleted"),
+        pytest.param([DELETE, f"INSERT INTO settings VALUES ('{rollback.KEPT_AT}', '', '')"], id="and one forged"),
+        pytest.param(
+            ["UPDATE settings SET value = replace(value, '\"lasts\":true', '\"lasts\":false')"], id="and changed"
+        ),
+        pytest.param([DELETE, *OLDER], id="and the database called an older one"),
+    ],
+)
+def test_a_chain_without_a_head_that_is_kept_is_not_believed(world: Kept, statements: list[str]) -> None:
+    copy = world.copy()
+    world.taint()
+    empty(world)
+    spoil(copy, *statements)
+    world.put_back(copy)
+    assert world.labels() == set(BOTH)
+    assert world.reason() == "what is kept of the state elsewhere is gone"
+    with world.store.transaction() as tx:
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
+    world.reopen()
+    assert world.reason() is None, "it is told once"
+
+
+def test_a_database_of_a_version_that_kept_no_head_is_no_alarm(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.taint()
+    world.store.close()
+    as_an_older_version(world.state)
+    spoil(world.state, *OLDER)
+    world.reopen()
+    assert world.reason() is None
+    assert len(world.heads()) == 1
+    empty(world)
+    world.reopen()
+    assert world.reason(), "from now on it has one"
+
+
 # ---------------------------------------------------------------- what is no forgery
 def test_the_head_is_kept_where_labels_change_and_not_for_each_call(world: Kept) -> None:
     world.taint()
@@ -316,7 +467,49 @@ def test_a_volume_that_outlasts_its_container_is_no_alarm(world: Kept, monkeypat
     monkeypatch.setattr(put_back, "_lasts", lambda _: False)
     world.reopen()
     assert world.reason() is None
+    assert world.labels() == {"untrusted"}
     assert len(world.heads()) == 1, "it is kept again"
+
+
+@pytest.mark.parametrize("act", ["move", "move back", "rename the folder above", "carry the folder above along"])
+@pytest.mark.parametrize("runtime", [False, True], ids=["no runtime folder", "a runtime folder"])
+def test_a_move_is_no_alarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, runtime: bool) -> None:
+    (tmp_path / "above").mkdir()
+    world = Kept(tmp_path / "above")
+    if runtime:
+        give_runtime(world, monkeypatch)
+        (world.folder / "runtime").rename(tmp_path / "runtime")
+        monkeypatch.setattr(folders, "RUNTIME", str(tmp_path / "runtime"))
+        world.reopen()
+    world.start()
+    world.taint()
+    world.bash("ls")
+    world.store.close()
+    (tmp_path / "srv").mkdir()
+    state = tmp_path / "srv" / "state"
+    if act.startswith("move"):
+        shutil.move(world.state, state)
+    elif act.startswith("rename"):
+        (tmp_path / "srv").rmdir()
+        world.folder.rename(tmp_path / "srv")
+    else:
+        for name in ("state", ".lockgate"):
+            shutil.copytree(world.folder / name, tmp_path / "srv" / name)
+        shutil.rmtree(world.folder)
+    assert looked_at(state) == (frozenset({Label.UNTRUSTED}), "")
+    if act == "move back":
+        shutil.move(state, world.state)
+        assert looked_at(world.state) == (frozenset({Label.UNTRUSTED}), "")
+
+
+def test_a_file_system_that_a_user_can_mount_is_no_volume(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    device = os.stat(tmp_path).st_dev
+    assert not put_back._is_of_a_user(device)
+    line = f"36 35 {os.major(device)}:{os.minor(device)} / {tmp_path} rw - fuse.bindfs x rw\n"
+    table = tmp_path / "mountinfo"
+    table.write_text(line)
+    monkeypatch.setattr(put_back, "_MOUNTS", str(table))
+    assert put_back._is_of_a_user(device)
 
 
 def test_an_agent_may_not_touch_what_is_kept(tmp_path: Path) -> None:
@@ -324,16 +517,6 @@ def test_an_agent_may_not_touch_what_is_kept(tmp_path: Path) -> None:
     own = own_paths(where)
     for folder in folders.outside_folders(where.state):
         assert folder in own
-
-
-def test_another_machine_is_no_alarm(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.taint()
-    for place in world.outside:
-        place.unlink()
-    monkeypatch.setattr(put_back, "_here", lambda _: "another machine")
-    world.reopen()
-    assert world.reason() is None
-    assert world.labels() == {"untrusted"}
 
 
 def test_one_who_begins_anew_in_the_same_folder_is_no_alarm(world: Kept) -> None:

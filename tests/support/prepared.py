@@ -17,7 +17,7 @@ from lockgate.configuration.pattern_library.compiled import load
 from lockgate.configuration.pattern_library.layers import SHIPPED
 from lockgate.core.version import __version__
 from lockgate.store.files import VERSION
-from lockgate.store.sqlite.put_back import KEPT_AT
+from lockgate.store.sqlite.rollback import KEPT_AT, NEVER
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
 
@@ -57,7 +57,7 @@ def _empty() -> Path:
     atexit.register(_remove, folder, os.getpid())
     store = SqliteStore.open(str(folder / "empty"))
     with store.transaction() as tx:
-        tx.put_setting(KEPT_AT, None)  # as above
+        tx.put_setting(KEPT_AT, NEVER)  # as above
     store.close()
     return folder / "empty"
 
@@ -105,6 +105,6 @@ def _make(folder: Path) -> None:
     with store.transaction() as tx:
         # Of another workspace only the name is new, so that nothing is to be compiled and it can be done at once.
         tx.put_setting(SECONDS, "0.1")
-        tx.put_setting(KEPT_AT, None)  # each copy is the first of its folder
+        tx.put_setting(KEPT_AT, NEVER)  # each copy is the first of its folder
     store.close()
     (folder / "done").write_text("")

@@ -59,6 +59,9 @@ PURPOSE_ROOM = b"lockgate room 1"
 """For the name of a room of contained commands: `lockgate.gate.monitor.rooms`; and for the commit that a session began
 with, which has other fields: `lockgate.gate.monitor.bases`."""
 
+SCHEMA = "schema"
+"""What the first record of a chain has beside all else, and each that tells of a cut: the version of its tables. So a
+database that is called one of an older version contradicts its chain."""
 PRUNED = "pruned"
 """The event of the record that tells of a cut. Nothing else writes one: ``Transaction.cut_audit`` does."""
 

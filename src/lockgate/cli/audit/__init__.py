@@ -33,7 +33,7 @@ _PAGE = 500
 _SHOWN = 5
 """Problems of the state that are told one by one."""
 _MEND = "lockgate audit accept"
-_UNSAID = frozenset({"event", "client", "session", "agent", "brief", "call", "digest", "cascade"})
+_UNSAID = frozenset({"event", "schema", "client", "session", "agent", "brief", "call", "digest", "cascade"})
 """Who and what is shown by other words, or only in ``--json``: a line is for a person."""
 _LONG = 10_000
 """Milliseconds from which on a time is told in seconds."""

@@ -34,7 +34,7 @@ SECONDS = 3.0
 """How long one question may take."""
 _LABEL = "Lockgate: where its audit ends"
 _SERVICE = "lockgate-audit"
-_HEAD = "head"
+_HEAD, _FOLDER = "head", "folder"
 _SECRETS = "org.freedesktop.secrets"
 _ROOT = "/org/freedesktop/secrets"
 _INTERFACE = "org.freedesktop.Secret"
@@ -83,6 +83,19 @@ class KeyringAnchor:
             item = self._item(call, self._attributes(name))
             return _property(call, item, _ITEM, "Attributes").get(_HEAD) if item else None
 
+    def of_other_folders(self, name: str) -> list[str]:
+        """What the keyring has of the same installation in other folders: the state may be a copy of one of these.
+
+        Raises:
+            AuditError: It cannot be asked.
+        """
+        if sys.platform == "darwin":
+            return []
+        attributes = {key: value for key, value in self._attributes(name).items() if key != _FOLDER}
+        with self._calling() as call:
+            items = call(_default(call), _COLLECTION, "SearchItems", "a{ss}", (attributes,))
+            return [str(_property(call, item, _ITEM, "Attributes").get(_HEAD, "")) for item in items]
+
     def write(self, name: str, text: str) -> None:
         """Put a text under a name, in the place of the one that is there.
 
@@ -101,7 +114,7 @@ class KeyringAnchor:
                 _create(call, told)
 
     def _attributes(self, name: str) -> dict[str, str]:
-        return {"application": _SERVICE, "installation": name, "folder": self._folder}
+        return {"application": _SERVICE, "installation": name, _FOLDER: self._folder}
 
     @contextmanager
     def _calling(self) -> Iterator[Call]:

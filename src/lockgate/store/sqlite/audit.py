@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PRUNED, canonical, gate_of, is_cut, keyed, link_digest, seal
+from lockgate.store.chain_links import PRUNED, SCHEMA, canonical, gate_of, is_cut, keyed, link_digest, seal
+from lockgate.store.files import VERSION
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 from lockgate.store.sqlite.statements import SqliteStatements
 
@@ -44,6 +45,8 @@ class SqliteAuditQueries(SqliteStatements):
 
     def _append(self, last: tuple[int, str], at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record after the last one, and leave the head as it is."""
+        if not last[0] or body.get("event") == PRUNED:
+            body = {**body, SCHEMA: VERSION}
         try:
             text = canonical(body)
         except (TypeError, ValueError, RecursionError) as error:
@@ -97,6 +100,15 @@ class SqliteAuditQueries(SqliteStatements):
         """Whether there are as many records as the head and the checkpoint tell; what is in them is not looked at."""
         base = self.audit_checkpoint().seq
         return bool(self._one("SELECT count(*) = ? FROM audit WHERE seq > ?", (self.audit_head().seq - base, base))[0])
+
+    def made_with(self) -> int:
+        """The version of the tables that the chain says it was begun or last cut with; 0 where it says nothing."""
+        from lockgate.system.digests import json_object
+
+        cut = self.find_audit(AuditQuery(event=PRUNED), limit=1)
+        told = json_object((cut or self.audit(limit=1) or [AuditRow(0, 0.0, "", "", "")])[0].body) or {}
+        version = told.get(SCHEMA, 0)
+        return version if isinstance(version, int) else 0
 
     def audit_before(self, at: float, *, most: int = 0) -> int:
         """How far the chain's beginning reaches in which every record is older than a time."""

@@ -86,8 +86,9 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
         from lockgate.store.sqlite.row_checks import seal_settings
 
         tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
-        with suppress(StoreError):  # a chain whose head does not hold takes no record
-            seal_settings(tx, tx, time.time())
+        if tx.made_with() < _ROWS:
+            with suppress(StoreError):  # a chain whose head does not hold takes no record
+                seal_settings(tx, tx, time.time())
     if before < VERSION and copies:
         tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
         tx.put_setting(COPIED, f"{path}.{before}")
@@ -176,7 +177,12 @@ def _seal(tx: SqliteTransaction) -> None:
 
 
 def _was_sealed(tx: SqliteTransaction) -> bool:
-    """Whether the chain tells of seals: that they were made, or of a yes that has one; or whether a record is gone."""
+    """Whether the chain tells of seals: that it was begun with them, that they were made, or of a yes that has one.
+
+    So does one that misses a record.
+    """
+    if tx.made_with() >= _SEALED:
+        return True
     made = tx.find_audit(AuditQuery(event="sealed"), limit=1)
     said = any(_SEAL in row.body for row in tx.find_audit(AuditQuery(event="approve")))
     return bool(made) or said or not tx.is_audit_whole()

@@ -257,7 +257,7 @@ def _compare(state: str, home: str, options: Mapping[str, Any]) -> PlaceProblem 
         anchor, name = anchor_of(options, state, home), gate_of(key)[:32]
         text = anchor.read(name)
         told = _head_in(text, key)
-        head = _look(state, told, label)
+        head = _look(state, told or _of_other_folders(anchor, name, key), label)
         rewound = (told[0] if told else 0) < status.get("seq", 0) <= head[0]
         if told != head:
             _sync(state)  # else a power failure would make an alarm of what is about to be told
@@ -277,6 +277,13 @@ def _compare(state: str, home: str, options: Mapping[str, Any]) -> PlaceProblem 
         told_at = now if rewound else status.get("rewound_at", 0)
         _keep_status(state, label, {"seq": head[0], "at": now, "rewound_at": told_at})
     return _rewound(label) if rewound else None
+
+
+def _of_other_folders(anchor: RemoteAnchor, name: str, key: bytes) -> Head | None:
+    """The newest head that a keyring has of this installation in other folders: a copy of it lacks that."""
+    if not isinstance(anchor, KeyringAnchor):
+        return None
+    return max((head for text in anchor.of_other_folders(name) if (head := _head_in(text, key))), default=None)
 
 
 def _look(state: str, told: Head | None, label: str) -> Head:

@@ -17,11 +17,11 @@ from contextlib import suppress
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
+from lockgate.store.files import DATABASE, PUT_BACK, PUT_BACK_SINCE
 from lockgate.store.sqlite import rollback
+from lockgate.store.sqlite.rollback import KEPT_AT, NEVER
 from lockgate.store.sqlite.transaction import SqliteTransaction
-from lockgate.system.digests import sha256
-from lockgate.system.files import read_regular
+from lockgate.system.digests import json_object
 from lockgate.system.uptime import instant
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     from lockgate.store.sqlite.rollback import Kept, OutsideHead, Step
 
-KEPT_AT = "rollback:kept"
-"""The setting that says on which machine, and of which folder, the head was first kept."""
 EVENT = "put-back"
 """The event of the record of all this."""
 _OLDER = "the state is older than what is kept of it elsewhere, or another one"
 _GONE = "what is kept of the state elsewhere is gone"
-_MOVED = "the state came here from another machine or folder"
+_COPIED = "the state is a copy of one that is still there"
+_MOVED = "the state came here from another folder"
 _KILLED = "a process ended before it had written what it had announced"
+_MOUNTS = "/proc/self/mountinfo"
 _SOURCE = "a call whose process ended before it had written what was read"
 
 
@@ -49,6 +49,15 @@ class _Found(Record):
     """Whether the state is older than what was kept."""
     lost: tuple[Step, ...]
     """The steps that the chain does not have."""
+
+
+class _Before(Record):
+    """What the state says of itself: where its head was kept before this."""
+
+    state: str = ""
+    """The state folder, as a path without links; empty where nothing is said."""
+    lasts: bool = True
+    """Whether what was kept lasts as long as the state."""
 
 
 def settle(outside: OutsideHead, connection: Connection, key: bytes, begin: Callable[[], None]) -> None:
@@ -63,15 +72,15 @@ def settle(outside: OutsideHead, connection: Connection, key: bytes, begin: Call
     begin()
     try:
         told = outside.kept()
-        if told and outside.is_in(connection, told):
+        if told and outside.is_in(connection, told) and outside.is_noted(connection):
             return  # another process was in the middle of it, or has done it meanwhile
-        found = _find(outside, connection, told)
-        _settle(outside, SqliteTransaction(connection, key, writable=True), connection, told, found)
+        tx = SqliteTransaction(connection, key, writable=True)
+        lost = _settle(outside, tx, connection, told, _before(tx))
         connection.execute("COMMIT")
         outside.advance(connection, force=True)
         # They are forgotten when what follows from them is there, and not before: this process may be killed.
         begin()
-        outside.drop_steps(found.lost)
+        outside.drop_steps(lost)
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -85,7 +94,7 @@ def begin_anew(outside: OutsideHead, connection: Connection, key: bytes, begin: 
     begin()
     tx = SqliteTransaction(connection, key, writable=True)
     if outside.put_all([rollback.head_of(connection)]):
-        tx.put_setting(KEPT_AT, _here(outside.state))
+        tx.put_setting(KEPT_AT, outside.note(lasts=outside.lasts()))
     outside.drop_steps([step for each in outside.kept() for step in each.steps])
     connection.execute("COMMIT")
 
@@ -108,18 +117,20 @@ def _is_cut_off(kept: Kept, there: set[rollback.Head]) -> bool:
 
 
 def _settle(
-    outside: OutsideHead, tx: SqliteTransaction, connection: Connection, told: Sequence[Kept], found: _Found
-) -> None:
-    here, before, now = _here(outside.state), tx.setting(KEPT_AT), time.time()
+    outside: OutsideHead, tx: SqliteTransaction, connection: Connection, told: Sequence[Kept], before: _Before
+) -> tuple[Step, ...]:
+    """What follows, all of it in one transaction; the steps that the chain does not have."""
+    now, here = time.time(), os.path.realpath(outside.state)
+    others = [] if told and before.state == here else outside.of_before(before.state)
+    found = _find(outside, connection, [*told, *others])
     heads = dict.fromkeys(head for each in told for head in each.heads)
-    if found.is_older:
-        distrust(tx, _OLDER, now)
-    elif not told and before == here and _lasts(outside):
-        distrust(tx, _GONE, now)
+    reason = _contradiction(outside, before, told, others, is_older=found.is_older, is_empty=not tx.audit_head().seq)
+    if reason:
+        distrust(tx, reason, now)
     else:
         # As it is, it is believed: a process that is killed now leaves nothing that looks like a state put back.
         heads[rollback.head_of(connection)] = None
-        if not told and before not in (None, here):
+        if before.state not in ("", here):
             _record(tx, _MOVED, now)
     if found.lost and not found.is_older:
         _record(tx, _KILLED, now)
@@ -127,8 +138,60 @@ def _settle(
     for session, agent, label in dict.fromkeys(gain for step in found.lost for gain in step.gains):
         tx.add_taints(Subject(session, agent), [Taint(Label(label), _SOURCE, "", "", now)])
     heads[rollback.head_of(connection)] = None
-    if outside.put_all(heads):
-        tx.put_setting(KEPT_AT, here)
+    is_kept = outside.put_all(heads)
+    note = outside.note(lasts=(is_kept and outside.lasts()) or (before.state == here and before.lasts))
+    if tx.setting(KEPT_AT) != note:
+        tx.put_setting(KEPT_AT, note)
+    if is_kept and not reason:
+        # Else a copy from before the move, put where it was, would have them say that it is the state.
+        outside.forget(before.state)
+    return found.lost
+
+
+def _contradiction(
+    outside: OutsideHead,
+    before: _Before,
+    told: Sequence[Kept],
+    others: Sequence[Kept],
+    *,
+    is_older: bool,
+    is_empty: bool,
+) -> str:
+    """Why the state is not taken for the one that was there; empty where it is.
+
+    Args:
+        outside: What is kept outside of the state folder.
+        before: What the state says of itself.
+        told: What its own places have.
+        others: What places have that were its own before.
+        is_older: Whether any of them has what the chain lacks.
+        is_empty: Whether the chain is.
+    """
+    is_moved = before.state not in ("", os.path.realpath(outside.state))
+    if is_older:
+        return _OLDER
+    if is_moved and _is_still_there(before.state, outside.state):
+        return _COPIED
+    may_be_gone = is_empty or not before.lasts or not _lasts(outside)
+    return "" if told or may_be_gone or (is_moved and others) else _GONE
+
+
+def _before(tx: SqliteTransaction) -> _Before:
+    told = tx.setting(KEPT_AT)
+    if told == NEVER:
+        return _Before(lasts=False)
+    found = json_object(told or "") or {}  # builds of before have kept a hash there
+    return _Before(str(found.get("state", "")), bool(found.get("lasts", True)))
+
+
+def _is_still_there(before: str, now: str) -> bool:
+    """Whether the folder in which the state was before has a database, and another one."""
+    try:
+        return not os.path.samefile(os.path.join(before, DATABASE), os.path.join(now, DATABASE))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def distrust(tx: SqliteTransaction, reason: str, now: float) -> None:
@@ -147,14 +210,21 @@ def _record(tx: SqliteTransaction, reason: str, now: float) -> None:
 
 
 def _lasts(outside: OutsideHead) -> bool:
-    """Whether what is kept beside the state folder lasts as long as it: a volume of a container outlasts that."""
-    state = outside.state
-    return os.stat(state).st_dev == os.stat(os.path.dirname(state)).st_dev
+    """Whether what is kept beside the state folder can last as long as it does.
+
+    It cannot where the folder is a volume, which outlasts its container, or where the folder above is somebody else's.
+    A user's own programs can make neither. They can mount a file system of theirs (FUSE), so that counts for nothing.
+    """
+    state, above = os.stat(outside.state), os.stat(os.path.dirname(outside.state))
+    if state.st_dev != above.st_dev:
+        return _is_of_a_user(state.st_dev)
+    return above.st_uid == os.geteuid() or os.access(os.path.dirname(outside.state), os.W_OK)
 
 
-def _here(state: str) -> str:
-    """This machine and this folder, told by nothing that another one has too."""
-    machine = b""
-    with suppress(OSError, ValueError):
-        machine = read_regular("/etc/machine-id", 1000)
-    return sha256(b"\n".join((machine, os.uname().nodename.encode(), os.fsencode(os.path.realpath(state))))).hexdigest()
+def _is_of_a_user(device: int) -> bool:
+    """Whether a file system is one that a user can mount."""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    with suppress(OSError), open(_MOUNTS, encoding="utf-8", errors="replace") as file:
+        mounts = [line.partition(" - ") for line in file]
+        return any(mount.split()[2] == number and kind.startswith("fuse") for mount, _, kind in mounts)
+    return False

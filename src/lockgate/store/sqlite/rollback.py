@@ -31,6 +31,10 @@ Head = tuple[int, str]
 Gain = tuple[str, str, str]
 """A session, an agent, and a label."""
 
+KEPT_AT = "rollback:kept"
+"""The setting that says of which folder the head is kept, and whether what is kept lasts as long as the state."""
+NEVER = ""
+"""The same of a database that an older version has made, which kept no head."""
 TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/", "/run/")  # noqa: S108 - only compared
 """A state in such a folder lasts no longer than the runtime folder, and is kept out of it."""
 _MOST = 100_000
@@ -76,12 +80,17 @@ def places(state: str, key: bytes) -> list[str]:
     """
     parent, name = os.path.split(state)
     beside, runtime = outside_folders(state)
-    name = f"{name}-{gate_of(key)[:16]}"
+    name = f"{name}-{installation(key)}"
     found = [os.path.join(beside, name)]
     if not state.startswith(TEMPORARY) and os.path.isdir(os.path.dirname(runtime)):
         there = os.stat(parent)  # not its path: that can be spelt in several ways
         found.append(os.path.join(runtime, f"{name}-{there.st_dev:x}-{there.st_ino:x}"))
     return found
+
+
+def installation(key: bytes) -> str:
+    """What tells an installation in the names of its places."""
+    return gate_of(key)[:16]
 
 
 class OutsideHead:
@@ -93,9 +102,55 @@ class OutsideHead:
         self.places = places(state, key)
         self._key = key
 
+    def note(self, *, lasts: bool) -> str:
+        """What the state says of itself where the head is kept: of which folder, and whether that lasts."""
+        return canonical({"lasts": lasts, "state": os.path.realpath(self.state)})
+
+    def is_noted(self, connection: Connection) -> bool:
+        """Whether the state says that it is kept here. That it lasts is said once, and for good."""
+        row = connection.execute("SELECT value FROM settings WHERE name = ?", (KEPT_AT,)).fetchone()
+        return row == (self.note(lasts=True),) or (row == (self.note(lasts=False),) and not self.lasts())
+
+    def lasts(self) -> bool:
+        """Whether the head is kept beside the state, on the same file system."""
+        beside = os.path.dirname(self.state)
+        return os.path.lexists(self.places[0]) and os.stat(self.state).st_dev == os.stat(beside).st_dev
+
     def kept(self) -> list[Kept]:
         """What each place has; nothing of one that has nothing, or nothing that was made with the key."""
         return [found for place in self.places if (found := self.read(place))]
+
+    def of_before(self, state: str) -> list[Kept]:
+        """What other places have of this installation, which had the state before it was moved, or have a copy of it.
+
+        Args:
+            state: The folder in which it was; empty where nobody knows.
+        """
+        runtime, mark = outside_folders(self.state)[1], f"-{installation(self._key)}-"
+        try:
+            names = sorted(os.listdir(runtime))
+        except OSError:
+            names = []
+        there = [os.path.join(runtime, name) for name in names if mark in name and "." not in name.partition(mark)[2]]
+        return [found for place in self._others([*self._places_of(state), *there]) if (found := self.read(place))]
+
+    def forget(self, state: str) -> None:
+        """Remove what is kept of the folder in which the state was before, if that is not this one."""
+        for place in self._others(self._places_of(state)):
+            for file in (place, f"{place}.next"):
+                if os.path.lexists(file):
+                    os.unlink(file)
+
+    def _places_of(self, state: str) -> list[str]:
+        try:
+            return places(state, self._key) if state else []
+        except OSError:  # the folder above is gone, too
+            return []
+
+    def _others(self, where: Iterable[str]) -> list[str]:
+        """Those places that are not this folder's, under whatever name."""
+        own = set(map(os.path.realpath, self.places))
+        return [place for place in dict.fromkeys(where) if os.path.realpath(place) not in own]
 
     def read(self, place: str) -> Kept | None:
         """What one place has, or ``None``."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import AgentRow, AuditQuery, BriefRow, CallRow, SessionRow
+from lockgate.store.sqlite.rollback import KEPT_AT, NEVER
 from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, BRIEFS, CALLS, SESSIONS, SETTINGS
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def seal_settings(rows: SqliteStatements, tx: Transaction, now: float) -> None:
     if _is_upgraded(tx):
         return
     trusted = _trusted(tx)
-    for name, value in rows._all("SELECT name, value FROM settings", ()):
+    # A version that kept a head has said so. Of one that kept none, nothing can be missing.
+    kept = [(KEPT_AT, NEVER)] if tx.setting(KEPT_AT) is None else []
+    for name, value in [*kept, *rows._all("SELECT name, value FROM settings", ())]:
         is_loose = name.startswith((*_CACHES, _TOKEN)) or (name.startswith(_TRUST) and trusted.get(name) != value)
         tx.put_setting(name, None if is_loose else value)
     tx.append_audit(now, {"event": SEALED, "client": "", "session": "", "agent": ""})

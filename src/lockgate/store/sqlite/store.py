@@ -342,7 +342,7 @@ def _checked(path: str, outside: OutsideHead, key: bytes, busy_seconds: float) -
     told = outside.kept()
     connection = _connect(path, outside.state, busy_seconds)
     try:
-        if told and outside.is_in(connection, told):
+        if told and outside.is_in(connection, told) and outside.is_noted(connection):
             outside.follow(connection, told)
         else:
             from lockgate.store.sqlite.put_back import settle
