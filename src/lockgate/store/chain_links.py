@@ -59,6 +59,8 @@ PURPOSE_ROOM = b"lockgate room 1"
 """For the name of a room of contained commands: `lockgate.gate.monitor.rooms`; and for the commit that a session began
 with, which has other fields: `lockgate.gate.monitor.bases`."""
 
+BY_A_PERSON = frozenset(("cli", "dashboard"))
+"""What stands for the client in the record of what a person has done with a command or a page of ours."""
 SCHEMA = "schema"
 """What the first record of a chain has beside all else, and each that tells of a cut: the version of its tables. So a
 database that is called one of an older version contradicts its chain."""

@@ -19,7 +19,7 @@ from lockgate.cli.approvals.find import (
     question_of,
 )
 from lockgate.cli.approvals.key import key, signer
-from lockgate.cli.common.state import opened
+from lockgate.cli.common.state import opened, record_act
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import WHOLE
 from lockgate.store.rows import ApprovalRow
@@ -140,6 +140,7 @@ def forget(deployment: str) -> None:
     with opened_for_questions() as store, store.transaction() as tx:
         if not deployments.forget(tx, deployment):
             raise click.ClickException("there is no such deployment: `lockgate approvals deployments` lists them")
+        record_act(tx, store.clock(), "deployment-forgotten", {"deployment": deployment})
     click.echo("forgotten: it is asked about when it is made again")
 
 

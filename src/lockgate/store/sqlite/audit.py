@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PRUNED, SCHEMA, canonical, gate_of, is_cut, keyed, link_digest, seal
+from lockgate.store.chain_links import BY_A_PERSON, PRUNED, SCHEMA, canonical, gate_of, is_cut, keyed, link_digest, seal
 from lockgate.store.files import VERSION
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 from lockgate.store.sqlite.statements import SqliteStatements
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 class SqliteAuditQueries(SqliteStatements):
     """The chain of this gate, which is the only one in such a store."""
+
+    moved: bool
 
     @property
     def gate(self) -> str:
@@ -47,6 +49,8 @@ class SqliteAuditQueries(SqliteStatements):
         """Append one record after the last one, and leave the head as it is."""
         if not last[0] or body.get("event") == PRUNED:
             body = {**body, SCHEMA: VERSION}
+        # What a person takes back must not come back with a copy from before: so its head is kept outside at once.
+        self.moved = self.moved or body.get("client") in BY_A_PERSON
         try:
             text = canonical(body)
         except (TypeError, ValueError, RecursionError) as error:

@@ -51,7 +51,7 @@ class LabelQueries(SqliteStatements):
         """Begin on a connection that is in a transaction."""
         super().__init__(connection, key, writable=writable)
         self.moved = False
-        """Whether labels have changed, or an answer: the head is then kept outside of the state folder."""
+        """Whether labels or an answer changed, or a person has acted: the head is then kept outside of the state."""
         self.gains: set[tuple[str, str, str]] = set()
         """Sessions and agents, each with a label that it has now and had not."""
 

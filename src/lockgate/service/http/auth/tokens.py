@@ -12,10 +12,13 @@ import json
 import re
 import secrets
 import time
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from lockgate.core.errors import LockgateError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
 from lockgate.core.record import Record
+from lockgate.store.audit.record import happened
 from lockgate.store.protocol import Store, Transaction
 
 Scope = Literal["read", "approve"]
@@ -54,6 +57,7 @@ def add(store: Store, name: str, scope: Scope) -> str:
             raise LockgateError(f"there is a token named {name} already")
         kept = {"name": name, "scope": scope, "sha256": _digest(token), "created_at": time.time()}
         tx.put_setting(_SETTING + key, json.dumps(kept))
+        tx.append_audit(store.clock(), _record("token-added", name, scope))
     return token
 
 
@@ -63,7 +67,12 @@ def remove(store: Store, name: str) -> bool:
         found = [each for each in all_of(tx) if name in (each.name, each.id)]
         for each in found:
             tx.put_setting(_SETTING + each.id, None)
+            tx.append_audit(store.clock(), _record("token-removed", each.name, each.scope))
     return bool(found)
+
+
+def _record(event: str, name: str, scope: Scope) -> dict[str, Any]:
+    return happened(Context("cli", Subject("")), event, {"name": name, "scope": scope})
 
 
 def all_of(tx: Transaction) -> list[Token]:
