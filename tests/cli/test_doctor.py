@@ -540,6 +540,16 @@ def _silent_database() -> Iterator[tuple[str, list[socket.socket]]]:
                 connection.close()
 
 
+def test_an_installation_asks_a_shared_store_that_cannot_be_reached_once(machine: Machine) -> None:
+    with _silent_database() as (url, taken):
+        use(machine.home / ".local" / "state" / "lockgate", url)
+        done = machine.run("install", "claude-code")
+        assert done.exit_code == 1
+        assert "the shared store cannot be reached" in done.output
+        # The hook is a process of its own.
+        assert len(taken) == 2, "the command once, and the hook that it tries once"
+
+
 def test_a_shared_store_that_cannot_be_reached_is_asked_once(machine: Machine) -> None:
     machine.settings.unlink()  # a hook would ask as well
     state = machine.home / ".local" / "state" / "lockgate"

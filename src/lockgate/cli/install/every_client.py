@@ -15,6 +15,7 @@ from lockgate.clients.install.claude import SettingsChange
 from lockgate.clients.install.claude_settings_view import look
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError
+from lockgate.store.opening import asking_once
 from lockgate.system.folders import Folders
 
 Change = Callable[[str, InstallOptions, Folders], SettingsChange]
@@ -84,20 +85,21 @@ def for_each(clients: Iterable[str], change: Change, asked: InstallOptions, wher
     """
     rows: list[dict[str, object]] = []
     left: dict[str, None] = {}
-    for client in clients:
-        row: dict[str, object] = {"client": client}
-        rows.append(row)
-        try:
-            made = change(client, asked, where)
-            row.update(told(made, asked))
-            if not asked.as_json:
-                say(made, asked, done)
-            if done != "uninstalled":
-                left[make_sure(client, asked, where)] = None
-        except (InstallError, click.ClickException) as error:
-            says = error.message if isinstance(error, click.ClickException) else str(error)
-            row["problem"] = says
-            click.echo(f"{client}: {visible(says, 600)}", err=True)
+    with asking_once(where.state):
+        for client in clients:
+            row: dict[str, object] = {"client": client}
+            rows.append(row)
+            try:
+                made = change(client, asked, where)
+                row.update(told(made, asked))
+                if not asked.as_json:
+                    say(made, asked, done)
+                if done != "uninstalled":
+                    left[make_sure(client, asked, where)] = None
+            except (InstallError, click.ClickException) as error:
+                says = error.message if isinstance(error, click.ClickException) else str(error)
+                row["problem"] = says
+                click.echo(f"{client}: {visible(says, 600)}", err=True)
     if asked.as_json:
         click.echo(json.dumps({"clients": rows}))
     else:

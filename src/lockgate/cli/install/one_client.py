@@ -17,6 +17,7 @@ from lockgate.clients.install.claude import SettingsChange
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError
 from lockgate.core.version import PACKAGE_FOLDER
+from lockgate.store.opening import asking_once
 from lockgate.system.folders import Folders
 
 MANAGED = "managed"
@@ -79,13 +80,13 @@ def make_sure(client: str, asked: InstallOptions, where: Folders) -> str:
         return ""
     if asked.scope == MANAGED:
         return "Sessions of every user that start from now on are guarded. Each of them checks it: lockgate doctor"
-    if not asked.remote:
-        _prepare_patterns(where, asked.project if asked.scope != "user" else "")
-        _renew_gate(where)
     if asked.scope == "project" and not asked.as_json:
         click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
     if not asked.remote:
-        _prove(client, where, asked.project)
+        with asking_once(where.state):
+            _prepare_patterns(where, asked.project if asked.scope != "user" else "")
+            _renew_gate(where)
+            _prove(client, where, asked.project)
     left = "" if asked.trust else registration.left_to_do(client)
     return left or "Sessions that start from now on are guarded. Check it: lockgate doctor"
 

@@ -51,7 +51,8 @@ _FAILURES: ContextVar[dict[frozenset[tuple[str, str]], str] | None] = ContextVar
 @contextmanager
 def asking_once() -> Iterator[None]:
     """Have this thread ask a database that cannot be reached only once, as long as this lasts."""
-    token = _FAILURES.set({})
+    known = _FAILURES.get()
+    token = _FAILURES.set({} if known is None else known)
     try:
         yield
     finally:
