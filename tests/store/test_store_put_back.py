@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -897,3 +898,75 @@ def test_the_key_is_no_part_of_what_is_kept(world: Kept) -> None:
     for place in world.outside:
         assert key not in place.read_bytes()
         assert key.hex().encode() not in place.read_bytes()
+
+
+# ---------------------------------------------------------------- something else in the place of what is kept
+def _a_link(place: Path, old: Path) -> None:
+    place.symlink_to(old)
+
+
+def _a_hard_link(place: Path, old: Path) -> None:
+    os.link(old, place)
+
+
+def _a_folder(place: Path, _: Path) -> None:
+    place.mkdir()
+
+
+def _a_pipe(place: Path, _: Path) -> None:
+    os.mkfifo(place)
+
+
+@pytest.mark.parametrize("put", [_a_link, _a_folder, _a_pipe])
+def test_what_is_no_file_of_its_own_is_no_head(world: Kept, put: Callable[[Path, Path], None]) -> None:
+    copy = world.copy()
+    (place,) = world.outside
+    old = world.folder / "old"
+    shutil.copy(place, old)
+    world.taint()
+    place.unlink()
+    Path(f"{place}.next").unlink()
+    put(place, old)
+    world.put_back(copy)
+    assert world.labels() == set(BOTH)
+    assert "gone" in (world.reason() or "")
+    if put is _a_link:
+        kept = old.read_bytes()
+        world.taint(session_id="later")
+        assert old.read_bytes() == kept, "nothing is written through a link"
+
+
+def test_two_states_with_one_runtime_folder_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user can have two installations, and an old copy of the one contradicts it and not the other."""
+    worlds = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        if name == "one":
+            SqliteStore.open(str(tmp_path / name / "state")).close()  # with a key of its own
+        worlds.append(Kept(tmp_path / name))
+    give_runtime(worlds[0], monkeypatch)
+    for world in worlds:
+        world.reopen()
+        world.start()
+    copies = [world.copy() for world in worlds]
+    for world in worlds:
+        world.taint()
+    assert not set(worlds[0].outside) & set(worlds[1].outside)
+    for place in worlds[0].outside:
+        assert place.exists()
+    worlds[0].outside[0].unlink()
+    worlds[0].put_back(copies[0])
+    assert worlds[0].reason(), "the runtime folder has it"
+    worlds[1].reopen()
+    assert worlds[1].reason() is None
+
+
+def test_a_clock_that_is_set_back_revives_nothing(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = world.copy()
+    world.taint()
+    monkeypatch.setattr(time, "time", lambda: 1.0)
+    world.put_back(copy)
+    assert world.labels() == set(BOTH)
+    assert world.reason()
+    world.start(session_id="new")
+    assert world.labels(session_id="new") == set()
