@@ -109,6 +109,8 @@ _Noreturn void become(char *const *command, char *const *environment)
 _Noreturn void confine_and_become(char **words)
 {
     size_t count = 0;
+    dup2(ERRORS_DESCRIPTOR, STDERR_FILENO);
+    close(ERRORS_DESCRIPTOR);
     while (words[count] != NULL && strcmp(words[count], "--") != 0)
         count++;
     if (words[count] == NULL || words[count + 1] == NULL || !confine(words, count)) {

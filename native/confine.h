@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The command's descriptor 2, until bubblewrap has built its sandbox. */
+enum { ERRORS_DESCRIPTOR = 8 };
+
 /*
  * Lets this process, and all that it starts, open files for writing in some folders only, and under the names of its
  * standard descriptors. There is no way back. A kernel that cannot do it does nothing, which is no error.

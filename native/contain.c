@@ -59,19 +59,22 @@ struct asked {
 
 /* ---------------------------------------------------------------- the Python program */
 
-_Noreturn static void become_python(const struct asked *asked)
+_Noreturn static void become_python(const struct asked *asked, bool again)
 {
-    static char isolated[] = "-I", bare[] = "-S";
+    static char isolated[] = "-I", bare[] = "-S", planned[] = "--again";
     size_t count = 0;
     while (asked->words[count] != NULL)
         count++;
-    char **words = calloc(count + 5, sizeof *words);
+    char **words = calloc(count + 6, sizeof *words);
     if (words != NULL) {
-        words[0] = asked->python;
-        words[1] = isolated;
-        words[2] = bare;
-        words[3] = asked->script;
-        memcpy(words + 4, asked->words, count * sizeof *words);
+        char **word = words;
+        *word++ = asked->python;
+        *word++ = isolated;
+        *word++ = bare;
+        *word++ = asked->script;
+        if (again)
+            *word++ = planned;
+        memcpy(word, asked->words, count * sizeof *words);
         execve(asked->python, words, environ);
     }
     say("the command was not run, because it cannot be contained: the interpreter cannot be started", "", "", "");
@@ -219,7 +222,7 @@ static bool judge_places(void *asking, const struct bytes *seen, struct bytes *f
 _Noreturn static void leave(const struct asked *asked, const struct outcome *outcome, struct places *places)
 {
     if (outcome->status == STATUS_NOT_BUILT)
-        become_python(asked);
+        become_python(asked, true);
     if (outcome->status == STATUS_DIED) {
         say("the supervisor of this contained command died, and the command with it", "", "", "");
         poll(NULL, 0, DYING_MS);
@@ -285,5 +288,5 @@ int main(int count, char **words)
     bool streams = is_contained(STDIN_FILENO) && is_contained(STDOUT_FILENO) && is_contained(STDERR_FILENO);
     if (streams && read_words(&asked) && !is_off())
         run(&asked);
-    become_python(&asked);
+    become_python(&asked, false);
 }

@@ -1,6 +1,7 @@
 #include "sandbox.h"
 
 #include "bytes.h"
+#include "confine.h"
 #include "local.h"
 #include "namespaces.h"
 
@@ -106,6 +107,15 @@ static bool given_as(int descriptor, int number)
     return descriptor < 0 || dup2(descriptor, number) == number;
 }
 
+/* What bubblewrap says of itself is nothing that the command says: the command gets its own descriptor 2 back. Where no
+ * sandbox is built, the Python program tries again, and says what is wrong. */
+static bool set_errors_aside(void)
+{
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return nothing >= 0 && dup2(STDERR_FILENO, ERRORS_DESCRIPTOR) == ERRORS_DESCRIPTOR &&
+           dup2(nothing, STDERR_FILENO) == STDERR_FILENO;
+}
+
 /* Whether the supervisor knows this process: one that it does not know must not run anything. */
 static bool is_wanted(int orders)
 {
@@ -121,14 +131,19 @@ _Noreturn static void be_sandbox(const struct plan *plan, char **words, int opti
     for (size_t index = 0; index < sizeof OWN_SIGNALS / sizeof *OWN_SIGNALS; index++)
         signal(OWN_SIGNALS[index], SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    bool given = given_as(folder_to, FOLDER_DESCRIPTOR) && given_as(options, ARGUMENTS) && given_as(filter, FILTER) &&
+    bool quiet = !plan->by_program || set_errors_aside();
+    bool given = quiet && given_as(folder_to, FOLDER_DESCRIPTOR) && given_as(options, ARGUMENTS) && given_as(filter, FILTER) &&
                  given_as(status, STATUS) && given_as(orders, ORDERS) && chdir("/") == 0;
     if (!given || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         _exit(127);
     struct pollfd parent = {.fd = status, .events = POLLOUT};
     if (poll(&parent, 1, 0) != 1 || parent.revents & (POLLERR | POLLHUP))
         _exit(127); /* it died before, and nobody would end this one */
-    close_from(3, folder_to >= 0 ? FOLDER_DESCRIPTOR - 1 : FOLDER_DESCRIPTOR);
+    close_from(3, ERRORS_DESCRIPTOR - 1);
+    if (!plan->by_program)
+        close(ERRORS_DESCRIPTOR);
+    if (folder_to < 0)
+        close(FOLDER_DESCRIPTOR);
     close_from(in_room ? ORDERS + 1 : ORDERS, UINT_MAX);
     if (!is_wanted(in_room ? ORDERS : -1))
         _exit(127);
@@ -194,6 +209,7 @@ bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_
     if (pid < 0)
         return false;
     sandbox->pid = pid;
+    sandbox->by_program = plan->by_program;
     sandbox->first = plan->by_program ? 0 : pid;
     sandbox->told = ends[0];
     sandbox->ended = (int)syscall(PIDFD_OPEN, pid, 0);
@@ -226,27 +242,37 @@ static void hear_from_room(struct sandbox *sandbox)
     }
 }
 
+/* Bubblewrap tells of its first process before it mounts anything, and of an exit code only where it started the command. */
+static void hear_from_program(struct sandbox *sandbox, const char *text)
+{
+    static const char name[] = "\"child-pid\"", code[] = "\"exit-code\"";
+    const char *found = sandbox->first > 0 ? NULL : strstr(text, name);
+    if (found != NULL) {
+        found += sizeof name - 1;
+        sandbox->first = (pid_t)strtol(found + strspn(found, ": "), NULL, 10);
+        sandbox->gone = sandbox->first > 0 ? (int)syscall(PIDFD_OPEN, sandbox->first, 0) : -1;
+        sandbox->stands = sandbox->first > 0;
+    }
+    sandbox->begun = sandbox->begun || strstr(text, code) != NULL;
+}
+
 void sandbox_hear(struct sandbox *sandbox)
 {
-    static const char name[] = "\"child-pid\"";
     char text[256];
     if (sandbox->told >= 0 && sandbox->orders >= 0)
         hear_from_room(sandbox);
-    if (sandbox->told < 0 || sandbox->stands || sandbox->orders >= 0)
+    bool heard = sandbox->stands && !(sandbox->by_program && sandbox->reaped);
+    if (sandbox->told < 0 || heard || sandbox->orders >= 0)
         return;
     /* It is less than a pipe takes at once, and written at once. More may follow, so that the pipe stays open. */
     ssize_t size = read(sandbox->told, text, sizeof text - 1);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     text[size > 0 ? size : 0] = '\0';
-    if (sandbox->first > 0) {
+    if (sandbox->by_program)
+        hear_from_program(sandbox, text);
+    else
         sandbox->stands = strchr(text, NAMESPACES_STAND) != NULL;
-    } else if (strstr(text, name) != NULL) {
-        const char *found = strstr(text, name) + sizeof name - 1;
-        sandbox->first = (pid_t)strtol(found + strspn(found, ": "), NULL, 10);
-        sandbox->gone = sandbox->first > 0 ? (int)syscall(PIDFD_OPEN, sandbox->first, 0) : -1;
-        sandbox->stands = sandbox->first > 0;
-    }
     if (size <= 0)
         sandbox->told = -1;
 }
@@ -315,7 +341,8 @@ int sandbox_wait(struct sandbox *sandbox)
 {
     reap(sandbox);
     sandbox_hear(sandbox);
-    if (!sandbox->stands)
+    bool begun = sandbox->stands && (!sandbox->by_program || sandbox->begun || WIFSIGNALED(sandbox->status));
+    if (!begun)
         return -1;
     return WIFSIGNALED(sandbox->status) ? 128 + WTERMSIG(sandbox->status) : WEXITSTATUS(sandbox->status);
 }

@@ -17,6 +17,8 @@ struct sandbox {
     int ended;    /* readable when that process has ended */
     int told;     /* readable when the sandbox stands; -1 where that never comes */
     bool stands;  /* whether it was told: from then on the command may run */
+    bool by_program; /* whether bubblewrap builds it */
+    bool begun;   /* by bubblewrap: whether it has told that it started the command, which it does at the end */
     pid_t first;  /* the first process inside, by its number outside; 0 until it is known */
     int gone;     /* readable when that one has ended, where it is another than `pid`; else -1 */
     bool reaped;

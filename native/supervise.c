@@ -236,6 +236,7 @@ static void stay(struct watching *watching)
 static void wait_for(int channel, int signals, struct outcome *outcome)
 {
     size_t heard = 0;
+    int last = 0;
     uint8_t *into = (uint8_t *)outcome;
     struct pollfd polled[] = {{.fd = channel, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
     for (;;) {
@@ -248,6 +249,7 @@ static void wait_for(int channel, int signals, struct outcome *outcome)
         if (polled[1].revents != 0 && read(signals, &signalled, sizeof signalled) == sizeof signalled) {
             uint8_t number = (uint8_t)signalled.ssi_signo;
             send(channel, &number, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+            last = number;
         }
         if (polled[0].revents == 0)
             continue;
@@ -256,8 +258,12 @@ static void wait_for(int channel, int signals, struct outcome *outcome)
             heard += (size_t)count;
         else if (count == 0 || (errno != EAGAIN && errno != EINTR))
             break;
-        if (heard == sizeof *outcome)
-            return;
+        if (heard < sizeof *outcome)
+            continue;
+        /* The command has not begun, and must not begin: it was ended before. */
+        if (outcome->status == STATUS_NOT_BUILT && last > 0)
+            outcome->status = 128 + last;
+        return;
     }
     *outcome = (struct outcome){.status = STATUS_DIED};
 }

@@ -3,13 +3,14 @@
 Like the hook it is run by absolute path in an isolated interpreter without site packages::
 
     /abs/python -I -S /abs/lockgate/contain.py --home=H --state=S --config=C --workspace=W [--folder-to=3]
-        [--background] --shell COMMAND
+        [--background] [--again] --shell COMMAND
     /abs/python -I -S /abs/lockgate/contain.py --home=H --state=S --config=C --workspace=W -- PROGRAM ARGUMENT...
 
 Whatever keeps it from building the sandbox, the command is not run: exit status 125 and a line on stderr.
 
-The native launcher does the same with a plan of the resident gate, and becomes this process where it cannot. Where it
-has run a command and no gate answers any more, it asks which of the new files are protected::
+The native launcher does the same with a plan of the resident gate, and becomes this process where it cannot: with
+``--again`` where its sandbox could not be built. Where it has run a command and no gate answers any more, it asks which
+of the new files are protected::
 
     /abs/python -I -S /abs/lockgate/contain.py --places OPTION... --shell COMMAND
 """
@@ -85,8 +86,9 @@ def _run(asked: RunCommandLine) -> tuple[int, str]:
     able = host(asked.options["state"])
     if able.problem:
         raise ContainmentError(able.problem)
-    layout = lay_out(_asked_run(asked))
-    status, folder = supervisor.run(layout, able, tell_folder="folder-to" in asked.options)
+    tries = 1 if "again" in asked.options else 2
+    moves = "folder-to" in asked.options
+    status, folder = supervisor.run(lambda: lay_out(_asked_run(asked)), able, tries, tell_folder=moves)
     if status == supervisor.NOT_RUN:
         forget(asked.options["state"])
     return status, folder

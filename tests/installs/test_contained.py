@@ -30,10 +30,6 @@ SECRET = "secretpayload"
 COMMIT = "git add -A && git -c user.email=a@example.com -c user.name=A commit -q -m more"
 
 
-_NO_SANDBOX = ("the sandbox could not be built", "bwrap: Can't ")
-"""What a command says that did not begin."""
-
-
 class Session:
     """A session of an agent on a machine with a local index, which has read untrusted text."""
 
@@ -90,16 +86,12 @@ class Session:
         return self.run_text(str(answer.new_input["command"]))
 
     def run_text(self, text: str) -> subprocess.CompletedProcess[str]:
-        """Run a text in the client's shell; anew where no sandbox stood, as the socket of another test went away."""
+        """Run a text in the client's shell."""
         machine = self.machine
-        for _ in range(4):
-            done = subprocess.run(
-                ["/bin/bash", "-c", text], cwd=machine.project, env=machine.environment, stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, timeout=120, check=False,
-            )  # fmt: skip
-            if not any(word in done.stderr for word in _NO_SANDBOX):
-                break
-        return done
+        return subprocess.run(
+            ["/bin/bash", "-c", text], cwd=machine.project, env=machine.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
 
     def end(self) -> None:
         """End the relays that this process has started."""

@@ -27,16 +27,31 @@ _OWN_SIGNALS = (
 )
 """What the interpreter and the supervisor ignore or handle, and a command does not expect to be so."""
 
+_MOST_COMPLAINT = 1000
 FOLDER_DESCRIPTOR = 9
 """Where the shell in a sandbox tells its last folder. No other process of the command has it."""
+
+
+class SandboxNotBuiltError(ContainmentError):
+    """A sandbox was planned and could not be built: nothing was run."""
 
 
 class Running:
     """A sandbox that was started."""
 
-    def __init__(self, pid: int, status: int) -> None:
+    def __init__(self, pid: int, status: int, begun: str, complaints: int = -1) -> None:
+        """Look after a process that builds a sandbox.
+
+        Args:
+            pid: The process.
+            status: Where lines of JSON are told.
+            begun: What one of them names when the command ran.
+            complaints: What can be read of why it was not built; -1 where the lines say it.
+        """
         self._pid = pid
         self._status = status
+        self._begun = begun
+        self._complaints = complaints
         self._ended: int | None = None
         self.descriptor = _watched(pid)
         """Readable when the sandbox has ended."""
@@ -68,14 +83,24 @@ class Running:
         """The exit status, as a shell gives it.
 
         Raises:
-            ContainmentError: The sandbox could not be built.
+            SandboxNotBuiltError: The sandbox could not be built.
         """
         self._reap()
-        said = self._status_lines()
-        if not any("child-pid" in line for line in said):
-            raise ContainmentError("the sandbox could not be built (lockgate doctor)")
         ended = os.waitstatus_to_exitcode(self._ended or 0)
+        said = self._status_lines()
+        # Who was killed tells nothing of how the command ended.
+        if not any(self._begun in line for line in said) and not (ended < 0 and self._first()):
+            why = "; ".join(str(line["problem"]) for line in said if "problem" in line) or self._complaint()
+            raise SandboxNotBuiltError(f"the sandbox could not be built (lockgate doctor){why and f': {why}'}")
         return 128 - ended if ended < 0 else ended
+
+    def _complaint(self) -> str:
+        if self._complaints < 0:
+            return ""
+        try:
+            return os.read(self._complaints, _MOST_COMPLAINT).decode("utf-8", "replace").strip()
+        except BlockingIOError:
+            return ""
 
     def _reap(self) -> None:
         if self._ended is None:
@@ -83,9 +108,9 @@ class Running:
 
     def _first(self) -> int:
         """The first process inside, by its number outside; 0 where it is not known."""
-        return next((line["child-pid"] for line in self._status_lines() if "child-pid" in line), 0)
+        return next((int(line["child-pid"]) for line in self._status_lines() if "child-pid" in line), 0)
 
-    def _status_lines(self) -> list[dict[str, int]]:
+    def _status_lines(self) -> list[dict[str, int | str]]:
         text = os.pread(self._status, 1 << 16, 0).decode("ascii", "replace")
         return [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
 
@@ -110,35 +135,55 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProce
         raise ContainmentError(f"the system calls of {os.uname().machine} are not known")
     status = _memory("status", b"")
     if host.way == "bubblewrap":
-        filter_descriptor = _memory("filter", calls)
-        words = bubblewrap.arguments(plan, filter_descriptor, status)
-        told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
-        confine = (sys.executable, "-I", "-S", landlock.__file__, *plan.writable, "--")
-        argv = [host.program, "--args", str(told), "--", *confine, *plan.command]
-        return _started(status, (filter_descriptor, told), folder_to, lambda: _execute(argv, plan))
+        return _bubblewrap(plan, host.program, calls, status, folder_to)
     if host.way == "namespaces":
         from lockgate.containment.linux import namespaces
 
         kept = (FOLDER_DESCRIPTOR,) if folder_to >= 0 else ()
-        return _started(status, (), folder_to, lambda: namespaces.become(plan, calls, status, kept))
+        pid = _started((status,), folder_to, lambda: namespaces.become(plan, calls, status, kept))
+        return Running(pid, status, "child-pid")
     if host.launched_by and not host.way:
         raise ContainmentError(f"only {host.launched_by} may, and the gate gave it no plan (run: lockgate gate start)")
     raise ContainmentError(host.problem or f"there is no way to contain named {host.way!r}")
 
 
-def _started(status: int, given: tuple[int, ...], folder_to: int, become: Callable[[], NoReturn]) -> Running:
+def _bubblewrap(plan: Plan, program_path: str, calls: bytes, status: int, folder_to: int) -> Running:
+    """Bubblewrap complains into a pipe; the command gets the real descriptor 2 back.
+
+    It tells ``child-pid`` before it mounts anything, and ``exit-code`` only of a program that it has started.
+    """
+    filter_descriptor = _memory("filter", calls)
+    words = bubblewrap.arguments(plan, filter_descriptor, status)
+    told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
+    confine = (sys.executable, "-I", "-S", landlock.__file__, *plan.writable, "--")
+    argv = [program_path, "--args", str(told), "--", *confine, *plan.command]
+    complaints, low = os.pipe()
+    os.set_blocking(complaints, False)
+    writer = _raised(low)
+
+    def become() -> NoReturn:
+        os.dup2(2, landlock.ERRORS_DESCRIPTOR)
+        os.dup2(writer, 2)
+        os.close(writer)
+        _execute(argv, plan)
+
+    pid = _started((filter_descriptor, told, status, writer), folder_to, become)
+    for descriptor in (filter_descriptor, told, writer):
+        os.close(descriptor)
+    return Running(pid, status, "exit-code", complaints)
+
+
+def _started(given: tuple[int, ...], folder_to: int, become: Callable[[], NoReturn]) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _prepare((*given, status), folder_to)
+            _prepare(given, folder_to)
             os.chdir("/")
             become()
         except BaseException as error:  # noqa: BLE001 - this process must not go on as its parent
             os.write(2, f"lockgate: {error}\n".encode("utf-8", "backslashreplace"))
         os._exit(127)
-    for descriptor in given:
-        os.close(descriptor)
-    return Running(pid, status)
+    return pid
 
 
 def _prepare(keep: tuple[int, ...], folder_to: int) -> None:
@@ -191,13 +236,18 @@ def _is_connection(descriptor: int) -> bool:
 
 def _memory(name: str, content: bytes) -> int:
     """A file in memory, at its beginning, with a number that no descriptor of the command has."""
-    import fcntl
-
-    low = os.memfd_create(f"lockgate-{name}")  # type: ignore[attr-defined,unused-ignore] # Linux has it
-    descriptor: int = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, FOLDER_DESCRIPTOR + 1)
-    os.close(low)
+    descriptor = _raised(os.memfd_create(f"lockgate-{name}"))  # type: ignore[attr-defined,unused-ignore] # Linux has it
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _raised(low: int) -> int:
+    """The same as a descriptor, with a number that none of the command has."""
+    import fcntl
+
+    descriptor: int = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, FOLDER_DESCRIPTOR + 1)
+    os.close(low)
     return descriptor
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _VALUES = ("home", "state", "config", "workspace", "folder-to", "room", "registries")
 ROOM_NAME = r"[0-9a-f]{32}"
 """How a room is named: what :func:`lockgate.gate.monitor.rooms.name_of` makes."""
+_FLAGS = ("background", "again")
 _SHELLS = ("bash", "zsh", "dash", "sh")
 _ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
 """What looks like an absolute path in a shell's text."""
@@ -33,7 +34,7 @@ class RunCommandLine(Record):
 
     options: Mapping[str, str]
     """``home``, ``state``, ``config``, ``workspace``; where they are given ``folder-to``, ``room``, ``registries``,
-    ``background``."""
+    ``background``, ``again``."""
     command: tuple[str, ...]
     """The program and its arguments; empty where there is a shell's text."""
     text: str = ""
@@ -73,11 +74,7 @@ def parse(arguments: Sequence[str]) -> RunCommandLine:
         if word == "--shell" and len(rest) == 1:
             return RunCommandLine(options, (), rest[0])
         name, given, value = word.removeprefix("--").partition("=")
-        if (
-            not word.startswith("--")
-            or (name not in _VALUES and word != "--background")
-            or bool(given) == (name == "background")
-        ):
+        if not word.startswith("--") or name not in (*_VALUES, *_FLAGS) or bool(given) == (name in _FLAGS):
             raise BadInputError(f"unknown argument {word!r}")
         if name in ("room", "registries") and not re.fullmatch(ROOM_NAME, value):
             raise BadInputError("a room has no such name, and nothing is noted under it")

@@ -16,6 +16,7 @@ import sys
 import time
 
 from lockgate.containment import backends
+from lockgate.containment.backends import SandboxNotBuiltError
 from lockgate.containment.host_facts import Host
 from lockgate.containment.layout import Layout
 from lockgate.containment.leftovers import drop_unused
@@ -25,27 +26,47 @@ from lockgate.core.errors import ContainmentError
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lockgate.containment.macos.sandbox_exec import SandboxProcesses
 
 NOT_RUN = 125
-"""Exit status where the sandbox could not be built: the command was not run."""
+"""Exit status where the command was not run, or was ended by a fault of the gate."""
+_NOT_BUILT = -1
+"""What the supervisor tells instead of a status where the sandbox could not be built, and why instead of a folder."""
+_MOST_WHY = 2000
 
 _PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 _LOOK_EVERY = 0.1
 _RESULT = struct.Struct("=iH")
 
 
-def run(layout: Layout, host: Host, *, tell_folder: bool = False) -> tuple[int, str]:
-    """Run a plan and wait for it.
+def run(plan: Callable[[], Layout], host: Host, tries: int, *, tell_folder: bool = False) -> tuple[int, str]:
+    """Plan, run a plan and wait for it.
+
+    What a plan covers may be gone when it is mounted: a socket of another process. So it may be planned again.
 
     Args:
-        layout: What to run.
+        plan: Makes the layout of what to run.
         host: What this host can do; it can contain.
+        tries: How often it is planned at most until the sandbox can be built.
         tell_folder: Whether the command writes the folder that it ended in to descriptor 9.
 
     Returns:
         The exit status as a shell gives it, and the folder that the command ended in, empty where it did not say.
     """
+    why = ""
+    for _ in range(tries):
+        try:
+            return _run(plan(), host, tell_folder=tell_folder)
+        except SandboxNotBuiltError as error:
+            why = str(error)
+    _say_not_run(why)
+    return NOT_RUN, ""
+
+
+def _run(layout: Layout, host: Host, *, tell_folder: bool) -> tuple[int, str]:
+    """Run a plan once. Where its sandbox could not be built, signals act on this process again afterwards."""
     ours, theirs = socket.socketpair()
     if os.fork() == 0:
         ours.close()
@@ -60,7 +81,10 @@ def run(layout: Layout, host: Host, *, tell_folder: bool = False) -> tuple[int, 
 
 # ---------------------------------------------------------------- the process that the client waits for
 def _wait(channel: socket.socket) -> tuple[int, str]:
+    sent = []
+
     def pass_on(number: int, _: object) -> None:
+        sent.append(number)
         try:
             channel.send(bytes([number]))
         except OSError:
@@ -75,8 +99,14 @@ def _wait(channel: socket.socket) -> tuple[int, str]:
         sys.stderr.write("lockgate: the supervisor of this contained command died, and the command with it\n")
         return NOT_RUN, ""
     status, length = _RESULT.unpack_from(told)
-    folder = os.fsdecode(told[_RESULT.size : _RESULT.size + length])
-    return status, folder
+    folder = told[_RESULT.size : _RESULT.size + length]
+    if status == _NOT_BUILT and sent:
+        return 128 + sent[-1], ""  # it has not begun, and must not begin
+    if status == _NOT_BUILT:
+        for number in _PASSED_ON:
+            signal.signal(number, signal.SIG_DFL)
+        raise SandboxNotBuiltError(folder.decode("utf-8", "replace"))
+    return status, os.fsdecode(folder)
 
 
 # ---------------------------------------------------------------- the supervisor
@@ -86,8 +116,10 @@ def _be_supervisor(layout: Layout, host: Host, channel: socket.socket, *, tell_f
         for number in _PASSED_ON:
             signal.signal(number, signal.SIG_IGN)
         status, folder = _supervise(layout, host, channel, tell_folder=tell_folder)
+    except SandboxNotBuiltError as error:
+        status, folder = _NOT_BUILT, str(error).encode("utf-8", "replace")[:_MOST_WHY]
     except ContainmentError as error:
-        _say(f"the command was not run, because it cannot be contained: {error}")
+        _say_not_run(str(error))
     except BaseException as error:  # noqa: BLE001 - whatever it was, the command must not seem to have run well
         _say(f"this contained command was ended by a fault of the gate ({type(error).__name__}: {error})")
     try:
@@ -142,6 +174,10 @@ def _read(descriptor: int) -> bytes:
     told = os.read(descriptor, 4097)
     folder = told.removesuffix(b"\n")
     return folder if len(told) <= 4096 and folder.startswith(b"/") else b""
+
+
+def _say_not_run(why: str) -> None:
+    _say(f"the command was not run, because it cannot be contained: {why}")
 
 
 def _say(text: str) -> None:

@@ -7,6 +7,9 @@ a kernel without it is no reason not to contain. See landlock(7).
 Bubblewrap cannot do this, so there it runs as a program, between bubblewrap and the command::
 
     python -I -S confining.py FOLDER... -- COMMAND ARGUMENT...
+
+What bubblewrap itself has to say is no message of the command's: it has another descriptor 2, and the command's own is
+handed on as :data:`ERRORS_DESCRIPTOR`.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ _LEAST = 2
 """The version of Landlock that knows of moves."""
 _BENEATH = 1
 _NO_NEW_PRIVILEGES = 38
+ERRORS_DESCRIPTOR = 8
+"""The command's descriptor 2, until it begins."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -93,6 +98,8 @@ def execute(command: tuple[str, ...], environment: Mapping[str, str]) -> NoRetur
 
 if __name__ == "__main__":
     try:
+        os.dup2(ERRORS_DESCRIPTOR, 2)
+        os.close(ERRORS_DESCRIPTOR)
         end = sys.argv.index("--")
         restrict(tuple(sys.argv[1:end]))
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):  # as the interpreter wants them

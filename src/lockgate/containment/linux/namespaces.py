@@ -32,6 +32,9 @@ _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _DEATH_SIGNAL, _DUMPABLE, _DROP_BOUNDING, _SECCOMP, _NO_NEW_PRIVILEGES, _AMBIENT = 1, 4, 24, 22, 38, 47
 _CAPABILITIES = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
 _BASE = "/tmp"  # noqa: S108 - any folder that is there: a file system in memory covers it at once
+_STANDS = b"\0"
+"""What the first process tells once the command is forked. It tells a text of what went wrong instead."""
+_MOST_COMPLAINT = 1000
 _NODES = ("null", "zero", "full", "random", "urandom", "tty")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -43,7 +46,7 @@ def become(plan: Plan, calls: bytes, status: int, keep: tuple[int, ...]) -> NoRe
     Args:
         plan: The sandbox.
         calls: The filter of system calls.
-        status: Where the first process's number is written once the sandbox stands, as a line of JSON.
+        status: Where the first process's number is written once the sandbox stands, or why not, as a line of JSON.
         keep: Descriptors from 3 on that the command gets.
     """
     _check(_libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "die with the parent")
@@ -56,8 +59,10 @@ def become(plan: Plan, calls: bytes, status: int, keep: tuple[int, ...]) -> NoRe
         os.close(ready)
         _be_first(plan, calls, stands, (status,), keep)
     os.close(stands)
-    if os.read(ready, 1):
-        os.write(status, (json.dumps({"child-pid": first}) + "\n").encode())
+    told = os.read(ready, _MOST_COMPLAINT)
+    if told:
+        line = {"child-pid": first} if told == _STANDS else {"problem": told.decode("utf-8", "replace")}
+        os.write(status, (json.dumps(line) + "\n").encode())
     ended = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
     os._exit(128 - ended if ended < 0 else ended)
 
@@ -88,14 +93,22 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
             os.setsid()
             os.chdir(plan.cwd)
             execute(plan.command, plan.environment)
-        os.write(stands, b"1")
+        os.write(stands, _STANDS)
         os.close(stands)
         for descriptor in (0, 1, 2, *keep):
             os.close(descriptor)
         os._exit(_wait_for(command))
     except BaseException as error:  # noqa: BLE001 - the outer process tells that nothing was run
-        os.write(2, f"lockgate: {error}\n".encode("utf-8", "backslashreplace"))
+        _complain(stands, str(error))
         os._exit(125)
+
+
+def _complain(stands: int, why: str) -> None:
+    """Tell the outer process what went wrong, or the person where the command's own process does not get on."""
+    try:
+        os.write(stands, why.encode("utf-8", "backslashreplace")[:_MOST_COMPLAINT])
+    except OSError:
+        os.write(2, f"lockgate: {why}\n".encode("utf-8", "backslashreplace"))
 
 
 def _wait_for(command: int) -> int:
