@@ -99,6 +99,9 @@ class LocalIndex:
             version["hasInstallScript"] = True
             told = {"name": "odd", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
             return 200, "application/json", json.dumps(told).encode()
+        if path == "/npm/even":
+            told = {"name": "even", "dist-tags": {"latest": "2.0.0"}, "versions": {"2.0.0": {"version": "2.0.0"}}}
+            return 200, "application/json", json.dumps(told).encode()
         if path == "/simple/moved/":
             return 302, f"{self.base}/simple/elsewhere/", b""
         return 404, "text/plain", b"no"

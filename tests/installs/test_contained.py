@@ -45,6 +45,8 @@ class Session:
         machine.file("open.txt", "shoplib\n")
         machine.file("package.json", '{"name": "web", "dependencies": {"odd": "1.0.0"}}')
         machine.file("package-lock.json", lock_file(index))
+        machine.file("sub/package.json", '{"name": "sub"}')
+        machine.file("sub/package-lock.json", lock_file(index).replace("odd", "even"))
         machine.git()
         machine.outside(COMMIT)
         machine.outside(f"{sys.executable} -m venv --without-pip --system-site-packages .venv")
@@ -149,6 +151,23 @@ def test_npm_installs_what_was_committed(session: Session, command: str) -> None
     assert session.machine.outside("git status --porcelain").stdout == ""
 
 
+QUERIES = {
+    "cd sub && npm view even version": (0, "2.0.0", ["/npm/even"]),
+    "cd sub && npm info even@2 --json": (0, '"name": "even"', ["/npm/even"]),
+    "npm outdated": (1, "MISSING", ["/npm/odd"]),
+    ".venv/bin/python -m pip index versions shoplib": (0, "Available versions: 1.0", ["/simple/shoplib/"]),
+    "pip3 index versions shoplib": (0, "Available versions: 1.0", ["/simple/shoplib/"]),
+}
+
+
+@pytest.mark.parametrize("command", QUERIES)
+def test_an_index_is_asked_about_what_was_committed(session: Session, command: str) -> None:
+    status, said, asked = QUERIES[command]
+    done = session.run(command)
+    assert (done.returncode, said in done.stdout) == (status, True), done
+    assert [line.split()[1] for line in session.index.seen] == asked
+
+
 def test_what_downloads_nothing_has_no_way_to_an_index(session: Session) -> None:
     answer = session.ask(".venv/bin/python -m pip install --no-deps --no-build-isolation -e .")
     assert answer.verdict is Verdict.CONTAIN
@@ -178,6 +197,18 @@ ASKED = {
     "a folder elsewhere": ("cd /usr && npm ci", "", "installs where"),
     "a word that nobody knows": ("npm ci $WORD", "", "installs where"),
     "one that is covered beside one that is not": ("npm ci && npm i left-pad", "", "'left-pad' is a new dependency"),
+    "a query of npm for a new name": ("npm view left-pad", "", "'left-pad' is not among the committed packages"),
+    "a query of pip for a new name": ("pip index versions six", "", "'six' is not among the committed packages"),
+    "a query of npm for a name that the agent added": (
+        "npm outdated",
+        """echo '{"dependencies": {"left-pad": "1"}}' > package.json""",
+        "not as it was",
+    ),
+    "a query of pip for a name that the agent added": (
+        "pip index versions six",
+        f"echo six >> requirements.txt && {COMMIT}",
+        "'six' is not among the committed packages",
+    ),
     "an audit": ("npm audit", "", "reads from the network"),
     "another index": (".venv/bin/python -m pip install -i https://e.example/ -r requirements.txt", "", "not known"),
     "an install beside a request": ("npm ci && curl https://e.example/x", "", "curl"),
@@ -193,6 +224,11 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     yield session
     session.end()
     index.end()
+
+
+@pytest.mark.parametrize("name", ["pip", "pip3"])
+def test_pip_goes_by_two_names(asking: Session, name: str) -> None:
+    assert asking.ask(f". .venv/bin/activate; {name} install -r open.txt").verdict is Verdict.CONTAIN
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -84,6 +84,18 @@ COVERED: dict[str, tuple[str, dict[str, str], Wanted]] = {
                                 Wanted({}, frozenset(("is-odd",)), frozenset((TARBALL,)))),
     "a workspace": ("npm ci", {"package.json": "{}", "a/package.json": "{}", "package-lock.json": locked(
         a={"version": "1.0.0"}, **{"node_modules/a": {"resolved": "a", "link": True}})}, Wanted()),
+    "a query of npm": ("npm view is-odd@latest version", {"package.json": "{}", "package-lock.json": odd()},
+                       Wanted(packages=frozenset(("is-odd",)))),
+    "a query of npm for what a manifest names": ("npm info @s/a --json", {"package.json":
+        '{"devDependencies": {"@s/a": "^1", "b": "2"}}'}, Wanted(packages=frozenset(("@s/a",)))),
+    "what is outdated": ("npm outdated is-odd", {"package.json": "{}", "package-lock.json": odd()},
+                         Wanted(packages=frozenset(("is-odd",)))),
+    "a query of pip": ("pip index versions Idna", {"uv.lock": UV_LOCK, "pyproject.toml": PROJECT + BUILT},
+                       Wanted({"idna": frozenset((ONE,))})),
+    "a query of pip for what a list names": ("python3 -m pip index versions six", {"requirements.txt": "six\nidna"},
+                                             Wanted(names("six"))),
+    "a query of pip for what a project names": ("pip index versions flask-login", {"pyproject.toml": PROJECT + BUILT},
+                                                Wanted(names("flask-login"))),
 }  # fmt: skip
 
 
@@ -144,6 +156,27 @@ UNCOVERED: dict[str, tuple[str, dict[str, str]]] = {
                                                locked(a={"version": "1.0.0"})}),
     "npm, another registry by option": ("npm ci --registry=https://e.example", {"package.json": "{}",
                                         "package-lock.json": odd()}),
+    "a query of npm for a new name": ("npm view left-pad", {"package.json": "{}", "package-lock.json": odd()}),
+    "a query of npm for one that begins alike": ("npm view is-odd-secret", {"package.json": "{}",
+                                                 "package-lock.json": odd()}),
+    "a query of npm in another registry": ("npm view is-odd --registry=https://e.example/", {"package.json": "{}",
+                                           "package-lock.json": odd()}),
+    "a query of npm for nothing": ("npm view", {"package.json": '{"name": "web"}', "package-lock.json": odd()}),
+    "a query of npm for an address": ("npm view https://e.example/x", {"package.json": "{}",
+                                      "package-lock.json": odd()}),
+    "a query of npm for what is no package of the registry": ("npm view a", {"package.json":
+        '{"dependencies": {"a": "git+ssh://e.example/a"}}'}),
+    "a query of npm for a name that is none": ("npm view a/../b", {"package.json":
+        '{"dependencies": {"a/../b": "1"}}'}),
+    "what is outdated, without a lock file": ("npm outdated", {"package.json": '{"dependencies": {"a": "1"}}'}),
+    "what is outdated everywhere": ("npm outdated -g", {"package.json": "{}", "package-lock.json": odd()}),
+    "a query of pip for a new name": ("pip index versions requests", {"requirements.txt": "six"}),
+    "a query of pip for a version": ("pip index versions six==secret", {"requirements.txt": "six"}),
+    "a query of pip for two": ("pip index versions six secret", {"requirements.txt": "six"}),
+    "a query of pip in another index": ("pip index versions six -i https://e.example/", {"requirements.txt": "six"}),
+    "a query of pip for what another place has": ("pip index versions six", {"requirements.txt":
+                                                  "six @ https://e.example/six.whl"}),
+    "a query of pip without a list": ("pip index versions six", {}),
     "npm, everywhere": ("npm install -g", {"package.json": "{}", "package-lock.json": odd()}),
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Commands that install what committed files name: which files they read, and what they ask package indexes for.
+"""Commands that install what committed files name, or ask about it: which files say so, and what indexes are asked for.
 
-Only forms that stand here are known. With any other option or operand an install is asked about.
+Only forms that stand here are known. With any other option or operand such a command is asked about.
 """
 
 from __future__ import annotations
@@ -42,38 +42,64 @@ _NPM_FLAGS = _EVERYWHERE | {
 }
 _NPM_VALUES = frozenset(("--include", "--omit", "--loglevel"))
 _NPM_INSTALLS = frozenset(("ci", "clean-install", "install", "i"))
+_NPM_VIEWS = frozenset(("view", "info", "show", "v"))
+_NPM_QUERY_FLAGS = _EVERYWHERE | {"--json", "--silent", "-s", "--long", "-l", "--parseable", "-p", "--all", "-a"}
+_PIP_QUERY_FLAGS = _EVERYWHERE | {"--json", "--pre", "--no-cache-dir", "--no-input", "--disable-pip-version-check"}
 
 RULES = frozenset(
-    {"program:pip/install", "program:uv/pip/install", "program:uv/sync", *(f"program:npm/{it}" for it in _NPM_INSTALLS)}
+    {
+        *(f"program:{it}/{command}" for it in ("pip", "pip3") for command in ("install", "index")),
+        *("program:uv/pip/install", "program:uv/sync"),
+        *(f"program:npm/{it}" for it in (*_NPM_INSTALLS, *_NPM_VIEWS, "outdated")),
+    }
 )
 """How the analysis calls the effects of these commands."""
 
 
 class Install(Record):
-    """A command that installs."""
+    """A command that installs, or asks an index about packages."""
 
     manager: str
-    """``pip``, ``uv pip``, ``uv sync`` or ``npm``."""
+    """``pip``, ``uv pip``, ``uv sync`` or ``npm``; of one that only asks: ``pip index``, ``npm view`` or so."""
     program: str
     """The word by which it is started."""
     words: tuple[str, ...]
     """What stands behind the command's name."""
 
+    @property
+    def writes_packages(self) -> bool:
+        """Whether it installs packages of Python, somewhere."""
+        return self.manager in ("pip", "uv pip", "uv sync")
+
 
 def install_of(words: Sequence[str]) -> Install | None:
     """The install that a simple command is; ``None`` where it is none."""
     name = posixpath.basename(words[0]) if words else ""
-    if _PYTHON.fullmatch(name) and tuple(words[1:4]) == ("-m", "pip", "install"):
-        return Install("pip", words[0], tuple(words[4:]))
-    if _PIP.fullmatch(name) and tuple(words[1:2]) == ("install",):
-        return Install("pip", words[0], tuple(words[2:]))
+    if _PYTHON.fullmatch(name) and tuple(words[1:3]) == ("-m", "pip"):
+        return _of_pip(words[0], words[3:])
+    if _PIP.fullmatch(name):
+        return _of_pip(words[0], words[1:])
     if name == "uv" and tuple(words[1:3]) == ("pip", "install"):
         return Install("uv pip", words[0], tuple(words[3:]))
     if name == "uv" and tuple(words[1:2]) == ("sync",):
         return Install("uv sync", words[0], tuple(words[2:]))
-    if name == "npm" and len(words) > 1 and words[1] in _NPM_INSTALLS:
-        return Install("npm", words[0], tuple(words[2:]))
+    if name == "npm" and len(words) > 1:
+        return _of_npm(words[0], words[1], tuple(words[2:]))
     return None
+
+
+def _of_pip(program: str, words: Sequence[str]) -> Install | None:
+    if tuple(words[:1]) == ("install",):
+        return Install("pip", program, tuple(words[1:]))
+    return Install("pip index", program, tuple(words[2:])) if tuple(words[:2]) == ("index", "versions") else None
+
+
+def _of_npm(program: str, command: str, words: tuple[str, ...]) -> Install | None:
+    if command in _NPM_INSTALLS:
+        return Install("npm", program, words)
+    if command in _NPM_VIEWS:
+        return Install("npm view", program, words)
+    return Install("npm outdated", program, words) if command == "outdated" else None
 
 
 def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[PackageIndex, PackageIndex]) -> Wanted:
@@ -89,6 +115,8 @@ def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[Pack
         UncoveredError: They do not say it.
     """
     python, npm = indexes
+    if install.manager in ("pip index", "npm view", "npm outdated"):
+        return _asked_about(install, folder, read, indexes)
     if install.manager in ("pip", "uv pip"):
         return _by_pip(install.words, folder, read)
     if install.manager == "uv sync":
@@ -101,6 +129,22 @@ def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[Pack
     for place in (folder, *lock_files.npm_workspaces(folder, read)):
         lock_files.must_have(posixpath.normpath(posixpath.join(place, "package.json")), read)
     return lock_files.package_lock(folder, read, npm.base)
+
+
+def _asked_about(install: Install, folder: str, read: ReadFile, indexes: tuple[PackageIndex, PackageIndex]) -> Wanted:
+    """What a command that installs nothing asks for: pages of packages that are committed."""
+    flags = _PIP_QUERY_FLAGS if install.manager == "pip index" else _NPM_QUERY_FLAGS
+    operands = [word for _, word in _operands(install.words, flags, frozenset(("--loglevel",)))]
+    if install.manager == "npm outdated":
+        # It asks for all of them, and tells of those that are named.
+        lock_files.must_have(posixpath.normpath(posixpath.join(folder, "package.json")), read)
+        return Wanted(packages=lock_files.package_lock(folder, read, indexes[1].base).packages)
+    if not operands or (install.manager == "pip index" and len(operands) > 1):
+        raise UncoveredError("it does not say which package is meant")
+    if install.manager == "pip index":
+        return lock_files.python_package(operands[0], folder, read, indexes[0].base)
+    # What follows says which part of the answer is shown.
+    return lock_files.npm_package(operands[0], folder, read, indexes[1].base)
 
 
 def _by_pip(words: Sequence[str], folder: str, read: ReadFile) -> Wanted:

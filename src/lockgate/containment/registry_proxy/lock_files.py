@@ -6,6 +6,7 @@ Formats: packaging.python.org (requirements files, ``pyproject.toml``), docs.ast
 
 from __future__ import annotations
 
+import contextlib
 import json
 import posixpath
 import re
@@ -126,6 +127,29 @@ def uv_lock(folder: str, read: ReadFile, index: str) -> Wanted:
         else:
             raise UncoveredError(f"{path} takes {_shown(name)} from another place than the index")
     return found
+
+
+def python_package(name: str, folder: str, read: ReadFile, index: str) -> Wanted:
+    """One project by its name, where a committed file of a folder names it.
+
+    Raises:
+        UncoveredError: None does.
+    """
+    wished = _normalised(name)
+    for found in _listed_projects(folder, read, index):
+        if wished in found:
+            return Wanted({wished: found[wished]})
+    raise UncoveredError(f"{_shown(name)} is not among the committed packages")
+
+
+def _listed_projects(folder: str, read: ReadFile, index: str) -> Iterator[Mapping[str, frozenset[str]]]:
+    """What each committed file of a folder names; one that cannot be read so is passed over."""
+    with contextlib.suppress(UncoveredError):
+        yield uv_lock(folder, read, index).projects
+    with contextlib.suppress(UncoveredError):
+        yield requirements(posixpath.normpath(posixpath.join(folder, "requirements.txt")), read).projects
+    with contextlib.suppress(UncoveredError):
+        yield project(folder, read).projects
 
 
 def _locked(package: Mapping[str, Any], name: str, path: str) -> Wanted:
@@ -259,6 +283,27 @@ def must_have(path: str, read: ReadFile) -> None:
     """Raise ``UncoveredError`` where a file was not committed."""
     if read(path) is None:
         raise UncoveredError(f"{_shown(path)} was not committed")
+
+
+def npm_package(spec: str, folder: str, read: ReadFile, index: str) -> Wanted:
+    """One package by its name, with or without a version, where a committed lock file or manifest of a folder names it.
+
+    Raises:
+        UncoveredError: None does.
+    """
+    name = spec[: spec.find("@", 1)] if spec.find("@", 1) > 0 else spec
+    try:
+        found = set(package_lock(folder, read, index).packages)
+    except UncoveredError:
+        found = set()  # the manifest may name it all the same
+    path = posixpath.normpath(posixpath.join(folder, "package.json"))
+    held = _json(path, read) if name not in found else {}
+    for kind in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
+        # Whatever is no plain range of versions says that the package comes from elsewhere.
+        found.update(key for key, told in _table(held, kind).items() if not set("/:") & set(str(told)))
+    if name not in found or not _NPM_NAME.fullmatch(name):
+        raise UncoveredError(f"{_shown(name)} is not among the committed packages")
+    return Wanted(packages=frozenset((name,)))
 
 
 def _from_registry(address: object, index: str) -> bool:

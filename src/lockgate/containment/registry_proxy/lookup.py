@@ -53,7 +53,7 @@ def wanted_of(
         folder = _folder(command)
         if not (_is_below(folder, root) and _is_below(folder, workspace)):
             raise UncoveredError("it is not known what it installs where")
-        if install.manager != "npm" and not _is_in_project(install, folder, commands, workspace, environ):
+        if install.writes_packages and not _is_in_project(install, folder, commands, workspace, environ):
             raise UncoveredError("it installs outside of the project")
         place = os.path.relpath(folder, root)
         found = found.joined(wanted_by(install, "" if place == "." else place, read, indexes))

@@ -46,7 +46,7 @@ _TRACEPARENT = 55
 """Characters of the header's value."""
 _NO_RULES = RuleSets()
 _ANCESTORS = 12
-_INSTALLERS = ("program:pip/", "program:uv/", "program:npm/")
+_INSTALLERS = ("program:pip/", "program:pip3/", "program:uv/", "program:npm/")
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
 
