@@ -48,6 +48,14 @@ def _remember(store: SqliteStore) -> None:
         deployments.remember(tx, [["a" * 32, "`.env` reaches `fly`"]], 1.0)
 
 
+def _pause(state: Path) -> None:
+    def begin(store: SqliteStore) -> None:
+        with store.transaction() as tx:
+            pause.begin(tx, str(state), instant(), 600.0)
+
+    _store(state, begin)
+
+
 def _refuse(store: SqliteStore) -> None:
     with store.transaction() as tx:
         tx.put_session(SessionRow("s1"))
@@ -97,7 +105,7 @@ TAKEN_BACK = {
         _run("serve", "groups", "add", "web", "--ipc", "ipc"), _run("serve", "groups", "rotate", "web")
     ),
     "canary revoke": Act(_run("canary", "new", "--name", "trap"), _run("canary", "revoke", "trap")),
-    "resume": Act(lambda state: pause.begin(str(state), instant(), 600.0), _run("resume")),
+    "resume": Act(_pause, _run("resume")),
 }
 NO_TRUST = {
     "approvals deployments": "a list",
@@ -151,6 +159,8 @@ def test_each_command_that_takes_something_back_is_in_the_table() -> None:
 
 RECORDS = {"record_act", "append_audit", "accept_contradictions", "decide", "cut", "tell"}
 UNRECORDED = {
+    ("cli/pause.py", "pause_command"): "recorded where the file is written",
+    ("cli/pause.py", "resume"): "recorded where the file is removed",
     ("cli/store/__init__.py", "_try"): "a look whether it can be written",
 }
 
