@@ -113,9 +113,9 @@ def write(
     text = arg.text
     if text in _NOWHERE or _DESCRIPTOR.fullmatch(text):
         if machine.around.shell_stays and "/fd/" in text:
-            from lockgate.shell.effects.persistent_shell import heed_descriptor
+            from lockgate.shell.effects.persistent_shell import check_descriptor
 
-            heed_descriptor(machine, text.rpartition("/")[2])
+            check_descriptor(machine, text.rpartition("/")[2])
         return []
     if text.startswith(_DEVICES):
         because = "writing to a device destroys what is on it"
