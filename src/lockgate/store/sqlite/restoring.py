@@ -1,7 +1,7 @@
 """Going back to a copy of the database, for a person: after a downgrade, or where the database is damaged.
 
-What was recorded since the copy is not in it: labels too. So every session that it knows gets both labels. One that it
-does not know is read from its transcript, as one that is resumed.
+What was recorded since the copy is not in it: labels too. So every session that it knows gets both labels, and so
+does one that it does not know, unless its client says that it begins.
 """
 
 from __future__ import annotations
