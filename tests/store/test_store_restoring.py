@@ -58,7 +58,7 @@ def _state(home: Path) -> Path:
 
 def _newer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "MIGRATIONS", NEWER)
-    for module in (making, our_sqlite, restoring, copying):
+    for module in (making, our_sqlite, copying):
         monkeypatch.setattr(module, "VERSION", len(NEWER))
     monkeypatch.setattr(our_sqlite, "_THIS", (len(NEWER),))
 
@@ -242,6 +242,15 @@ def test_what_is_no_copy_is_refused(home: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(StoreError, match="no copy that this version can use"):
         _restore(home, file)
+
+
+def test_where_a_copy_is_missing_those_that_exist_are_named(home: Path) -> None:
+    missing = _state(home) / "lockgate.db.4"
+    said = _lockgate("store", "restore", str(missing), code=3).output
+    assert f"cannot read {missing}: No such file or directory; {_state(home)} has none" in said
+    copy = _upgraded(home)
+    said = _lockgate("store", "restore", str(missing), code=3).output
+    assert f"No such file or directory; this version can use: {copy}\n" in said
 
 
 def test_while_somebody_works_nothing_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
