@@ -15,6 +15,7 @@ import pytest
 from lockgate.configuration.layers.files import digest_of, trust_name
 from lockgate.policy.validation import schema_text
 from lockgate.store.sqlite.store import SqliteStore
+from support import forked
 
 pytestmark = pytest.mark.sampled
 
@@ -33,15 +34,7 @@ class Person:
         return [sys.executable, "-m", "lockgate", *words]
 
     def run(self, *words: str, cwd: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*words),
-            cwd=cwd or self.project / "sub",
-            env=self.environ | environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        return forked.run_text(words, cwd=cwd or self.project / "sub", env=self.environ | environ)
 
     def in_terminal(self, answer: str, *words: str) -> tuple[int, str]:
         """Run a command with a terminal as its input, type an answer, and return its exit status and what it wrote."""

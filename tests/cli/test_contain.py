@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from support import forked
 
 
 @pytest.fixture
@@ -18,15 +19,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def _lockgate(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lockgate", *arguments],
-        cwd=home / "project",
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-    )
+    return forked.run_text(arguments, cwd=home / "project", env={"HOME": str(home), "PATH": "/usr/bin:/bin"})
 
 
 def test_output_and_exit_status_are_the_commands(home: Path) -> None:

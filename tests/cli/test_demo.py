@@ -5,22 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from support import forked
+
 
 def _demo(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lockgate", "demo", *arguments],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=120,
-        env=os.environ | {"NO_COLOR": "1"},
-        check=False,
-    )
+    return forked.run_text(["demo", *arguments], cwd=os.getcwd(), env=os.environ | {"NO_COLOR": "1"})
 
 
 @pytest.mark.parametrize(("answer", "after", "blocked"), [("--yes", 2, 6), ("--no", 1, 6)])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from hook.process import hook
+from support import forked
 
 pytestmark = pytest.mark.sampled
 
@@ -27,15 +28,7 @@ def project(tmp_path):
 
 
 def explain(*arguments: str, cwd, given: bytes = b"", **environ: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "lockgate", "explain", *arguments],
-        input=given,
-        capture_output=True,
-        cwd=cwd,
-        env=os.environ | environ,
-        check=False,
-        timeout=120,
-    )
+    return forked.run(["explain", *arguments], cwd=cwd, env=os.environ | environ, given=given)
 
 
 def answers(given: list[Any] | bytes, cwd) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate.cli.main import _COMMANDS, cli
+from support import forked
 
 pytestmark = pytest.mark.sampled
 
@@ -33,12 +34,7 @@ def test_in_a_folder_that_is_gone(tmp_path: Path, command: str) -> None:
 
 @pytest.mark.parametrize("command", sorted(_COMMANDS))
 def test_help_for_each_command(tmp_path: Path, command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "lockgate", command, "--help"],
-        capture_output=True,
-        text=True,
-        env={"HOME": str(tmp_path), "COLUMNS": "80"},
-    )
+    done = forked.run_text([command, "--help"], cwd=tmp_path, env={"HOME": str(tmp_path), "COLUMNS": "80"})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: lockgate {command}")
     assert max(map(len, done.stdout.splitlines())) <= 80

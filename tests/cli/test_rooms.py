@@ -19,6 +19,7 @@ from adapters.payloads import tool
 from containment.machine import Machine
 from hook.process import HOOK, run
 from lockgate.containment import rooms
+from support import forked
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="rooms are for Linux")
 SERVE = "./serve.sh 8021 >/dev/null 2>&1 &"
@@ -58,15 +59,7 @@ class Session(Machine):
         return done.stdout
 
     def lockgate(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "lockgate", *words],
-            cwd=self.project,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        return forked.run_text(words, cwd=self.project, env=self.environment)
 
     def rooms(self) -> list[dict[str, Any]]:
         done = self.lockgate("rooms", "--json")

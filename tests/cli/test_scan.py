@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from lockgate.cli.main import cli
 from lockgate.cli.scan import scan_command
+from support import forked
 from support.prepared import give_state
 
 pytestmark = pytest.mark.sampled
@@ -39,14 +40,7 @@ class Person:
         self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
     def run(self, *words: str, given: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [sys.executable, "-m", "lockgate", "scan", *words],
-            cwd=cwd or self.project,
-            env=self.environment,
-            input=given,
-            capture_output=True,
-            timeout=120,
-        )
+        return forked.run(["scan", *words], cwd=cwd or self.project, env=self.environment, given=given)
 
     def findings(self, *words: str, given: bytes = b"") -> list[dict[str, Any]]:
         return json.loads(self.run("--json", *words, given=given).stdout)["findings"]

@@ -21,6 +21,7 @@ from lockgate.cli.service import units as service_files
 from lockgate.cli.service.managers import manager
 from lockgate.clients.hook.start_resident import PROGRAM
 from lockgate.system.folders import Folders
+from support import forked
 
 ODD = 'a b%h$HOME"\\x'
 """Everything in a path that systemd would take for something else."""
@@ -45,8 +46,7 @@ def home(tmp_path: Path) -> Path:
 
 def lockgate(home: Path, *words: str, code: int = 0, **environ: str) -> str:
     environment = {"HOME": str(home), "PATH": f"{home / 'bin'}:/usr/bin:/bin", **environ}
-    command = [sys.executable, "-m", "lockgate", "service", *words]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = forked.run_text(["service", *words], cwd=home, env=environment)
     assert done.returncode == code, done
     return done.stdout + done.stderr
 

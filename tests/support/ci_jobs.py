@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from support import forked
 from support.prepared import give_state
 
 OWNER = {"login": "owner", "id": 1, "type": "User"}
@@ -108,10 +109,7 @@ class CiJob:
 
     def lockgate(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run the command in the checkout, as a step of the job does."""
-        command = [sys.executable, "-m", "lockgate", *words]
-        return subprocess.run(
-            command, cwd=self.checkout, env={**self.environ, **environ}, capture_output=True, text=True, timeout=120
-        )
+        return forked.run_text(words, cwd=self.checkout, env={**self.environ, **environ})
 
     def registered(self, client: str, event: str) -> str:
         """The command that the client was told to run for an event."""

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from e2e.harness.terminal import Terminal
+from support import forked
 from support.prepared import open_new
 
 
@@ -32,13 +33,4 @@ class Machine:
         return Terminal(self.argv(*arguments), {**self.environment, **environment}, self.home)
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*arguments),
-            env={**self.environment, **environment},
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            check=False,
-        )
+        return forked.run_text([*self.COMMAND, *arguments], cwd=self.home, env={**self.environment, **environment})

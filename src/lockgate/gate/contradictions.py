@@ -190,12 +190,16 @@ def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by
         by: Who says so, as ``ann (terminal)``.
         now: Seconds since the epoch.
     """
+    mended: set[Subject] = set()
     for each in found:
         row = tx.approval(each.approval) if each.approval else None
         if each.is_of_all:
             tx.put_setting(PUT_BACK, None)
         elif not each.approval:
-            tx.mend_labels(each.subject, now)
+            # Each part of the list of who has begun may be told, and one mending writes all of them.
+            if each.subject not in mended:
+                tx.mend_labels(each.subject, now)
+                mended.add(each.subject)
             tx.add_taints(each.subject, [Taint(label, _LOST, "", "", now) for label in each.missing])
         elif row is not None:
             tx.put_approval(_mended(row, each))
