@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 KEPT = 200
 """Workspaces whose compiled configuration is kept."""
-_FORMAT = 3
+_FORMAT = 4
 """Of what is kept; another number makes every kept configuration stale."""
 _CACHE = "config:compiled:"
 _SEAL = 64
@@ -72,8 +72,8 @@ class GateOptions(Record):
     """``fewer`` where the client is not to ask about harmless commands; ``client`` or ``None`` where it asks."""
     ci: Mapping[str, Any] | None = None
     """Agents in jobs of a CI service, as the file says it; ``None`` where no layer says."""
-    store: Mapping[str, Any] | None = None
-    """How the state is kept, as the file says it; ``None`` where no layer says."""
+    trust: Mapping[str, Any] | None = None
+    """Whose words are trusted by author, as the file says it; ``None`` where no layer says: nobody is asked then."""
 
 
 class Configuration(Record):
@@ -282,6 +282,8 @@ def _configuration(value: Mapping[str, Any]) -> Configuration:
     scalars = value["compiled"][0]["scalars"]
     options = {key: scalars[key][0] for key in GateOptions._fields if key in scalars}
     options["plugins"] = tuple(options.get("plugins", ()))
+    if any(each["scalars"].get("trust", [None])[0] != options.get("trust") for each in value["compiled"]):
+        options.pop("trust", None)  # a layer that binds says otherwise, or nothing: nobody above it trusts more
     policies = tuple(map(policy, value["compiled"]))
     return Configuration(
         policies=policies,

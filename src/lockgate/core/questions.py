@@ -73,13 +73,20 @@ class RulesQuestion(Record):
 
 
 class ResultQuestion(Record):
-    """Has a plugin anything against a result? The answer is a sequence of :class:`Objection`: each withholds it."""
+    """Has a plugin anything against a result? The answer is a sequence of :class:`Objection`: each withholds it.
+
+    With objects it asks a service whose words it is instead. Then the answer is ``None``, and the store knows it.
+    """
 
     context: Context
     call: ToolCall
     text: str
     """All text of the result, as the model would read it."""
     sets: RuleSets = RuleSets()
+    objects: tuple[Any, ...] = ()
+    """What the call reads there: :class:`lockgate.gate.authors.objects.ServiceObject`."""
+    trust: Any = None
+    """Whom a person trusts: :class:`lockgate.gate.authors.lookup.Trust`."""
 
 
 class JudgeQuestion(Record):

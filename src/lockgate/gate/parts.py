@@ -82,6 +82,8 @@ class Consultants(Record):
     """Whether a judge can be asked on this machine."""
     rules: Callable[[RulesQuestion], Sequence[Objection]] = lambda _: ()
     results: Callable[[ResultQuestion], Sequence[Objection]] = lambda _: ()
+    authors: Callable[[ResultQuestion], None] | None = None
+    """Has a service say whose words a result is; ``None`` where none can be asked. Never raises."""
     judge: Callable[[JudgeQuestion], Opinion] = lambda _: Opinion(flagged=True, reason="", failed="there is no judge")
     """Never raises: a judge that fails has an opinion that says so."""
     turn: Callable[[Context], Callable[[TurnQuestion], frozenset[str]] | None] = lambda _: None
@@ -107,7 +109,7 @@ class Consultants(Record):
             case RulesQuestion():
                 return self.rules(need)
             case ResultQuestion():
-                return self.results(need)
+                return self.authors(need) if self.authors and need.objects else self.results(need)
             case JudgeQuestion():
                 return self.judge(need)
             case TurnQuestion():

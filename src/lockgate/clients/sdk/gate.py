@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -144,8 +143,7 @@ class Gate:
         folder = os.path.abspath(os.path.join(self._workspace, os.fspath(cwd)))
         subject = Subject(name or f"{self._client}-{secrets.token_hex(16)}", agent)
         # Who is below this process is an agent's tool, and no person who could approve.
-        made_at = "" if name else str(time.time())
-        context = Context(self._client, subject, folder, self._workspace, process=self._process, made_at=made_at)
+        context = Context(self._client, subject, cwd=folder, workspace=self._workspace, process=self._process)
         return Session(self._driver, context, self._ask if ask is None else ask)
 
     @property

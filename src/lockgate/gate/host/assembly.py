@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.containment.registry_proxy.lookup import Wanted
-    from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion, TurnQuestion
+    from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion, ResultQuestion, TurnQuestion
     from lockgate.gate.monitor.kept_files import EarlierFiles
     from lockgate.gate.objections import Objectors
     from lockgate.store.protocol import Store, Transaction
@@ -188,7 +188,6 @@ def _configuring(
         found = _unless_paused(look_up(context), store, context, where.state)
         if found.options.deadline_seconds is not None:
             limit(found.options.deadline_seconds)
-        store.sync_commits(found.options.store is not None and found.options.store.get("durability") == "power")
         return found
 
     return configure
@@ -347,6 +346,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
         can_judge=asked.can_judge,
         rules=lambda question: asked.objectors().before(question),
         results=lambda question: asked.objectors().after(question),
+        authors=asked.authors,
         judge=asked.judge,
         wait=asked.wait,
         waits_for_person=asked.waits_for_person,
@@ -427,6 +427,21 @@ class _Asked:
 
         state = self._where.state
         return ask(question, state, lambda: open_store(state), caller.environ(), self._prolong)
+
+    def authors(self, question: ResultQuestion) -> None:
+        """Have services say whose words a result is."""
+        from lockgate.gate.authors.lookup import Lookup
+
+        try:
+            store = open_store(self._where.state)
+            try:
+                Lookup(store, caller.environ()).ask(question.context, question.objects, question.trust)
+            finally:
+                store.close()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the words are a stranger's
+            from lockgate.system.error_log import note, place_of
+
+            note(self._where.state, "authors", type(error).__name__, place_of(error))
 
     def objectors(self) -> Objectors:
         """Rule sets and plugins, each loaded once."""

@@ -210,6 +210,10 @@ def _let_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionInp
     asked = verdict is Verdict.ASK
     session.expect(question.tx, context.subject, masked, told, case.digest, question.now, asked=asked, facts=facts)
     _keep_files(question, ruling.analysis, parts.store.fleet_key)
+    if question.configuration.options.trust is not None:
+        from lockgate.gate.monitor.result_authors import note_writing
+
+        note_writing(question, ruling)
     _note_deployments(question, ruling, told)
     _message_flows(question)
     _note_page(question, ruling)
@@ -480,7 +484,7 @@ def _with_step(question: DecisionInput, ruling: Ruling, *, elsewhere: bool) -> t
 
 
 def _note_brief(tx: Transaction, ruling: Ruling) -> None:
-    """Note that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
+    """Keep that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
     brief = tx.brief(ruling.brief_id) if ruling.person == "used" and ruling.brief_id else None
     if brief is not None:
         from lockgate.gate.delegates import briefs

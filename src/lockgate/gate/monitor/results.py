@@ -37,6 +37,11 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         if objections and enforced(configuration):
             screening = screening._replace(withheld=f"{objections[0].reason} [{objections[0].rule}]")
     held = _secrets_in(parts, context, call, screening)
+    vouched = False
+    if configuration.options.trust is not None and parts.consultants.authors is not None:
+        from lockgate.gate.monitor.result_authors import vouch
+
+        vouched = yield from vouch(parts, configuration, event, call, fresh)
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
@@ -50,7 +55,16 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
             # Of a result that holds secrets, or is changed before the model reads it, nothing is kept.
             keep = not (held or screening.withheld or screening.texts) and _is_all_text(event)
             outcome = session.finished(
-                tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen, keep=keep
+                tx,
+                context.subject,
+                call,
+                event.text,
+                now,
+                digest=digest,
+                fresh=fresh,
+                background=unseen,
+                keep=keep,
+                vouched=vouched,
             )
         _look_at_files(parts, tx, context, call, digest, now, done=True)
         _look_at_page(tx, context, call, digest, event.text, now)

@@ -142,6 +142,7 @@ def finished(
     fresh: Callable[[], Analysis],
     background: bool = False,
     keep: bool = False,
+    vouched: bool = False,
 ) -> ResultOutcome:
     """Settle a call by its result.
 
@@ -159,9 +160,12 @@ def finished(
         background: Whether the call goes on and its output comes later, by ways that fire no event. Or it lies in a
             file of which the text is the beginning: whatever it may bring counts as come.
         keep: Whether the beginning of the text may be kept, to be shown to a person: it holds no secret.
+        vouched: Whether all of the text is known to be words of people whom a person trusts to be read.
     """
     said = None if background else text
-    return _settle(tx, subject, call, said, now, digest=digest, fresh=fresh, state="finished", keep=keep)
+    return _settle(
+        tx, subject, call, said, now, digest=digest, fresh=fresh, state="finished", keep=keep, vouched=vouched
+    )
 
 
 def failed(
@@ -228,6 +232,7 @@ def _settle(
     fresh: Callable[[], Analysis],
     state: str,
     keep: bool,
+    vouched: bool = False,
 ) -> ResultOutcome:
     key = call_key(call, digest)
     row = tx.call(subject.session, key)
@@ -235,7 +240,8 @@ def _settle(
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
         if row.agent == subject.agent and _is_as_let_run(row, call, digest, fresh):
-            return ResultOutcome(_settle_known(tx, row, text, state, now, keep=keep), known=True)
+            vouched = vouched and row.digest == digest and row.facts.get(GIVES) == [Label.UNTRUSTED]
+            return ResultOutcome(_settle_known(tx, row, text, state, now, keep=keep, vouched=vouched), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
         tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
@@ -282,12 +288,13 @@ def _is_as_let_run(row: CallRow, call: ToolCall, digest: str, fresh: Callable[[]
 
 
 def _settle_known(
-    tx: Transaction, row: CallRow, text: str | None, state: str, now: float, *, keep: bool
+    tx: Transaction, row: CallRow, text: str | None, state: str, now: float, *, keep: bool, vouched: bool
 ) -> frozenset[Label]:
     expected = frozenset(Label(label) for label in row.facts.get(GIVES, ()))
     if not expected:
         return frozenset()
-    confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet)
+    is_vouched = vouched and not row.facts.get(KEEPS) and text is not None
+    confirm = not is_vouched and not _has_receipt(row, text, state) and _brings(row, text, row.quiet)
     tx.settle(row.session, row.call_id, confirm=confirm)
     subject = Subject(row.session, row.agent)
     if confirm and (lost := expected - tx.labels(subject)):

@@ -1,0 +1,274 @@
+"""Who wrote what a call reads: asked of the service at most once in ten minutes, kept sealed, and never as text.
+
+Where anything is not as it must be, it is a stranger's.
+"""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import quote
+
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate.authors import facts
+from lockgate.gate.authors.acts import acts, is_within
+from lockgate.gate.authors.service import SECONDS, ReadingApi, UnansweredError, api_of, token_for
+from lockgate.gate.session.sealed_settings import drop_old, sealed, unsealed
+from lockgate.store import chain_links
+from lockgate.store.audit import record
+from lockgate.system.digests import blake2b, sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from lockgate.core.events import Context
+    from lockgate.gate.authors.acts import Times
+    from lockgate.gate.authors.objects import ServiceObject
+    from lockgate.store.protocol import Store, Transaction
+
+HOLDS = 600.0
+"""Seconds for which an answer holds. Until then nobody is asked again, whatever it was."""
+_SETTING = "authors:"
+_MOST = 400
+"""Answers that are kept."""
+_NOT_YET = "the service is being asked"
+_PERSON = b"lockgate line"
+
+
+class KnownObject(Record):
+    """What is known of an object."""
+
+    stranger: str
+    """Why its words are a stranger's, in a few words; empty where they are not."""
+    lines: frozenset[str] = frozenset()
+    """Keyed hashes of the lines that people who are trusted wrote."""
+
+
+class Trust(Record):
+    """Whom a person trusts by author: the configuration's ``trust``."""
+
+    owners: frozenset[tuple[str, str]] = frozenset()
+    """Host and owner, in lower case."""
+    bots: frozenset[str] = frozenset()
+    apis: Mapping[str, str] = {}
+    labels: frozenset[str] = frozenset()
+    reactions: frozenset[str] = frozenset()
+    """With which somebody who may write endorses an object of a stranger."""
+
+    def names(self, each: ServiceObject) -> bool:
+        """Whether the owner of an object is named."""
+        return (each.host, each.owner.lower()) in self.owners
+
+
+def trust_of(configured: Mapping[str, Any] | None) -> Trust:
+    """Whom a configuration trusts; nobody where it has look-ups turned off."""
+    if not configured or configured.get("lookups", True) in (False, "off"):
+        return Trust()
+    named = [("github.com/" + owner if "/" not in owner else owner).lower() for owner in configured.get("owners", ())]
+    return Trust(
+        frozenset((host, owner) for host, _, owner in (each.partition("/") for each in named)),
+        frozenset(bot.lower() for bot in configured.get("bots", ())),
+        configured.get("apis", {}),
+        frozenset(configured.get("endorsed_by", {}).get("labels", ())),
+        frozenset(configured.get("endorsed_by", {}).get("reactions", ())),
+    )
+
+
+def known_line(key: bytes, line: str) -> str:
+    """The keyed hash of a line: the state tells nobody what stands in an issue."""
+    return str(blake2b(line.encode("utf-8", "replace"), key=key, person=_PERSON, digest_size=8).hexdigest())
+
+
+def known_of(tx: Transaction, name: str, now: float) -> KnownObject | None:
+    """What is known of an object; ``None`` where it has to be asked for."""
+    kept = _kept(tx, name, now)
+    return KnownObject(str(kept["stranger"]), frozenset(kept.get("lines", ()))) if kept else None
+
+
+def _kept(tx: Transaction, name: str, now: float) -> dict[str, Any]:
+    setting = sha256(name.encode("utf-8", "replace")).hexdigest()
+    kept = unsealed(tx, chain_links.PURPOSE_AUTHORS, setting, tx.setting(_SETTING + setting), now)
+    return kept if kept and 0 <= now - kept["at"] <= HOLDS else {}
+
+
+def _keep(tx: Transaction, name: str, now: float, facts: Mapping[str, Any]) -> None:
+    setting = sha256(name.encode("utf-8", "replace")).hexdigest()
+    text = sealed(tx, chain_links.PURPOSE_AUTHORS, setting, {"at": now, **facts})
+    tx.put_setting(_SETTING + setting, text)
+
+
+def _claim(tx: Transaction, name: str, now: float) -> bool:
+    """Whether an object is to be asked about now: nobody else does, or has within ten minutes."""
+    if _kept(tx, name, now):
+        return False
+    if len(drop_old(tx, chain_links.PURPOSE_AUTHORS, _SETTING, now)) >= _MOST:
+        for setting in tx.settings(_SETTING):
+            tx.put_setting(setting, None)
+    _keep(tx, name, now, {"stranger": _NOT_YET})
+    return True
+
+
+class Lookup:
+    """Asks services for a gate."""
+
+    def __init__(
+        self,
+        store: Store,
+        environ: Mapping[str, str],
+        token: Callable[[str, Mapping[str, str], float], str] = token_for,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        """Ask nobody yet.
+
+        Args:
+            store: Keeps the answers.
+            environ: The variables of whoever asks.
+            token: Tells the log-in to a host.
+            clock: The gate's, where it is not the store's.
+        """
+        self._store, self._environ, self._token = store, environ, token
+        self._clock = clock or store.clock
+
+    def ask(self, context: Context, objects: Sequence[ServiceObject], trust: Trust) -> None:
+        """Have it known who wrote some objects. What is not known afterwards is a stranger's.
+
+        Args:
+            context: The event's context.
+            objects: Objects whose owners are named.
+            trust: Whom a person trusts.
+        """
+        until = time.monotonic() + SECONDS
+        for each in objects:
+            with self._store.transaction() as tx:
+                if not _claim(tx, each.name, self._clock()):
+                    continue
+            self._look(context, each, trust, until)
+
+    def _look(self, context: Context, each: ServiceObject, trust: Trust, until: float) -> None:
+        api: ReadingApi | None = None
+        lines: frozenset[str] = frozenset()
+        try:
+            address = api_of(each.host, trust.apis.get(each.host, ""))
+            api = ReadingApi(address, self._token(each.host, self._environ, until - time.monotonic()), until)
+            stranger, lines = self._said(api, each, trust)
+        except (UnansweredError, facts.FormError) as error:
+            stranger = f"{each.host}: {error}"
+        except (LookupError, TypeError, AttributeError):
+            stranger = f"{each.host}: it answers other JSON"
+        kept = sorted(known_line(self._store.fleet_key, line) for line in lines)
+        with self._store.transaction() as tx:
+            now = self._clock()
+            _keep(tx, each.name, now, {"stranger": stranger, "lines": kept})
+            told = {"object": each.name, "requests": api.asked if api else 0, "stranger": stranger}
+            tx.append_audit(now, record.happened(context, "authors", told))
+
+    def _said(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> tuple[str, frozenset[str]]:
+        """Why the words of an object are a stranger's, or all of its lines."""
+        paths = paths_of(each)
+        root = f"/repos/{quote(each.owner)}/{quote(each.repository)}"
+        is_new = not self._knows(f"{each.host}{root}".lower())
+        repository, *answers = [None] * (not is_new) + api.get_all([root] * is_new + paths)
+        if is_new:
+            self._note(f"{each.host}{root}".lower(), facts.owns(repository, each.owner, each.repository))
+        if not self._knows(f"{each.host}{root}".lower()):
+            return "its repository has another owner", frozenset()
+        return self._judged(api, each, trust, root, facts.texts_in(answers, each.number))
+
+    def _judged(
+        self, api: ReadingApi, each: ServiceObject, trust: Trust, root: str, texts: Sequence[Mapping[str, Any]]
+    ) -> tuple[str, frozenset[str]]:
+        authors = facts.authors_of(texts)
+        people = [author.login for author in authors if not author.is_bot]
+        named = [login for login in facts.named_in(texts) if login not in people]
+        if len(people) > facts.MOST_AUTHORS:
+            return "it has too many authors", frozenset()
+        own, times = self._own_acts(api, each.host)
+        able = self._able(api, f"{root}/collaborators", each.host, [*people, *named][: facts.MOST_AUTHORS])
+        strangers = [author.login for author in authors if author.login not in (trust.bots if author.is_bot else able)]
+        if own in people and is_within(facts.written_by(texts, own), times):
+            strangers.append(own)
+        trusted = {*able, *trust.bots, each.owner.lower()}
+        if not strangers:
+            return "", facts.lines_of(texts, trusted.__contains__)
+        if self._is_endorsed(api, each, trust, root, texts, own, times):
+            return "", facts.lines_of(texts, {*trusted, *strangers}.__contains__)
+        because = "wrote when an agent could" if strangers[0] == own else "is nobody who may write to the repository"
+        return f"{strangers[0]} {because}", frozenset()
+
+    def _is_endorsed(
+        self,
+        api: ReadingApi,
+        each: ServiceObject,
+        trust: Trust,
+        root: str,
+        texts: Sequence[Mapping[str, Any]],
+        own: str,
+        times: Times,
+    ) -> bool:
+        """Whether somebody who may write has endorsed an object as it is now."""
+        if not each.number or not (trust.labels or trust.reactions):
+            return False
+        item = f"{root}/issues/{each.number}"
+        page = f"per_page={facts.PAGE}"
+        events, reactions = api.get_all([f"{item}/events?{page}", f"{item}/reactions?{page}"])
+        found = facts.endorsements(texts[0], events, reactions, trust.labels, trust.reactions)
+        able = self._able(api, f"{root}/collaborators", each.host, list(dict.fromkeys(each.login for each in found)))
+        return any(
+            said.login in able
+            and facts.is_unchanged_since(texts, said.at)
+            and not (said.login == own and is_within([said.at], times))
+            for said in found
+        )
+
+    def _own_acts(self, api: ReadingApi, host: str) -> tuple[str, Times]:
+        """Who is logged in, and when an agent with a label may have written as them; nobody where none could."""
+        with self._store.reading() as tx:
+            times = acts(tx)
+            kept = _kept(tx, f"{host}/user", self._clock())
+        if not times:
+            return "", times
+        login = kept.get("login")
+        if login is None:
+            login = facts.login_in(api.get_all(["/user"])[0])
+            with self._store.transaction() as tx:
+                _keep(tx, f"{host}/user", self._clock(), {"login": login})
+        return str(login), times
+
+    def _able(self, api: ReadingApi, root: str, host: str, people: Sequence[str]) -> frozenset[str]:
+        """Who of some people may write to the repository."""
+        unknown = [login for login in people if self._knows_at_all(f"{host}{root}/{login}") is None]
+        paths = [f"{root}/{quote(login)}/permission" for login in unknown]
+        for login, answer in zip(unknown, api.get_all(paths), strict=True):
+            self._note(f"{host}{root}/{login}", facts.may_write(answer, login))
+        return frozenset(login for login in people if self._knows(f"{host}{root}/{login}"))
+
+    def _knows(self, name: str) -> bool:
+        return bool(self._knows_at_all(name))
+
+    def _knows_at_all(self, name: str) -> bool | None:
+        with self._store.reading() as tx:
+            kept = _kept(tx, name.lower(), self._clock())
+        return bool(kept["is_so"]) if kept else None
+
+    def _note(self, name: str, is_so: bool) -> None:
+        with self._store.transaction() as tx:
+            _keep(tx, name.lower(), self._clock(), {"is_so": is_so})
+
+
+def paths_of(each: ServiceObject) -> list[str]:
+    """The paths of the API that tell an object, and what was said about it.
+
+    Source: github/rest-api-description, "issues/get", "issues/list-comments", "pulls/get", "pulls/list-reviews",
+    "pulls/list-review-comments", "issues/list-for-repo", "pulls/list"
+    """
+    root = f"/repos/{quote(each.owner)}/{quote(each.repository)}"
+    page = f"per_page={facts.PAGE}"
+    if not each.number:
+        return [f"{root}/{each.kind}?state=all&{page}"]
+    own = f"{root}/{each.kind}/{each.number}"
+    if not each.talk:
+        return [own]
+    talk = [f"{root}/issues/{each.number}/comments?{page}"]
+    if each.kind == "pulls":
+        talk += [f"{own}/reviews?{page}", f"{own}/comments?{page}"]
+    return [own, *talk]

@@ -1,0 +1,215 @@
+"""Which issues and pull requests a call reads, by its structure. What its result says has no part in that."""
+
+from __future__ import annotations
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import EffectKind
+from lockgate.core.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from lockgate.core.model import Analysis, Command, ToolCall
+    from lockgate.resources.host_view import HostView
+
+GITHUB = "github.com"
+MOST = 5
+"""Objects that are asked about for one call."""
+_READS = frozenset({EffectKind.FETCH, EffectKind.INGEST})
+_OWN_SERVER = ("GH_HOST", "GH_REPO", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_TOKEN", "GITHUB_ENTERPRISE_TOKEN",
+               "GH_CONFIG_DIR")  # fmt: skip
+"""Variables with which ``gh`` asks another server, or asks as somebody else.
+
+Source: https://cli.github.com/manual/gh_help_environment
+"""
+_HOST = r"([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
+_OWNER = r"([A-Za-z0-9](?:[A-Za-z0-9_-]{0,38}))"
+_NAME = r"((?!\.{1,2}(?:/|$))[A-Za-z0-9._-]{1,100})"
+_REPOSITORY = lazy_re(rf"(?:https://)?(?:{_HOST}/)?{_OWNER}/{_NAME}")
+_REMOTE = lazy_re(rf"(?:(?:https|ssh)://(?:git@)?{_HOST}/|git@{_HOST}:){_OWNER}/{_NAME}")
+_ADDRESS = lazy_re(rf"https://{_HOST}/{_OWNER}/{_NAME}/(issues|pull)/([1-9][0-9]{{0,9}})(?:#issuecomment-[0-9]+)?")
+_NUMBER = lazy_re(r"#?([1-9][0-9]{0,9})")
+_API = lazy_re(
+    rf"/?repos/(?:{_OWNER}/{_NAME}|\{{owner\}}/\{{repo\}})/(issues|pulls)"
+    r"(?:/([1-9][0-9]{0,9})(?:/(comments|reviews))?)?(?:\?[A-Za-z0-9_=&.+-]*)?"
+)
+_KINDS = {"issue": "issues", "pr": "pulls", "pull": "pulls", "issues": "issues", "pulls": "pulls"}
+_VALUES = frozenset({"-R", "--repo", "--json", "-q", "--jq", "-t", "--template", "-L", "--limit", "-s", "--state", "-l",
+                     "--label", "-a", "--assignee", "-A", "--author", "-S", "--search", "-m", "--milestone",
+                     "--mention", "--app", "-B", "--base", "-H", "--head"})  # fmt: skip
+_FLAGS = frozenset({"-c", "--comments", "-d", "--draft"})
+_API_VALUES = frozenset({"-q", "--jq", "-t", "--template", "-H", "--header", "--cache", "-X", "--method"})
+_API_FLAGS = frozenset({"--paginate", "--slurp"})
+_TALK = frozenset({"comments", "reviews", "latestReviews"})
+_SERVERS = ("mcp__github__", "mcp__plugin_github_github__")
+_TOOLS: Mapping[str, tuple[str, bool]] = {
+    "get_issue": ("issues", False),
+    "get_issue_comments": ("issues", True),
+    "list_issues": ("issues", False),
+    "get_pull_request": ("pulls", False),
+    "get_pull_request_comments": ("pulls", True),
+    "get_pull_request_reviews": ("pulls", True),
+    "list_pull_requests": ("pulls", False),
+    "issue_read:get": ("issues", False),
+    "issue_read:get_comments": ("issues", True),
+    "pull_request_read:get": ("pulls", False),
+    "pull_request_read:get_comments": ("pulls", True),
+    "pull_request_read:get_reviews": ("pulls", True),
+    "pull_request_read:get_review_comments": ("pulls", True),
+}
+"""Tools of GitHub's MCP server, with their methods: what they read, and whether it is what was said about it.
+
+Source: github/github-mcp-server, README, "Tools"
+"""
+_SHOWN = frozenset({"mcp:shown", "mcp:asked"})
+
+
+class ServiceObject(Record):
+    """An issue or a pull request of a repository, or the newest of them."""
+
+    host: str
+    """In lower case."""
+    owner: str
+    repository: str
+    kind: str
+    """``issues`` or ``pulls``, as the paths of the API have it."""
+    number: int = 0
+    """0 for the list of them."""
+    talk: bool = False
+    """Whether its comments and reviews are read too."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in the audit, and where what is known of it is kept."""
+        part = (f"/{self.number}" if self.number else "") + (" (talk)" if self.talk else "")
+        return f"{self.host}/{self.owner}/{self.repository}/{self.kind}{part}".lower()
+
+
+def objects_of(call: ToolCall, analysis: Analysis, around: HostView) -> tuple[ServiceObject, ...]:
+    """The objects that all strangers' words in a call's result can come from; none where there may be other words.
+
+    Args:
+        call: The call.
+        analysis: What it can do.
+        around: The view of this machine.
+    """
+    if analysis.writes or analysis.keeps or analysis.listens or not analysis.effects:
+        return ()
+    if call.tool.startswith("mcp__"):
+        found = _of_tool(call) if all(effect.rule in _SHOWN for effect in analysis.effects) else None
+        return (found,) if found else ()
+    if call.tool != "Bash" or around.shell_stays or any(map(around.exported, _OWN_SERVER)):
+        return ()
+    if not all(e.kind in _READS and e.rule.startswith("program:gh/") for e in analysis.effects):
+        return ()
+    commands = [command for command in analysis.commands if command.words[0] == "gh"]
+    named = [_of_command(command, around) for command in commands]
+    found_all = tuple(dict.fromkeys(each for each in named if each is not None))
+    return found_all if None not in named and len(found_all) <= MOST else ()
+
+
+def _of_tool(call: ToolCall) -> ServiceObject | None:
+    server = next((each for each in _SERVERS if call.tool.startswith(each)), None)
+    if server is None:
+        return None
+    given = call.tool_input
+    tool = call.tool.removeprefix(server)
+    row = _TOOLS.get(f"{tool}:{given['method']}" if "method" in given else tool)
+    owner, name = given.get("owner"), given.get("repo")
+    number = given.get("issue_number", given.get("pullNumber", 0))
+    if row is None or not (isinstance(owner, str) and isinstance(name, str)) or not _is_number(number):
+        return None
+    match = _REPOSITORY.fullmatch(f"{owner}/{name}")
+    if match is None or match[1] or bool(number) == tool.startswith("list_"):
+        return None
+    return ServiceObject(GITHUB, owner, name, row[0], int(number), row[1])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e10 and value == int(value)
+
+
+def _of_command(command: Command, around: HostView) -> ServiceObject | None:
+    words = command.words
+    if any(char < " " for word in words for char in word if char not in "\n\t"):
+        return None  # it is not known whole
+    if words[1:2] == ("api",):
+        return _of_request(words[2:], command.folders, around)
+    kind, verb = _KINDS.get("".join(words[1:2])), "".join(words[2:3])
+    said = _said(words[3:], _VALUES, _FLAGS)
+    if kind not in ("issues", "pulls") or words[1] not in ("issue", "pr") or said is None:
+        return None
+    options, operands = said
+    asked = options.get("--json", "").split(",")
+    talk = not options.keys().isdisjoint({"-c", "--comments"}) or not _TALK.isdisjoint(asked)
+    named = options.get("-R", options.get("--repo"))
+    if verb in ("list", "ls") and not operands:
+        where = _where(named, command.folders, around)
+        return ServiceObject(*where, kind, talk=talk) if where and not talk else None
+    if verb != "view" or len(operands) != 1:
+        return None
+    if address := _ADDRESS.fullmatch(operands[0]):
+        return ServiceObject(address[1].lower(), address[2], address[3], _KINDS[address[4]], int(address[5]), talk)
+    number, where = _NUMBER.fullmatch(operands[0]), _where(named, command.folders, around)
+    return ServiceObject(*where, kind, int(number[1]), talk) if number and where else None
+
+
+def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
+    """The object of ``gh api``."""
+    said = _said(words, _API_VALUES, _API_FLAGS)
+    if said is None or len(said[1]) != 1:
+        return None
+    options, (path,) = said
+    match = _API.fullmatch(path)
+    if match is None or options.get("-X", options.get("--method", "GET")) != "GET":
+        return None
+    owner, name, kind, number, part = match.groups()
+    where = (GITHUB, owner, name) if owner else _where(None, folders, around)
+    return ServiceObject(*where, kind, int(number or 0), bool(part)) if where else None
+
+
+def _said(
+    words: Sequence[str], values: frozenset[str], flags: frozenset[str]
+) -> tuple[dict[str, str], list[str]] | None:
+    """Options and operands; ``None`` where an option is none of those, stands twice, or has no value."""
+    options: dict[str, str] = {}
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, is_joined, value = word.partition("=")
+        if not word.startswith("-"):
+            operands.append(word)
+            continue
+        if word in flags:
+            name = word
+        elif name in values and (is_joined and name.startswith("--")):
+            pass
+        elif word in values:
+            value = next(rest, "\0")
+        else:
+            return None
+        if name in options or value == "\0":
+            return None
+        options[name] = value
+    return options, operands
+
+
+def _where(named: str | None, folders: Sequence[str], around: HostView) -> tuple[str, str, str] | None:
+    """Host, owner and name of the repository that ``gh`` asks about: the one that is named, else the only remote."""
+    if named is not None:
+        match = _REPOSITORY.fullmatch(named)
+        return ((match[1] or GITHUB).lower(), match[2], match[3].removesuffix(".git")) if match else None
+    found = {_remote_in(folder, around.repository) for folder in folders} if folders else {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _remote_in(folder: str, repository: Callable[[str], Any]) -> tuple[str, str, str] | None:
+    at = repository(folder) if folder else None
+    addresses = at.pushes_to("") if at is not None else None
+    matches = [_REMOTE.fullmatch(address) for address in addresses or ()]
+    found = {
+        ((match[1] or match[2]).lower(), match[3].lower(), match[4].removesuffix(".git").lower()) if match else None
+        for match in matches
+    }
+    return found.pop() if len(found) == 1 else None

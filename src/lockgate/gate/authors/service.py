@@ -1,0 +1,199 @@
+"""Asking a service's API: GET alone, within one deadline, of one address, with the person's own log-in.
+
+No redirect is followed, so that the token reaches no other place. It is kept nowhere.
+Nothing but JSON of some length is read.
+Source: https://docs.github.com/en/rest/using-the-rest-api/getting-started-with-the-rest-api
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from urllib.parse import urlsplit
+
+from lockgate.core.errors import LockgateError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.resources.loopback import is_loopback
+from lockgate.system.programs import run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+SECONDS = 1.0
+"""For everything about one call. A hook has three."""
+_LARGEST = 4 * 1024 * 1024
+_CHUNK = 64 * 1024
+_SAID = {
+    401: "it does not accept the log-in",
+    403: "it refuses the log-in, or limits how much is asked",
+    404: "it knows nothing of it",
+    429: "it limits how much is asked",
+}
+FOLDERS = (
+    "/usr/bin",
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+    "/opt/local/bin",
+    "/snap/bin",
+)
+"""Where the client is looked for: ``PATH`` is the agent's, too, and may lead to a program of the project."""
+_KEPT = ("HOME", "USER", "LOGNAME", "LANG", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+"""Variables that the client gets: those that a keyring needs. A token in a variable may be the agent's own."""
+_TOKEN = re.compile(r"[A-Za-z0-9_.-]{10,2000}")
+
+
+class UnansweredError(LockgateError):
+    """The service did not answer as it must. The message says why, without anything of what it said."""
+
+
+def api_of(host: str, configured: str = "") -> str:
+    """The address of a host's API.
+
+    Args:
+        host: The host, in lower case.
+        configured: What a person's layer says that it is; empty where none does.
+
+    Raises:
+        UnansweredError: What is configured is no address to which a token may go.
+    """
+    if not configured:
+        return "https://api.github.com" if host == "github.com" else f"https://{host}/api/v3"
+    url = urlsplit(configured)
+    is_plain = url.scheme == "http" and is_loopback(url.hostname or "")
+    if not url.hostname or not (is_plain or url.scheme == "https") or "@" in url.netloc or url.query or url.fragment:
+        raise UnansweredError(f"trust.apis: {host} has no address of an API: https://HOST/PATH")
+    return configured
+
+
+def token_for(host: str, environ: Mapping[str, str], seconds: float, folders: Sequence[str] = FOLDERS) -> str:
+    """The token with which ``gh`` is logged in to a host.
+
+    Args:
+        host: The host.
+        environ: The variables of whoever asks.
+        seconds: How long it may take.
+        folders: Where ``gh`` is looked for.
+
+    Raises:
+        UnansweredError: There is none.
+    """
+    program = next((path for folder in folders if os.access(path := os.path.join(folder, "gh"), os.X_OK)), "")
+    if not program:
+        raise UnansweredError("gh is not installed in a folder of the system")
+    kept = {name: environ[name] for name in _KEPT if name in environ}
+    said = run([program, "auth", "token", "--hostname", host], seconds, cwd="/", environ={**kept, "PATH": os.defpath})
+    token = said.out.strip()
+    if said.problem or said.code != 0 or not _TOKEN.fullmatch(token):
+        raise UnansweredError(f"nobody is logged in to {host} with gh")
+    return token
+
+
+class ReadingApi:
+    """The API of one service."""
+
+    def __init__(self, address: str, token: str, until: float) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            address: As :func:`api_of` gives it.
+            token: The person's own.
+            until: When all answers must be there, by the clock that only goes forward.
+        """
+        self._url = urlsplit(address)
+        self._until = until
+        self.asked = 0
+        """How many requests were sent."""
+        self._headers = {
+            "Accept": "application/vnd.github+json",
+            "Accept-Encoding": "identity",
+            "Authorization": f"Bearer {token}",
+            "User-Agent": "lockgate",
+            "X-GitHub-Api-Version": "2022-11-28",
+        }
+
+    def get_all(self, paths: Sequence[str]) -> list[Any]:
+        """The answers to several requests at once.
+
+        Raises:
+            UnansweredError: One of them is missing.
+        """
+        found: list[Any] = [UnansweredError("it does not answer in time")] * len(paths)
+        connections = [self._connection() for _ in paths]
+
+        def ask(place: int) -> None:
+            try:
+                found[place] = self._get(connections[place], paths[place])
+            except UnansweredError as error:
+                found[place] = error
+            except (OSError, HTTPException, ValueError) as error:
+                found[place] = UnansweredError(f"it cannot be reached ({type(error).__name__})")
+
+        self.asked += len(paths)
+        threads = [threading.Thread(target=ask, args=(place,), daemon=True) for place in range(len(paths))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(self._until - time.monotonic(), 0.0))
+        answers = list(found)  # whoever comes late changes nothing any more
+        for connection in connections:
+            _end(connection)
+        problem = next((each for each in answers if isinstance(each, UnansweredError)), None)
+        if problem is not None:
+            raise problem
+        return answers
+
+    def _connection(self) -> HTTPConnection:
+        host, port = self._url.hostname or "", self._url.port
+        if self._url.scheme == "http":
+            return HTTPConnection(host, port, timeout=SECONDS)
+        return HTTPSConnection(host, port, timeout=SECONDS, context=ssl.create_default_context())
+
+    def _get(self, connection: HTTPConnection, path: str) -> Any:
+        connection.request("GET", self._url.path.rstrip("/") + path, headers=self._headers)
+        with connection.getresponse() as answer:
+            return self._read(answer)
+
+    def _read(self, answer: HTTPResponse) -> Any:
+        if answer.status != 200:
+            said = (
+                "it sends elsewhere" if 300 <= answer.status < 400 else _SAID.get(answer.status, "it does not answer")
+            )
+            raise UnansweredError(f"{said} (status {answer.status})")
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" or answer.headers.get("content-encoding", "identity").lower() != "identity":
+            raise UnansweredError("its answer is no plain JSON")
+        try:
+            return json.loads(self._body(answer))
+        except (ValueError, RecursionError):
+            raise UnansweredError("its answer is no plain JSON") from None
+
+    def _body(self, answer: HTTPResponse) -> bytes:
+        parts, size = [], 0
+        while part := answer.read1(_CHUNK):
+            size += len(part)
+            if size > _LARGEST:
+                raise UnansweredError("its answer is too large")
+            if time.monotonic() > self._until:
+                raise UnansweredError("it does not answer in time")
+            parts.append(part)
+        if answer.length:
+            raise UnansweredError("its answer breaks off")
+        return b"".join(parts)
+
+
+def _end(connection: HTTPConnection) -> None:
+    """End a connection, so that a thread which reads from it ends too."""
+    import socket
+
+    if connection.sock is not None:
+        with suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
+    connection.close()
