@@ -17,6 +17,8 @@ from lockgate.clients import sdk
 from lockgate.clients.sdk.session import Session
 from lockgate.core.errors import ConfigError, LockgateError
 from lockgate.core.model import Label
+from lockgate.store.files import PUT_BACK_SINCE
+from lockgate.store.sqlite.store import SqliteStore
 
 from .conftest import Open
 
@@ -92,6 +94,30 @@ async def test_what_strangers_write_into_a_conversation_is_no_persons(opened: Op
     theirs.prompted("please push", human=False)
     assert (mine.labels(), theirs.labels()) == (frozenset(), {Label.UNTRUSTED})
     mine.ended()
+
+
+@pytest.mark.parametrize(
+    ("name", "tells", "later", "labels"),
+    [
+        pytest.param("", False, 0.0, set(), id="a new id is made"),
+        pytest.param("", False, 1e9, set(Label), id="it was made before the restore"),
+        pytest.param("theirs", False, 0.0, set(Label), id="the program names it"),
+        pytest.param("theirs", True, 0.0, set(), id="the program says that it begins"),
+    ],
+)
+async def test_a_conversation_after_a_restore(
+    opened: Open, folder: Path, name: str, tells: bool, later: float, labels: set[Label]
+) -> None:
+    """One that the restored state does not know may be of before."""
+    store = SqliteStore.open(str(folder / "state" / "lockgate"))
+    with store.transaction() as tx:
+        tx.put_setting(PUT_BACK_SINCE, str(store.clock() + later))
+    store.close()
+    session = opened().session(name)
+    if tells:
+        session.started()
+    await session.check("Bash", {"command": "ls"})
+    assert session.labels() == labels
 
 
 async def test_a_hook_gives_a_yes_or_a_no(opened: Open) -> None:

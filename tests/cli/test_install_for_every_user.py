@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ from lockgate.cli import install
 from lockgate.cli.install import every_user
 from lockgate.cli.main import cli
 from lockgate.clients.install import claude
+from lockgate.configuration.pattern_library import cache
+from lockgate.configuration.pattern_library.compiled import load
 from lockgate.core.errors import InstallError
-from lockgate.system.folders import folders
+from lockgate.store.opening import open_store
+from lockgate.system.folders import Folders, folders
 
 
 def run(*arguments: str) -> Result:
@@ -61,6 +65,34 @@ def test_they_are_taken_out_without_a_trace(managed: Path) -> None:
 def test_what_cannot_be_is_refused(managed: Path, arguments: tuple[str, ...]) -> None:
     assert run("install", *arguments).exit_code in (1, 2)
     assert not managed.exists()
+
+
+def test_the_patterns_of_every_user_are_compiled(managed: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nobody's first call is blocked until theirs are: each finds what root has compiled, and may read it."""
+    beside = home / "beside"
+    monkeypatch.setattr(cache, "BESIDE", str(beside))
+    before = os.umask(0o077)
+    try:
+        done = run("install", "claude-code", "--managed")
+    finally:
+        os.umask(before)
+    assert done.exit_code == 0, done.output
+    user = Folders(str(home / "user"), str(home / "user" / "state"), str(home / "user" / "config"))
+    with closing(open_store(user.state)) as store:
+        assert load(store, user, "", seconds=0.0).digest
+    (artefact,) = beside.iterdir()
+    assert [stat.S_IMODE(place.stat().st_mode) for place in (beside, artefact)] == [0o755, 0o644]
+    artefact.chmod(0o600)
+    run("install", "claude-code", "--managed")
+    assert stat.S_IMODE(artefact.stat().st_mode) == 0o644, "one that set-up has made is for its owner alone"
+
+
+def test_patterns_that_cannot_be_compiled_are_told(managed: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "file").touch()
+    monkeypatch.setattr(cache, "BESIDE", str(home / "file" / "beside"))
+    done = run("install", "claude-code", "--managed")
+    assert done.exit_code == 0, done.output
+    assert "Each user's first calls are blocked until theirs are compiled" in done.output
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_every_event_and_every_field_can_travel() -> None:
     assert set(kinds) == set(events.Event.__args__)
     for made, fields in kinds.items():
         assert set(made._fields) - {"context", "result"} == set(fields), made
-    assert set(wire.CONTEXT_FIELDS) == set(Context._fields) - {"subject", "run"} | {"session", "agent"}
+    assert set(wire.CONTEXT_FIELDS) == set(Context._fields) - {"subject", "run", "made_at"} | {"session", "agent"}
 
 
 def test_a_reply_arrives_as_it_was_sent() -> None:

@@ -157,6 +157,9 @@ SHOWS = {
     "another tool": {"tool": "Read"},
     "a brief": {"brief": "fine"},
     "no labels": {"labels": []},
+    "no source": {"provenance": []},
+    "other reasons": {"reasons": [{"rule": "program:curl", "row": "egress", "because": "`curl` asks for a page"}]},
+    "no effects": {"effects": []},
     "no seal": {"whole": HARMLESS, "as_asked": None},
     "another gate's seal": {"whole": HARMLESS, "as_asked": ["north", "x"]},
 }
@@ -175,7 +178,7 @@ def test_a_question_that_shows_something_else_gets_no_yes(world: Attacked, chang
     assert world.end(going).verdict is DENY
 
 
-@pytest.mark.parametrize("change", list(SHOWS.values())[:5], ids=list(SHOWS)[:5])
+@pytest.mark.parametrize("change", list(SHOWS.values())[:8], ids=list(SHOWS)[:8])
 def test_a_question_that_showed_something_else_for_a_moment_gets_no_yes(
     world: Attacked, change: dict[str, Any]
 ) -> None:

@@ -88,9 +88,13 @@ def test_a_number_of_the_version_that_is_wrong_has_a_next_step(state: str, versi
     with closing(SqliteStore.open(state)) as store, store.transaction() as tx:
         tx.put_setting("a", "b")
     _run(state, f"PRAGMA user_version = {version}")
+    copy = Path(state, f"lockgate.db.{version}")
+    copy.write_bytes(b"a copy that an upgrade has kept")
     with pytest.raises(StoreError) as refused, closing(SqliteStore.open(state)):
         pass
     assert MEND in str(refused.value)
+    assert copy.read_bytes() == b"a copy that an upgrade has kept"
+    assert sorted(path.name for path in Path(state).glob("lockgate.db.*[!lm]")) == [copy.name], "no draft is left"
     assert mend_schema(state).version == version
     with closing(SqliteStore.open(state)) as store, store.reading() as tx:
         assert tx.setting("a") == "b"
@@ -101,3 +105,13 @@ def test_tables_that_are_not_of_this_version_are_left_alone(state: str, script: 
     _run(state, script)
     with pytest.raises(StoreError, match="lockgate store restore"):
         mend_schema(state)
+
+
+def test_of_a_greater_number_it_is_said_what_it_may_mean(state: str) -> None:
+    _run(state, f"PRAGMA user_version = {VERSION + 1}")
+    with pytest.raises(StoreError) as refused:
+        mend_schema(state)
+    said = str(refused.value)
+    assert f"is of version {VERSION + 1}, and this Lockgate makes {VERSION}: nothing was changed" in said
+    assert "A newer one has written it: upgrade this one" in said
+    assert "If none ever ran here, somebody has changed the number" in said

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from adapters.payloads import tool
-from hook.process import Told, run
+from hook.process import HOOK, Told, run
 from lockgate.cli.main import cli
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, Subject
@@ -58,7 +58,7 @@ def _state(home: Path) -> Path:
 
 def _newer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "MIGRATIONS", NEWER)
-    for module in (making, our_sqlite, restoring, copying):
+    for module in (making, our_sqlite, copying):
         monkeypatch.setattr(module, "VERSION", len(NEWER))
     monkeypatch.setattr(our_sqlite, "_THIS", (len(NEWER),))
 
@@ -244,6 +244,15 @@ def test_what_is_no_copy_is_refused(home: Path, content: bytes) -> None:
         _restore(home, file)
 
 
+def test_where_a_copy_is_missing_those_that_exist_are_named(home: Path) -> None:
+    missing = _state(home) / "lockgate.db.4"
+    said = _lockgate("store", "restore", str(missing), code=3).output
+    assert f"cannot read {missing}: No such file or directory; {_state(home)} has none" in said
+    copy = _upgraded(home)
+    said = _lockgate("store", "restore", str(missing), code=3).output
+    assert f"No such file or directory; this version can use: {copy}\n" in said
+
+
 def test_while_somebody_works_nothing_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = _upgraded(home)
     _restore(home, copy)
@@ -261,6 +270,25 @@ def test_an_agent_may_not_restore(home: Path, monkeypatch: pytest.MonkeyPatch) -
     copy = _upgraded(home)
     monkeypatch.setenv("CLAUDECODE", "1")
     assert "restored" not in _lockgate("store", "restore", str(copy), code=1).output
+
+
+@pytest.mark.parametrize(("start", "refuses"), [("", True), ("resume", True), ("startup", False)])
+def test_a_hook_of_a_session_that_the_copy_does_not_know(home: Path, start: str, refuses: bool) -> None:
+    """Its transcript is gone, too."""
+    words = ["claude-code", "--home", str(home), "--state", str(_state(home)), "--config", str(home / "config")]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "LOCKGATE_RESIDENT": "off"}
+    gone = {"session_id": "s9", "cwd": str(home), "transcript_path": str(home / "gone.jsonl")}
+
+    def ask(event: dict[str, Any]) -> Told:
+        return run([sys.executable, "-I", "-S", HOOK, *words], {**event, **gone}, env=environment, cwd=home)
+
+    copy = _state(home) / "lockgate.db.5"
+    making.copy_database(str(_state(home) / "lockgate.db"), str(copy))
+    _lockgate("store", "restore", str(copy))
+    if start:
+        assert ask({"hook_event_name": "SessionStart", "source": start}).code == 0
+    push = tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"})
+    assert ask(push).refuses is refuses
 
 
 # ---------------------------------------------------------------- with real builds

@@ -72,6 +72,8 @@ class GateOptions(Record):
     """``fewer`` where the client is not to ask about harmless commands; ``client`` or ``None`` where it asks."""
     ci: Mapping[str, Any] | None = None
     """Agents in jobs of a CI service, as the file says it; ``None`` where no layer says."""
+    store: Mapping[str, Any] | None = None
+    """How the state is kept, as the file says it; ``None`` where no layer says."""
     trust: Mapping[str, Any] | None = None
     """Whose words are trusted by author, as the file says it; ``None`` where no layer says: nobody is asked then."""
 

@@ -18,7 +18,7 @@ def own_folder(state: str, workspace: str) -> str:
     """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
     folder = _folder(state, workspace)
     _made(os.path.join(folder, "cache"))
-    _used(folder)
+    _note_use(folder)
     nothing = nothing_in(state)
     if not os.path.exists(nothing):
         os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
@@ -35,7 +35,7 @@ def temporary_folder(folder: str, room: str) -> str:
     path = os.path.join(folder, f"{_TEMPORARY}-{room}" if room else _TEMPORARY)
     _made(path)
     os.chmod(path, OPEN_TO_ALL)  # programs look at it; nobody else gets through the state folder
-    _used(path)
+    _note_use(path)
     return path
 
 
@@ -81,7 +81,7 @@ def nothing_in(state: str) -> str:
     return os.path.join(state, "contained", "nothing")
 
 
-def _used(folder: str) -> None:
+def _note_use(folder: str) -> None:
     """Note that a project's folder is used now."""
     os.utime(folder)
 

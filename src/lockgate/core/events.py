@@ -40,6 +40,9 @@ class Context(Record):
     run: str = ""
     """The run of that job, as :func:`lockgate.gate.session.jobs.run_of` names it. Empty where the variables do not say
     it that the client was started with, and for whatever comes from another machine."""
+    made_at: str = ""
+    """When this process has made the session's id, in seconds since the epoch. Empty where somebody else has, and for
+    whatever comes from another machine."""
 
 
 class ToolRequested(Record):

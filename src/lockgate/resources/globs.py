@@ -102,6 +102,17 @@ def ending(pattern: str) -> str:
     return _ends(pattern)[1] if is_wild(pattern) else pattern
 
 
+def beginning(pattern: str) -> str:
+    """The letters that all names begin with which a pattern matches."""
+    return _ends(pattern)[0] if is_wild(pattern) else pattern
+
+
+def longest_text(pattern: str) -> str:
+    """The longest text that all names hold which a pattern matches; of ``*.tfstate.*`` it is ``.tfstate.``."""
+    letters = (token[1] if len(token) == 2 and token[0] == "=" else "\0" for token in _tokens(pattern))
+    return max("".join(letters).split("\0"), key=len)
+
+
 @lru_cache(maxsize=2048)
 def _ends(name: str) -> tuple[str, str]:
     """What stands before the first mark of a wild name and behind its last one."""

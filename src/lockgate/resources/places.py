@@ -12,8 +12,10 @@ from lockgate.resources.globs import (
     Names,
     aims_at,
     aims_at_folder,
+    beginning,
     ending,
     is_wild,
+    longest_text,
     name_matches,
     names_meet,
     path_matches,
@@ -103,18 +105,36 @@ def _of_odd_name(name: str) -> tuple[Sequence[int], ...]:
     # Nearly none of them does, and for nearly each its last letter tells; but of a long name only a part is compared.
     odd = _odd()
     ends = (name[-1:], "") if len(name) <= LONGEST else tuple(odd)
-    return tuple(hit for end in ends for hit, last in odd.get(end, ()) if last == "**" or name_matches(last, name))
+    return tuple(
+        each.hit
+        for end in ends
+        for each in odd.get(end, ())
+        if name.startswith(each.begins) and each.holds in name and (each.last == "**" or name_matches(each.last, name))
+    )
+
+
+class _OddPattern(Record):
+    """A pattern that is known by no name."""
+
+    hit: tuple[int, int]
+    last: str
+    """Its last name."""
+    begins: str
+    """How all names begin that this one means."""
+    holds: str
+    """A text that they all hold. With ``begins`` it spares nearly all comparisons."""
 
 
 @lru_cache(maxsize=1)
-def _odd() -> Mapping[str, Sequence[tuple[tuple[int, int], str]]]:
-    """The patterns that are known by no name, each with its last name, by the letter that all it means end in."""
+def _odd() -> Mapping[str, Sequence[_OddPattern]]:
+    """The patterns that are known by no name, by the letter that all names end in which they mean."""
     table = _table()
-    by_letter: dict[str, list[tuple[tuple[int, int], str]]] = {}
+    by_letter: dict[str, list[_OddPattern]] = {}
     for number, which in table.others:
         last = table.places[number].match[which][-1]
         letter = "" if last == "**" else ending(last)[-1:]
-        by_letter.setdefault(letter, []).append(((number, which), last))
+        pattern = _OddPattern((number, which), last, beginning(last), longest_text(last))
+        by_letter.setdefault(letter, []).append(pattern)
     return by_letter
 
 
@@ -173,10 +193,19 @@ def _rooted(view: Names | None) -> Hits:
 
 def _begun(path: Path) -> Hits:
     """The patterns for any folder that a folder's names may begin to spell."""
+    if not path.wild:
+        return [hit for name in dict.fromkeys(path.names) for hit in _begun_by(name)]
     index = _index().begun
-    aimed = [name for name in path.names if aims_at_folder(name)] if path.wild else []
+    aimed = [name for name in path.names if aims_at_folder(name)]
     expanded = {first for first in index if first and any(names_meet(first, name) for name in aimed)}
     return [hit for name in {*path.names, *expanded, None} for hit in index.get(name, ())]
+
+
+@lru_cache(maxsize=1024)
+def _begun_by(name: str) -> Hits:
+    """The patterns for any folder that begin with a name as it is written."""
+    index = _index().begun
+    return [*index.get(name, ()), *(hit for hit in index.get(None, ()) if name_matches(hit[1][1], name))]
 
 
 def _ended(names: Names) -> Hits:

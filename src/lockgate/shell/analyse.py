@@ -48,10 +48,10 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
         machine.run(script, scope)
     machine.run_traps()
     if around.shell_stays:
-        from lockgate.shell.effects.persistent_shell import heed_left
+        from lockgate.shell.effects.persistent_shell import record_left_state
 
-        heed_left(machine, scope, began)
-    _heed_variables(machine, scope)
+        record_left_state(machine, scope, began)
+    _record_variables(machine, scope)
     findings = machine.findings
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()
@@ -79,21 +79,21 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
     )
 
 
-def _heed_variables(machine: AbstractInterpreter, scope: Scope) -> None:
+def _record_variables(machine: AbstractInterpreter, scope: Scope) -> None:
     """Note what the variables do that the command has set at any time."""
     ever = scope.ever
     if ever.given:
-        from lockgate.shell.effects.variables import heed_given
+        from lockgate.shell.effects.variables import record_given
 
-        machine.drive(heed_given(machine, scope))
+        machine.drive(record_given(machine, scope))
     if not ever.integers.isdisjoint(ever.given):
-        from lockgate.shell.expansion.arithmetic import heed_integers
+        from lockgate.shell.expansion.arithmetic import check_integers
 
-        heed_integers(machine, ever)
+        check_integers(machine, ever)
     if (ever.touched or ever.variables) and machine.around.may_be_zsh:
-        from lockgate.shell.interpreter.zsh import heed_names
+        from lockgate.shell.interpreter.zsh import record_own_tables
 
-        heed_names(machine, ever)
+        record_own_tables(machine, ever)
 
 
 def _network_effects(machine: Machine) -> list[Effect]:

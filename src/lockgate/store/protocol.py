@@ -265,5 +265,11 @@ class Store(Protocol):
     def watched(self) -> bool:
         """Whether a person on another machine waits for questions (``listen``, with ``watching``)."""
 
+    def sync_commits(self, wanted: bool) -> None:
+        """Say whether what is committed from the next transaction on must survive a power cut, where that is a choice.
+
+        PostgreSQL is always asked to keep it.
+        """
+
     def close(self) -> None:
         """Let go of all resources."""

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.resources.globs import ending, name_matches, names_meet, path_matches, paths_meet
+from lockgate.resources.globs import (
+    beginning,
+    ending,
+    longest_text,
+    name_matches,
+    names_meet,
+    path_matches,
+    paths_meet,
+)
 
 ALPHABET = "ab."
 EVERY_NAME = ["".join(letters) for size in range(9) for letters in itertools.product(ALPHABET, repeat=size)]
@@ -28,8 +36,11 @@ def test_a_pattern_matches_what_the_standard_library_matches(pattern, name):
 
 
 @given(st.text(st.sampled_from([*ALPHABET, "*", "?", "[", "]"]), max_size=6))
-def test_all_names_that_a_pattern_matches_end_alike(pattern):
-    assert all(name.endswith(ending(pattern)) for name in EVERY_NAME if name_matches(pattern, name))
+def test_all_names_that_a_pattern_matches_begin_and_end_alike_and_hold_a_text(pattern):
+    for name in filter(lambda name: name_matches(pattern, name), EVERY_NAME):
+        assert name.startswith(beginning(pattern))
+        assert name.endswith(ending(pattern))
+        assert longest_text(pattern) in name
 
 
 @given(patterns, patterns)

@@ -79,6 +79,7 @@ def make_sure(client: str, asked: InstallOptions, where: Folders) -> str:
     if asked.dry_run:
         return ""
     if asked.scope == MANAGED:
+        _prepare_for_every_user()
         return "Sessions of every user that start from now on are guarded. Each of them checks it: lockgate doctor"
     if asked.scope == "project" and not asked.as_json:
         click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
@@ -155,6 +156,18 @@ def _prepare_patterns(where: Folders, project: str) -> None:
         return
     for problem in made.problems:
         click.echo(f"Warning: {visible(str(problem), 600)}", err=True)
+
+
+def _prepare_for_every_user() -> None:
+    """Compile the shipped patterns beside the code, so that no user's first calls have to wait for it."""
+    from lockgate.configuration.pattern_library.readiness import make_beside
+
+    try:
+        with _waiting("compiling the pattern library: once, a few seconds"):
+            make_beside()
+    except (LockgateError, OSError, ImportError) as error:
+        says = f"Warning: {visible(str(error), 600)}. Each user's first calls are blocked until theirs are compiled."
+        click.echo(says, err=True)
 
 
 def _prove(client: str, where: Folders, project: str) -> None:

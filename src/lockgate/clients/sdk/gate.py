@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -143,7 +144,8 @@ class Gate:
         folder = os.path.abspath(os.path.join(self._workspace, os.fspath(cwd)))
         subject = Subject(name or f"{self._client}-{secrets.token_hex(16)}", agent)
         # Who is below this process is an agent's tool, and no person who could approve.
-        context = Context(self._client, subject, cwd=folder, workspace=self._workspace, process=self._process)
+        made_at = "" if name else str(time.time())
+        context = Context(self._client, subject, folder, self._workspace, process=self._process, made_at=made_at)
         return Session(self._driver, context, self._ask if ask is None else ask)
 
     @property

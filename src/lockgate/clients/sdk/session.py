@@ -183,7 +183,11 @@ class Session:
         self._driver.submit(note).result()
 
     def started(self) -> None:
-        """The conversation begins. Only needed to have its beginning in the audit."""
+        """The conversation begins. This puts its beginning into the audit.
+
+        After ``lockgate store restore`` it is needed where the program names its conversations itself: one that the
+        state does not know may be of before, and has both labels until then.
+        """
         self._note(SessionStarted(self._context, "startup"))
 
     def ended(self) -> None:

@@ -34,6 +34,8 @@ OTHERWISE = "the person was shown another call than this one"
 UNSIGNED = "no approver of the configuration has signed this yes"
 ASKED = "as_asked"
 """The name under which a question holds what binds it to what it showed when it was asked: the gate and a seal."""
+_LATER = frozenset({ASKED, ANSWER, FETCHES, "taken_over_by", "taken_over_at", "changed input", "prompted"})
+"""What a question is given after it was asked. All else is under its seal: reasons, effects and sources too."""
 _SHOWN = ("tool", "cwd", "whole", "brief", "labels")
 _TEXT = canonical_json(default=str, allow_nan=True)
 
@@ -63,6 +65,11 @@ def shown_in(about: Mapping[str, Any]) -> str:
     return sha256(_TEXT({name: about.get(name) for name in _SHOWN}).encode()).hexdigest()
 
 
+def told_in(about: Mapping[str, Any]) -> str:
+    """Digest of all that a question tells a person: the call, and why it is asked."""
+    return sha256(_TEXT({name: value for name, value in about.items() if name not in _LATER}).encode()).hexdigest()
+
+
 def as_asked(tx: Transaction, row: ApprovalRow) -> ApprovalRow:
     """A question that is asked now, bound to what it shows. It is still to be put."""
     return row._replace(about={**row.about, ASKED: [tx.gate, _seal_of_question(tx, row)]})
@@ -81,7 +88,7 @@ def is_as_asked(tx: Transaction, row: ApprovalRow) -> bool:
 
 
 def _seal_of_question(tx: Transaction, row: ApprovalRow) -> str:
-    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, shown_in(row.about))
+    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, told_in(row.about))
     return tx.keyed(PURPOSE_YES, canonical({"asked": what}))
 
 

@@ -23,6 +23,7 @@ from lockgate.gate.approvals.proof import (
     may_be_used,
     record_yes,
     shown_in,
+    told_in,
 )
 from lockgate.store.audit.record import happened
 from lockgate.store.rows import ApprovalRow
@@ -281,7 +282,7 @@ def _answerable(
         raise ApprovalError("the time for this question is over; the agent can ask again")
     if approve and row.about.get(IN_DIALOG):
         raise ApprovalError("this call is asked about in the client's window: say yes there")
-    if approve and not (is_as_asked(tx, row) and shown_in(row.about if seen is None else seen) == shown_in(row.about)):
+    if approve and not (is_as_asked(tx, row) and told_in(row.about if seen is None else seen) == told_in(row.about)):
         raise ApprovalError(
             "this question does not show the call that was asked about: something else has changed it. "
             "Do not trust what you see of it, and run: lockgate audit verify"

@@ -139,7 +139,7 @@ def read(tx: Transaction, wanted: str) -> BriefRow | BriefRefusal:
 
 
 def mark_read(tx: Transaction, row: BriefRow) -> BriefRow:
-    """Keep that a person was shown the whole of a brief that waits."""
+    """Note that a person was shown the whole of a brief that waits."""
     if row.state == "asked" and not row.agent:
         row = row._replace(state=READ)
         tx.put_brief(row)

@@ -188,6 +188,7 @@ def _configuring(
         found = _unless_paused(look_up(context), store, context, where.state)
         if found.options.deadline_seconds is not None:
             limit(found.options.deadline_seconds)
+        store.sync_commits(found.options.store is not None and found.options.store.get("durability") == "power")
         return found
 
     return configure

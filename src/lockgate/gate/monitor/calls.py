@@ -484,7 +484,7 @@ def _with_step(question: DecisionInput, ruling: Ruling, *, elsewhere: bool) -> t
 
 
 def _note_brief(tx: Transaction, ruling: Ruling) -> None:
-    """Keep that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
+    """Note that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
     brief = tx.brief(ruling.brief_id) if ruling.person == "used" and ruling.brief_id else None
     if brief is not None:
         from lockgate.gate.delegates import briefs

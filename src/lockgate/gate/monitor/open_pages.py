@@ -55,7 +55,7 @@ def with_open_page(tx: Transaction, session: str, call: ToolCall, analysis: Anal
 
 
 def let_run(tx: Transaction, session: str, call: ToolCall, key: str, analysis: Analysis, now: float) -> None:
-    """Keep that a call is let run, or asked about, which may open another page.
+    """Note that a call is let run, or asked about, which may open another page.
 
     Args:
         tx: The transaction.
@@ -80,7 +80,7 @@ def let_run(tx: Transaction, session: str, call: ToolCall, key: str, analysis: A
 
 
 def came_back(tx: Transaction, session: str, call: ToolCall, key: str, text: str, now: float) -> None:
-    """Keep which page is open now, as the result of a call says.
+    """Note which page is open now, as the result of a call says.
 
     Args:
         tx: The transaction.

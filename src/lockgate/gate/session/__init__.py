@@ -1,11 +1,12 @@
 """Labels over time: what each event changes.
 
 Pure functions over a transaction; the clock is handed in. Nothing else in the product changes a label. Labels only
-grow, but for three cases:
+grow, but for four cases:
 
 * A session with a new id starts clean after a start-up or a clear.
 * A delegate starts clean.
 * The pending taint of a call that brought nothing is dropped.
+* So are those of a session that a state which was put back does not know, where the client then says that it begins.
 """
 
 from lockgate.gate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched

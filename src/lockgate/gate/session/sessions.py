@@ -20,6 +20,9 @@ TRIAL = "lockgate-doctor-"
 FORK_CALL = "lockgate:fork"
 """What stands for a call id in the label of a fork whose parents are not named yet."""
 
+BEGINNING_CALL = "lockgate:beginning"
+"""What stands for a call id in the labels of a session that may be forgotten, until the client says that it begins."""
+
 PROMPT_CALL = "lockgate:prompt"
 """What stands for a call id in the label of a session whose prompt may be anybody's, until the prompt has come."""
 
@@ -38,6 +41,7 @@ _UNWATCHED = {
     "fork": "forked a session that Lockgate did not watch",
     "": "began before Lockgate watched it",
 }
+_FORGOTTEN = "may have begun before the state was put back from a copy"
 
 
 def begin_session(
@@ -66,6 +70,9 @@ def begin_session(
     session = context.subject.session
     known = tx.session(session)
     if known is not None:
+        if not known.how:
+            # Copilot CLI may tell of a session's beginning after its first prompt.
+            tx.settle(session, BEGINNING_CALL, confirm=how != "startup")
         row = _go_on(known, context, now)._replace(how=known.how or how)
         tx.put_session(row)
         # A compaction is no beginning. Copilot CLI may tell of a session's first one after its prompt.
@@ -148,6 +155,8 @@ def touch_session(
     if known is None:
         if history():
             _unwatched(tx, context.subject.session, "", now)
+        elif _may_be_forgotten(tx, context):
+            _add(tx, context.subject.session, _FORGOTTEN, now, TaintState.PENDING, BEGINNING_CALL)
         _expect_prompt(tx, context, now)
         row = _new(context, "", now)._replace(parent=_started_by(tx, context, above()))
     else:
@@ -245,10 +254,25 @@ def _unwatched(
     state: TaintState = TaintState.CONFIRMED,
     call_id: str = "",
 ) -> None:
-    source = _UNWATCHED.get(how, f"{how}: a session that Lockgate did not watch")
+    _add(tx, session, _UNWATCHED.get(how, f"{how}: a session that Lockgate did not watch"), now, state, call_id)
+
+
+def _add(tx: Transaction, session: str, source: str, now: float, state: TaintState, call_id: str) -> None:
     # A state that was put back has forgotten sessions, which may have read anything.
     labels = tuple(Label) if tx.setting(PUT_BACK_SINCE) else (Label.UNTRUSTED,)
     tx.add_taints(Subject(session), [Taint(label, source, "", call_id, now, state) for label in labels])
+
+
+def _may_be_forgotten(tx: Transaction, context: Context) -> bool:
+    """Whether a session that is not known may be one that a state which was put back has forgotten.
+
+    Its transcript does not tell: it may have been taken away as well.
+    """
+    since = tx.setting(PUT_BACK_SINCE)
+    try:
+        return since is not None and not (context.made_at and float(context.made_at) > float(since))
+    except ValueError:  # somebody else has written it
+        return True
 
 
 def _expect_prompt(tx: Transaction, context: Context, now: float) -> None:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "pause", "prompts", "strict")
-WHOLES = ("judge", "approvals", "approvers", "plugins", "git", "audit", "observability", "ci", "trust")
+WHOLES = ("judge", "approvals", "approvers", "plugins", "git", "audit", "observability", "ci", "store", "trust")
 """Keys whose value is taken whole from the last layer that has it, like that of a single one."""
 JOINED = frozenset({"profile", "mcp_default", "strict", "plugins", "git"})
 """Keys of which the stricter holds, whoever says it. Of all other single values a ``strict`` layer's, or that of one
 below it, holds for all above."""
 OWNERS = frozenset(
-    {"judge", "approvals", "approvers", "plugins", "audit", "observability", "pause", "prompts", "trust"}
+    {"judge", "approvals", "approvers", "plugins", "audit", "observability", "pause", "prompts", "store", "trust"}
 )
-"""Keys that say whom the gate itself asks, runs or tells, and how long it keeps its record.
+"""Keys that say whom the gate itself asks, runs or tells, and how and how long it keeps its record.
 
 So are those that say whether it can be paused, what the client need not ask, and whose words are trusted. No project
 says any of them, however trusted its file is.

@@ -134,7 +134,7 @@ class Dashboard:
             self._leader = LoginLinkFile(where.state)
             held.callback(self._leader.remove)
             self._access.on_link_over = self._leader.remove
-            self._access.on_twice = self._used_twice
+            self._access.on_twice = self._tell_used_twice
             sparing = RateLimitedLog()
             log.addFilter(sparing)
             held.callback(log.removeFilter, sparing)
@@ -196,7 +196,7 @@ class Dashboard:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(LINK_SECONDS, self._leader.remove)
 
-    def _used_twice(self) -> None:
+    def _tell_used_twice(self) -> None:
         """Tell the person, and the audit, that a link was used by two browsers."""
         self._say(_TWICE)
         asyncio.get_running_loop().run_in_executor(None, self._record_twice)
@@ -216,14 +216,14 @@ class Dashboard:
         if not sys.stdin.isatty():
             return
 
-        def pressed() -> None:
+        def on_key() -> None:
             with suppress(OSError):
                 if os.read(sys.stdin.fileno(), 4096):
                     self._link(opened=False)
                     return
             loop.remove_reader(sys.stdin.fileno())
 
-        loop.add_reader(sys.stdin.fileno(), pressed)
+        loop.add_reader(sys.stdin.fileno(), on_key)
         self._say("Enter makes another link")
 
 

@@ -106,7 +106,7 @@ class Serving:
         self._hooks.drop_late(now)
         if not self._hooks.ready:
             self._look_ahead()
-        self._garbage.looked()
+        self._garbage.collect_if_idle()
         if self._consulting:
             self.measures.last_at = now  # somebody still waits for an answer
         if not self._going_on(self.measures):
@@ -233,7 +233,7 @@ class Serving:
     def _give(self, connection: Connection, work: Work, frame: bytes) -> None:
         self.measures.took(work.spent)
         self._hooks.say(connection, frame, last=True)
-        self._garbage.decided()
+        self._garbage.note_decision()
 
     def _control(self, connection: Connection, asked: resident.HookRequest) -> None:
         what = asked.arguments[0]
@@ -289,27 +289,27 @@ class Serving:
 
         def ask() -> None:
             said = self._decider.consult(work, need)
-            self._hooks.wakeup.call_in_loop(lambda: self._consulted(connection, work, said))
+            self._hooks.wakeup.call_in_loop(lambda: self._on_advice(connection, work, said))
 
         def asking() -> None:
             try:
                 ask()
             except BaseException:  # noqa: BLE001 - the hook decides by itself, and says what is wrong
-                self._hooks.wakeup.call_in_loop(lambda: self._failed(connection))
+                self._hooks.wakeup.call_in_loop(lambda: self._fail(connection))
 
         try:
             threading.Thread(target=asking, name="lockgate-consult", daemon=True).start()
         except RuntimeError:  # there can be no more threads
-            self._failed(connection)
+            self._fail(connection)
 
-    def _consulted(self, connection: Connection, work: Work, said: Any) -> None:
+    def _on_advice(self, connection: Connection, work: Work, said: Any) -> None:
         self._consulting -= 1
         if connection.has_ended() or self.measures.failed:  # a person's word is not used up for nobody
             self._hooks.decline(connection)
         elif not connection.closed:
             self._step(connection, work, said)
 
-    def _failed(self, connection: Connection) -> None:
+    def _fail(self, connection: Connection) -> None:
         self._consulting -= 1
         self._hooks.decline(connection)
 
@@ -331,7 +331,7 @@ class GarbageCollector:
         """Nothing was decided yet."""
         self._since_new = self._since_all = self._since_look = 0
 
-    def decided(self) -> None:
+    def note_decision(self) -> None:
         """Told after each answer."""
         self._since_new += 1
         self._since_all += 1
@@ -342,7 +342,7 @@ class GarbageCollector:
             self._since_new = 0
             gc.collect(1)
 
-    def looked(self) -> None:
+    def collect_if_idle(self) -> None:
         """Told once a second: if nothing was decided since the last time, nobody is in a hurry."""
         if self._since_all and not self._since_look:
             self._collect_all()

@@ -46,6 +46,8 @@ class CopiedFiles(Record):
 
     around: HostView
     moved: Moves
+    into_folder: bool = False
+    """Whether the target is sure to be a folder, which takes each source under its name."""
 
 
 def copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, scope: Scope) -> list[Effect]:
@@ -84,9 +86,11 @@ def _copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: s
     if into is None:
         return []  # it counts as a place that nobody knows
     if there is not None:
-        before.moved.note(there, into)
-        if not (parts or wild):
+        keeps_name = not (parts or wild)
+        if keeps_name:
             before.moved.note(there, f"{into}/{name}")
+        if not (keeps_name and before.into_folder):
+            before.moved.note(there, into)
     if (how.links and not how.whole) or not (how.whole or wild or parts) or not in_project(into, before.around):
         return []
     star = _star(source, how, there, before.around)

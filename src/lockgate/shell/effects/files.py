@@ -113,9 +113,9 @@ def write(
     text = arg.text
     if text in _NOWHERE or _DESCRIPTOR.fullmatch(text):
         if machine.around.shell_stays and "/fd/" in text:
-            from lockgate.shell.effects.persistent_shell import heed_descriptor
+            from lockgate.shell.effects.persistent_shell import check_descriptor
 
-            heed_descriptor(machine, text.rpartition("/")[2])
+            check_descriptor(machine, text.rpartition("/")[2])
         return []
     if text.startswith(_DEVICES):
         because = "writing to a device destroys what is on it"
@@ -160,7 +160,9 @@ def write_into(
     """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
     from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copied
 
-    before = CopiedFiles(machine.around, machine.disk.moved)
+    # Two things cannot be copied to one file.
+    into_folder = sum(source.static is not None for source in sources) > 1
+    before = CopiedFiles(machine.around, machine.disk.moved, into_folder)
     # A slash at its end says that it is a folder already.
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:

@@ -15,7 +15,7 @@ from lockgate.core.model import EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import read_effects, recursive_read_effects, recursive_write_effects
-from lockgate.shell.effects.unlisted import heed_exported
+from lockgate.shell.effects.unlisted import record_exported
 from lockgate.shell.knowledge.lookup import role_of
 from lockgate.shell.state.abstract_text import known
 
@@ -36,8 +36,8 @@ _OWN = frozenset({"", "0", "1", "2", "63"})
 _ACTS = frozenset({EffectKind.PERSIST, EffectKind.TAMPER, EffectKind.EGRESS})
 
 
-def heed_left(machine: Machine, scope: Scope, began: Mapping[str, str]) -> None:
-    """Keep what the state in which a shell is left does to the commands that follow.
+def record_left_state(machine: Machine, scope: Scope, began: Mapping[str, str]) -> None:
+    """Record what the state in which a shell is left does to the commands that follow.
 
     Args:
         machine: The analysis.
@@ -56,9 +56,9 @@ def heed_left(machine: Machine, scope: Scope, began: Mapping[str, str]) -> None:
         _note(machine, "shell", "option", "from here on this shell reads or keeps variables in another way")
     if machine.flow.interrupts:
         _note(machine, "trap", "trap", "this also runs between the commands that follow")
-    heed_exported(machine, scope.ever)
+    record_exported(machine, scope.ever)
     for folder in dict.fromkeys((*scope.cwds, *scope.before_cd)):
-        _heed_folder(machine, folder)
+        _record_folder(machine, folder)
 
 
 def _splits_otherwise(scope: Scope) -> bool:
@@ -67,8 +67,8 @@ def _splits_otherwise(scope: Scope) -> bool:
     return text != _SPACES if known(text) else "IFS" in scope.exported
 
 
-def _heed_folder(machine: Machine, folder: str) -> None:
-    """Keep what it means that names which later commands say are looked for in a folder."""
+def _record_folder(machine: Machine, folder: str) -> None:
+    """Record what it means that names which later commands say are looked for in a folder."""
     around = machine.around
     path = folder.rstrip("/") or folder
     if path and path == around.workspace:
@@ -83,8 +83,8 @@ def _heed_folder(machine: Machine, folder: str) -> None:
         _note(machine, path or "cd", "folder", because)
 
 
-def heed_descriptor(machine: Machine, number: str) -> None:
-    """Keep that a command writes to a descriptor: from some that it is given the client reads what the shell holds."""
+def check_descriptor(machine: Machine, number: str) -> None:
+    """Record that a command writes to a descriptor. The client reads from some of them what the shell holds."""
     if number not in _OWN:
         _note(machine, f">&{number}", "descriptor", "this may be where the client reads what its shell holds")
 

@@ -38,16 +38,16 @@ def variable(name: str, text: str) -> Effect:
     return unlisted(f"{name}={text}", VARIABLE, because)
 
 
-def heed_variable(name: str, text: str, machine: Machine) -> None:
-    """Keep that programs get a variable of which no table says what they do with it."""
+def record_variable(name: str, text: str, machine: Machine) -> None:
+    """Record that programs get a variable of which no table says what they do with it."""
     if not is_listed(name):
         machine.findings.add(variable(name, text))
 
 
-def heed_exported(machine: Machine, ever: ScopeHistory) -> None:
-    """Keep that a program gets the variables that were exported before."""
+def record_exported(machine: Machine, ever: ScopeHistory) -> None:
+    """Record that a program gets the variables that were exported before."""
     while ever.exported:
-        heed_variable(*ever.exported.popitem(), machine)
+        record_variable(*ever.exported.popitem(), machine)
 
 
 def with_options(own: list[Effect], what: str, words: Sequence[Arg], operands: Sequence[str]) -> list[Effect]:

@@ -29,7 +29,7 @@ _LOCAL = ("/", ":", "unix:", "npipe:")
 
 
 def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Running[None]:
-    """Keep what setting a variable does. ``text`` is the value's shape."""
+    """Record what setting a variable does. ``text`` is the value's shape."""
     role = role_of(name)
     if not role:
         return
@@ -55,7 +55,7 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Ru
     elif _runs_nothing(role, text):
         return
     elif role in ("proxy", "repository"):
-        _heed_proxy(name, text, rule, machine)
+        _record_proxy(name, text, rule, machine)
     else:
         machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
 
@@ -88,13 +88,13 @@ def _runs_nothing(role: str, text: str) -> bool:
     return role in forms and forms[role].fullmatch(text) is not None
 
 
-def heed_given(machine: Machine, scope: Scope) -> Running[None]:
-    """Keep what variables do that got their values without an assignment (``read PATH``)."""
+def record_given(machine: Machine, scope: Scope) -> Running[None]:
+    """Record what variables do that got their values without an assignment (``read PATH``)."""
     for name, texts in list(scope.ever.given.items()):
         if scope.ever.exporting or machine.around.exported(name):
-            from lockgate.shell.effects.unlisted import heed_variable
+            from lockgate.shell.effects.unlisted import record_variable
 
-            heed_variable(name, "", machine)
+            record_variable(name, "", machine)
         if role_of(name):
             for text in sorted(texts):
                 if (name, text) not in machine.names.heeded:
@@ -109,8 +109,8 @@ def _is_guarded(place: str, machine: Machine) -> bool:
     return place.rstrip("/") in usual
 
 
-def _heed_proxy(name: str, text: str, rule: str, machine: Machine) -> None:
-    """Keep that other programs talk to the server that a variable names, unless it is this machine or trusted."""
+def _record_proxy(name: str, text: str, rule: str, machine: Machine) -> None:
+    """Record that other programs talk to the server that a variable names, unless it is this machine or trusted."""
     from lockgate.resources.addresses import host_of
     from lockgate.resources.hosts import is_loopback, trusted
 

@@ -20,16 +20,16 @@ _INDEX_WITH_COMMAND = lazy_re(r"\[.*(?:\$\(|\$\{|`)", re.DOTALL)
 _NAME = r"[A-Za-z_]\w*"
 
 
-def index(text: str, machine: Machine, scope: Scope) -> None:
-    """Keep what the evaluation of an array's index does."""
+def evaluate_index(text: str, machine: Machine, scope: Scope) -> None:
+    """Record what evaluating the index of an array does."""
     if harmless(text):
-        evaluated(text, machine, scope)
+        evaluate(text, machine, scope)
     else:
         because = "an array index is evaluated, and the text in it could hold a command"
         machine.findings.execute("array index", "shell:arithmetic", because)
 
 
-def calculable(text: str, scope: Scope) -> bool:
+def is_calculable(text: str, scope: Scope) -> bool:
     """Whether arithmetic can evaluate a text without running a command.
 
     A name in it stands for its value, which is evaluated in turn, and so on.
@@ -38,12 +38,12 @@ def calculable(text: str, scope: Scope) -> bool:
     left = [text]
     while left:
         value = left.pop().lstrip("-")
-        if not _inert(value):
+        if not _runs_nothing(value):
             return False
         for name in set(re.findall(_NAME, value)) - seen:
             seen.add(name)
             if name in scope.ever.integers:
-                # It holds a number. `heed_integers` looks at what it was given.
+                # It holds a number. `check_integers` looks at what it was given.
                 continue
             left += [item.text for item in scope.arrays.get(name, ())]
             if name in scope.variables:
@@ -56,32 +56,34 @@ def calculable(text: str, scope: Scope) -> bool:
 
 def _nothing_runs(scope: Scope) -> bool:
     """Whether no variable holds what arithmetic could run."""
-    return all(map(_inert, [*scope.variables.values(), *(item.text for a in scope.arrays.values() for item in a)]))
+    return all(
+        map(_runs_nothing, [*scope.variables.values(), *(item.text for a in scope.arrays.values() for item in a)])
+    )
 
 
-def _inert(text: str) -> bool:
+def _runs_nothing(text: str) -> bool:
     """Whether a text holds no command that arithmetic would run."""
     return harmless(text.lstrip("-")) and not _INDEX_WITH_COMMAND.search(text)
 
 
-def heed_integers(machine: Machine, ever: ScopeHistory) -> None:
-    """Keep what is evaluated when an integer variable gets a value, in any way (``read``, ``for``)."""
+def check_integers(machine: Machine, ever: ScopeHistory) -> None:
+    """Record what the shell evaluates where an integer variable gets a value (``read``, ``for``, an assignment)."""
     texts = [text for name in ever.integers for text in ever.given.get(name, ())]
     if any(re.search(r"[A-Za-z_]", text) for text in texts):
         texts = [text for given in ever.given.values() for text in given]
-    if not all(map(_inert, texts)):
-        unsafe_arithmetic(machine)
+    if not all(map(_runs_nothing, texts)):
+        note_unsafe(machine)
 
 
-def evaluated(text: str, machine: Machine, scope: Scope) -> None:
-    """Keep what the evaluation of a text as arithmetic does. A name in it stands for its value, which is evaluated."""
+def evaluate(text: str, machine: Machine, scope: Scope) -> None:
+    """Record what evaluating a text as arithmetic does. A name in it stands for its value, which is evaluated too."""
     if not harmless(text.lstrip("-")):
-        unsafe_arithmetic(machine)
+        note_unsafe(machine)
     evaluate_pieces([(text, True)], machine, scope)
 
 
 def evaluate_pieces(pieces: Iterable[tuple[str, bool]], machine: Machine, scope: Scope) -> None:
-    """Keep what the evaluation of an expression does.
+    """Record what evaluating an expression does.
 
     Args:
         pieces: The texts of the expression, each with whether it stands so in the script. Text that comes from a
@@ -93,17 +95,17 @@ def evaluate_pieces(pieces: Iterable[tuple[str, bool]], machine: Machine, scope:
     for piece, literal in pieces:
         text += piece
         if not literal and not harmless(piece.lstrip("-")):
-            unsafe_arithmetic(machine)
-    if any(not calculable(name, scope) for name in set(re.findall(_NAME, text))):
-        unsafe_arithmetic(machine)
+            note_unsafe(machine)
+    if any(not is_calculable(name, scope) for name in set(re.findall(_NAME, text))):
+        note_unsafe(machine)
     for match in re.finditer(rf"\b({_NAME})\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)", text):
         scope.assign(match.group(1), PLAIN)
     for match in re.finditer(rf"(?:\+\+|--)\s*({_NAME})", text):
         scope.assign(match.group(1), PLAIN)
 
 
-def unsafe_arithmetic(machine: Machine) -> None:
-    """Keep that arithmetic evaluates text that is not known."""
+def note_unsafe(machine: Machine) -> None:
+    """Record that arithmetic evaluates a text that nobody knows."""
     machine.findings.execute(
         "arithmetic",
         "shell:arithmetic",

@@ -46,12 +46,12 @@ def parameter(part: Param, machine: Interpreter, scope: Scope, expand: Expand) -
     """The text that a parameter expansion becomes, where it is not split; ``expand`` reads the words in it."""
     operator = part.operator
     if part.subscript is not None and part.subscript.literal not in ("@", "*"):
-        from lockgate.shell.expansion.arithmetic import index
+        from lockgate.shell.expansion.arithmetic import evaluate_index
 
-        index(expand(part.subscript, machine, scope), machine, scope)
+        evaluate_index(expand(part.subscript, machine, scope), machine, scope)
     arguments = [expand(word, machine, scope) for word in part.arguments]
     if operator == ":" or operator.startswith("!indirect"):
-        _evaluated(part, arguments, machine, scope)
+        _evaluate(part, arguments, machine, scope)
     if operator == "@P" and not harmless(scope.value(part.name)):
         machine.findings.execute(
             f"${{{part.name}@P}}", "shell:prompt-expansion", "`@P` runs the commands that the variable's text holds"
@@ -76,17 +76,17 @@ def parameter(part: Param, machine: Interpreter, scope: Scope, expand: Expand) -
     return exact if exact is not None else _changed(operator, value, arguments)
 
 
-def _evaluated(part: Param, arguments: list[str], machine: Interpreter, scope: Scope) -> None:
-    """Keep what the evaluation of an offset, or of a name that stands in a variable, does."""
-    from lockgate.shell.expansion.arithmetic import calculable, evaluated, unsafe_arithmetic
+def _evaluate(part: Param, arguments: list[str], machine: Interpreter, scope: Scope) -> None:
+    """Record what the evaluation of an offset, or of a name that stands in a variable, does."""
+    from lockgate.shell.expansion.arithmetic import evaluate, is_calculable, note_unsafe
 
     if part.operator == ":":
         for text in arguments:
-            evaluated(text, machine, scope)
+            evaluate(text, machine, scope)
         return
     name = scope.value(part.name)
-    if not harmless(name) or not calculable(name.partition("[")[2], scope):
-        unsafe_arithmetic(machine)
+    if not harmless(name) or not is_calculable(name.partition("[")[2], scope):
+        note_unsafe(machine)
 
 
 def _indirect(part: Param, name: str, scope: Scope) -> str:

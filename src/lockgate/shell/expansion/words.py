@@ -213,7 +213,7 @@ def text_of(part: Part, machine: Interpreter, scope: Scope) -> str:
 
 
 def evaluate(part: Arith, machine: Interpreter, scope: Scope) -> None:
-    """Keep what the evaluation of an arithmetic expression does."""
+    """Record what the evaluation of an arithmetic expression does."""
     from lockgate.shell.expansion.arithmetic import evaluate_pieces
 
     evaluate_pieces(

@@ -55,7 +55,7 @@ def read_parts(cursor: Cursor, mode: str, extra: str = "") -> list[Part]:
             parts += reader(cursor)
         elif character in "{}~[":
             marks += character
-            _marked(cursor, parts, character)
+            _read_special(cursor, parts, character)
         elif character in extra and character != "":
             parts.append(Literal(character))
             cursor.pos += 1
@@ -86,7 +86,7 @@ _READERS: Mapping[str, Callable[[Cursor], Sequence[Part]]] = {
 }
 
 
-def _marked(cursor: Cursor, parts: list[Part], character: str) -> None:
+def _read_special(cursor: Cursor, parts: list[Part], character: str) -> None:
     """Read a character whose meaning depends on the rest of the word."""
     if character == "[":
         bracket = _BRACKET.match(cursor.text, cursor.pos)

@@ -144,7 +144,7 @@ def _is_plain_variable(tokens: list[str]) -> bool:
 
 
 def _awk_file(call: ProgramCall, tokens: list[str], index: int, look: Callable[..., list[Effect]]) -> None:
-    """Keep the file that a program reads or writes, where it is one string."""
+    """Record the file that a program reads or writes, where it is one string."""
     name = tokens[index] if index < len(tokens) else ""
     after = tokens[index + 1] if index + 1 < len(tokens) else ""
     if name.startswith('"') and after in ("", ";", "}", "\n", ")"):

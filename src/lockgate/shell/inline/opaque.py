@@ -24,7 +24,7 @@ _HINT = "write it for bash or sh: other shells' languages are not read"
 
 
 def unread(call: ProgramCall, language: str, text: str, because: str = "") -> None:
-    """Keep that code runs that is not read.
+    """Record that code runs that is not read.
 
     Args:
         call: The command that runs it.

@@ -24,7 +24,7 @@ _MARKS = lazy_re(rf"[^\w\s\\;{PLAIN}]")
 
 
 def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
-    """Keep what inline code does, in a language that can be read; otherwise that it cannot be seen through."""
+    """Record what inline code does, in a language that can be read; otherwise that it cannot be seen through."""
     if language not in SHELLS and language not in table("network_code")["not_code"]:
         call.machine.note_code(text, call.what, in_shell=False)
     if language in _CONNECTING:
@@ -40,9 +40,9 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
         scope = call.scope.new_shell()
         words = call.matched.operands
         if language == "zsh":
-            from lockgate.shell.interpreter.builtins.state import heed_start
+            from lockgate.shell.interpreter.builtins.state import record_start_options
 
-            heed_start(call.machine, [arg for arg in call.args[1:] if arg not in words])
+            record_start_options(call.machine, [arg for arg in call.args[1:] if arg not in words])
         if len(words) > 1 and "".join(call.entry.operands[:1]).startswith("code"):
             # ``sh -c TEXT NAME ARGUMENT...``
             scope.variables["0"] = words[1].text
@@ -61,7 +61,7 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
 
 
 def read_code(call: ProgramCall, language: str, text: str) -> Running[None]:
-    """Keep what the reader of a language finds in a text."""
+    """Record what the reader of a language finds in a text."""
     reading = LANGUAGES[language](call, text)
     if reading is not None:
         yield from reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects.variables import variable_effects
-from lockgate.shell.expansion.arithmetic import calculable, evaluated, index, unsafe_arithmetic
+from lockgate.shell.expansion.arithmetic import evaluate, evaluate_index, is_calculable, note_unsafe
 from lockgate.shell.expansion.words import expand_all, expand_one
 from lockgate.shell.grammar.tree import Assignment
 from lockgate.shell.state.abstract_text import OPAQUE, harmless, join_texts, marks_of
@@ -18,7 +18,7 @@ def assign(assignment: Assignment, machine: Interpreter, scope: Scope) -> None:
     """Assign one variable and keep what that does."""
     name = assignment.name
     if assignment.subscript is not None:
-        index(expand_one(assignment.subscript, machine, scope), machine, scope)
+        evaluate_index(expand_one(assignment.subscript, machine, scope), machine, scope)
     if assignment.elements is not None:
         _assign_elements(name, assignment, machine, scope)
         return
@@ -27,9 +27,9 @@ def assign(assignment: Assignment, machine: Interpreter, scope: Scope) -> None:
         scope.forget({name})
         scope.ever.gives(name, text)
         return
-    if name in scope.pinned and not calculable(text, scope):
+    if name in scope.pinned and not is_calculable(text, scope):
         # An integer, or a reference to another variable: its value is evaluated.
-        unsafe_arithmetic(machine)
+        note_unsafe(machine)
     machine.drive(variable_effects(name, text, machine, scope))
     if assignment.append and name in scope.arrays:
         scope.forget({name})
@@ -44,8 +44,8 @@ def _assign_elements(name: str, assignment: Assignment, machine: Interpreter, sc
     items = tuple(expand_all(assignment.elements or (), machine, scope))
     for item in items or (Arg(""),):
         scope.ever.gives(name, item.text)
-    if name in scope.ever.integers and not all(calculable(item.text, scope) for item in items):
-        unsafe_arithmetic(machine)
+    if name in scope.ever.integers and not all(is_calculable(item.text, scope) for item in items):
+        note_unsafe(machine)
     if any(item.text.startswith("[") for item in items):
         _by_index(name, items, machine, scope)
     elif any(item.loose for item in items):
@@ -65,5 +65,5 @@ def _assign_elements(name: str, assignment: Assignment, machine: Interpreter, sc
 def _by_index(name: str, items: tuple[Arg, ...], machine: Interpreter, scope: Scope) -> None:
     """``a=([1]=x)``: indices are evaluated, and say where the elements go."""
     for item in items:
-        evaluated(item.text.partition("]=")[0].removeprefix("["), machine, scope)
+        evaluate(item.text.partition("]=")[0].removeprefix("["), machine, scope)
     scope.forget({name})

@@ -181,17 +181,17 @@ def _condition(node: Condition, machine: Interpreter, scope: Scope, stdin: str |
         if word.literal in _COMPARING:
             around = texts[max(index - 1, 0) : index] + texts[index + 1 : index + 2]
             if not all(safe_number(text, scope) for text in around):
-                from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
+                from lockgate.shell.expansion.arithmetic import note_unsafe
 
-                unsafe_arithmetic(machine)
+                note_unsafe(machine)
     return ""
 
 
 def safe_number(text: str, scope: Scope) -> bool:
     """Whether arithmetic can evaluate a text without running a command that it holds."""
-    from lockgate.shell.expansion.arithmetic import calculable
+    from lockgate.shell.expansion.arithmetic import is_calculable
 
-    return calculable(text, scope)
+    return is_calculable(text, scope)
 
 
 def _arith_command(node: ArithCommand, machine: Interpreter, scope: Scope, stdin: str | None) -> str:

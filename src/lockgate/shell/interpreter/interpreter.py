@@ -208,7 +208,7 @@ class AbstractInterpreter(Interpreter):
         stdin, output = apply_redirects(redirects, self, scope, stdin)
         shape = run_compound(node, self, scope, stdin)
         if redirects:
-            self.redirected(redirects, scope, shape, stays=False)
+            self.redirect(redirects, scope, shape, stays=False)
         return output.of(shape)
 
     def call(self, function: Function, args: list[Arg], scope: Scope, stdin: str | None) -> str:
@@ -246,9 +246,9 @@ class AbstractInterpreter(Interpreter):
 
     def _by_meanings(self, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
         if functions and word in _OTHER_IN_ZSH and self.around.may_be_zsh:
-            from lockgate.shell.interpreter.zsh import heed_words
+            from lockgate.shell.interpreter.zsh import record_builtin
 
-            heed_words(self, scope, word, args[1:])
+            record_builtin(self, scope, word, args[1:])
         meanings = scope.functions.get(word, (None,)) if functions else (None,)
         if len(meanings) == 1:
             return self._meant(scope, meanings[0], args, stdin)

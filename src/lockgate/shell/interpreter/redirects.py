@@ -57,7 +57,7 @@ class OutputTarget:
 def apply_redirects(
     redirects: tuple[Redirect, ...], machine: Interpreter, scope: Scope, stdin: str | None
 ) -> tuple[str | None, OutputTarget]:
-    """Keep the effects of redirections.
+    """Record the effects of redirections.
 
     Returns:
         The shape of what the command reads from standard input (``None``: nothing was given), and what becomes of
@@ -122,9 +122,9 @@ class _Sockets:
 
 def _descriptor(number: str, machine: Interpreter) -> None:
     if machine.around.shell_stays:
-        from lockgate.shell.effects.persistent_shell import heed_descriptor
+        from lockgate.shell.effects.persistent_shell import check_descriptor
 
-        heed_descriptor(machine, number)
+        check_descriptor(machine, number)
 
 
 def _is_descriptor(redirect: Redirect) -> bool:
@@ -147,7 +147,7 @@ def _read(redirect: Redirect, machine: Interpreter, scope: Scope) -> str | None:
 
 
 def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
-    """Keep what writing the target does; what may be written, as far as its name is known."""
+    """Record what writing the target does; what may be written, as far as its name is known."""
     args = expand(redirect.target, machine, scope)
     for arg in args:
         if redirect.operator in ("<&", ">&") and arg.text.strip(PLAIN).rstrip("-").isdigit():
@@ -163,7 +163,7 @@ def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
 
 
 def socket(text: str, machine: Interpreter) -> bool:
-    """Keep the effect of a name that bash makes a socket of; whether it was one."""
+    """Record the effect of a name that bash makes a socket of; whether it was one."""
     from lockgate.resources.hosts import is_loopback
 
     if not text.startswith(_SOCKETS):

@@ -51,7 +51,7 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
     if name in _PRINTERS and name not in scope.functions and known(shape):
         # A text that stands in the command brings nothing into the file.
         machine.output.to_file = printed
-    machine.redirected(node.redirects, scope, shape, stays=name == "exec")
+    machine.redirect(node.redirects, scope, shape, stays=name == "exec")
     return output.of(shape)
 
 
@@ -73,10 +73,10 @@ def _with_assignments(node: Simple, args: list[Arg], machine: Interpreter, scope
     if target is not scope:
         target.exported |= {item.name for item in node.assignments}
     if args[0].text not in BUILTINS or args[0].text in _STARTING:
-        from lockgate.shell.effects.unlisted import heed_variable
+        from lockgate.shell.effects.unlisted import record_variable
 
         for item in node.assignments:
-            heed_variable(item.name, target.value(item.name), machine)
+            record_variable(item.name, target.value(item.name), machine)
     changed, split = scope.ifs_changed, scope.variables.get("IFS")
     if args[0].text in BUILTINS:
         # A builtin changes this shell, where they do not last. It may split by them.

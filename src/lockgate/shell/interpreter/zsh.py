@@ -10,7 +10,7 @@ import re
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
+from lockgate.shell.expansion.arithmetic import note_unsafe
 from lockgate.shell.interpreter.compound import safe_number
 from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg, Scope, ScopeHistory
@@ -47,8 +47,8 @@ _NUMBER_KIND = lazy_re(r"-(?=[A-Za-z]*[iEF])[A-Za-z]*+\d*+")
 """Options with which a declared variable is a number."""
 
 
-def heed_words(machine: Interpreter, scope: Scope, word: str, args: list[Arg]) -> None:
-    """Keep what zsh does with the words of one of its builtins."""
+def record_builtin(machine: Interpreter, scope: Scope, word: str, args: list[Arg]) -> None:
+    """Record what zsh does with the words of one of its builtins."""
     if word in _COUNTING or word == "repeat":
         numbers = args[:1] if word == "repeat" else args
     elif word in ("read", "print"):
@@ -59,9 +59,9 @@ def heed_words(machine: Interpreter, scope: Scope, word: str, args: list[Arg]) -
         numbers = _after_options(args) + (values if counts else [])
     else:
         numbers = []
-        _heed_options(machine, word, args)
+        _record_options(machine, word, args)
     if not all(safe_number(number.text, scope) for number in numbers):
-        unsafe_arithmetic(machine)
+        note_unsafe(machine)
 
 
 def _after_options(args: list[Arg]) -> list[Arg]:
@@ -70,8 +70,8 @@ def _after_options(args: list[Arg]) -> list[Arg]:
     return attached + [args[at + 1] for at, arg in enumerate(args[:-1]) if _VALUED.fullmatch(arg.text)]
 
 
-def _heed_options(machine: Interpreter, word: str, args: list[Arg]) -> None:
-    """Keep that ``set``, ``setopt`` or ``hash`` changes what later lines mean."""
+def _record_options(machine: Interpreter, word: str, args: list[Arg]) -> None:
+    """Record that ``set``, ``setopt`` or ``hash`` changes what later lines mean."""
     if word == "hash":
         if any("=" in arg.text for arg in args):
             machine.findings.execute("hash", "shell:hash", "from here on a program's name may mean another file")
@@ -86,8 +86,8 @@ def _heed_options(machine: Interpreter, word: str, args: list[Arg]) -> None:
             machine.findings.execute(f"{word} {Arg(text).shown}", "shell:option", because)
 
 
-def heed_names(machine: Interpreter, ever: ScopeHistory) -> None:
-    """Keep that the script assigned a variable that is one of zsh's own tables."""
+def record_own_tables(machine: Interpreter, ever: ScopeHistory) -> None:
+    """Record that the script assigned a variable that is one of zsh's own tables."""
     for name in sorted((ever.touched | ever.variables.keys()) & _TIED):
         because = f"in zsh `{name}` decides what commands run; give the variable another name, or run this with bash"
         machine.findings.execute(name, "shell:zsh", because)

@@ -130,7 +130,7 @@ class _Matcher:
             if text == "--" and style == "gnu":
                 self._rest()
             elif style == "dd":
-                self._keyed(arg)
+                self._take_key_and_value(arg)
             elif len(text) > 1 and text[0] == "-":
                 self._option(arg)
             elif self._operand(arg):
@@ -142,7 +142,7 @@ class _Matcher:
         self.at = len(self.args)
 
     def _operand(self, arg: Arg) -> bool:
-        """Keep an operand; say whether no option can follow."""
+        """Record an operand; say whether no option can follow."""
         if arg.text[:1] == OPAQUE:
             self.result.surprises.append(arg)
         self.result.operands.append(arg)
@@ -186,7 +186,7 @@ class _Matcher:
         self._keep(Option(found, role, values, holds))
 
     def _keep(self, option: Option) -> None:
-        """Keep an option; after some all words that follow are the operands of what it runs."""
+        """Record an option; after some all words that follow are the operands of what it runs."""
         self.result.options.append(option)
         if option.name in self.entry.ends:
             self._rest()
@@ -238,7 +238,7 @@ class _Matcher:
             values: tuple[Arg, ...] = ()
             if words in (VALUE, OPTIONAL) and rest:
                 values = (Arg(rest, arg.glob),)
-                if role == _EITHER and self._does(rest):
+                if role == _EITHER and self._has_effect(rest):
                     self._not_known(arg, name)
             elif words == VALUE:
                 values = self._value(role)
@@ -250,7 +250,7 @@ class _Matcher:
             position = len(text) - len(rest.lstrip("0123456789"))
 
     def _flag(self, name: str, role: str, arg: Arg) -> None:
-        """Keep one letter of a cluster that takes no value, or is not known."""
+        """Record one letter of a cluster that takes no value, or is not known."""
         if role:
             self._keep(Option(name, role))
             return
@@ -265,7 +265,7 @@ class _Matcher:
                 role, words = self.entry.options[name]
                 self.result.options.append(Option(name, role, self._next() if words == VALUE else ()))
 
-    def _keyed(self, arg: Arg) -> None:
+    def _take_key_and_value(self, arg: Arg) -> None:
         name, equals, value = arg.text.partition("=")
         key = f"{name}="
         if equals and key in self.entry.options:
@@ -280,7 +280,7 @@ class _Matcher:
         following = self.args[self.at].text if self.at < len(self.args) else ""
         return () if role == _EITHER and len(following) > 1 and following.startswith("-") else self._next()
 
-    def _does(self, letters: str) -> bool:
+    def _has_effect(self, letters: str) -> bool:
         """Whether one of these letters is an option with an effect, so that they may be more than a value."""
         options = self.entry.options
         return any(options.get(f"-{letter}", ("local",))[0] not in {*HARMLESS, _EITHER} for letter in letters)

@@ -63,8 +63,8 @@ def _has_state_below(call: ProgramCall, word: Arg) -> bool:
     return any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around))
 
 
-def heed_names(call: ProgramCall, words: list[Arg]) -> None:
-    """Keep that files with secrets are read where only files of some names are: ``grep -r --include=.env KEY``."""
+def record_secret_names(call: ProgramCall, words: list[Arg]) -> None:
+    """Record that files with secrets are read where only files of some names are: ``grep -r --include=.env KEY``."""
     names = [name for name in (*_given(call, _ONLY), *_given(call, _GLOB)) if name and name[0] not in "!^"]
     for name in names:
         for word in words:

@@ -58,9 +58,9 @@ def run_program(
     """
     word = args[0].text
     if scope.ever.exported:
-        from lockgate.shell.effects.unlisted import heed_exported
+        from lockgate.shell.effects.unlisted import record_exported
 
-        heed_exported(machine, scope.ever)
+        record_exported(machine, scope.ever)
     own = _run_by_own_path(machine, scope, word)
     if not own and len(args) == 2 and args[1].text in _ASKING:
         machine.keep(scope, args, _named_by_project(name), ())
@@ -140,7 +140,7 @@ class Invocation(ProgramCall):
         options = self.given = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
-        entry = self.entry = self._changed(options) if options and self.entry.when else self.entry
+        entry = self.entry = self._entry_with(options) if options and self.entry.when else self.entry
         if (self.args[-1].text in _HELP and about_subcommand(self)) or (
             entry.help and asks_only(entry, options, self.matched)
         ):
@@ -151,19 +151,19 @@ class Invocation(ProgramCall):
             self.not_listed += self.matched.operands
         yield from apply_options(self, options)
         if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
-            self._disguised()
+            self._check_git_folders()
         yield from apply_operands(self, options)
         yield from apply_standard_input(self)
-        words = yield from self._always(options)
+        words = yield from self._apply_effects(options)
         if "connect" in words and not entry.operands:
             self.machine.disk.note_saving()  # nothing is known of its files
         if self.matched.surprises:
-            self._surprised()
+            self._add_dynamic_option()
         if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
-            self._unlisted()
+            self._read_unlisted_addresses()
         found = self._contacts()
         if self.args[0].text.rpartition("/")[2] in lookup.table("raw_clients"):
-            self._connected(found)
+            self._note_network_shell(found)
         if self.machine.is_in_file():
             from lockgate.shell.scripts.printing import saves, unprinted
 
@@ -175,12 +175,12 @@ class Invocation(ProgramCall):
             from lockgate.shell.effects.unlisted import with_options
 
             self.own = with_options(self.own, self.what, self.not_listed, entry.operands)
-        self._keeps()
-        self._needs()
+        self._note_saved_files()
+        self._explain_needs()
         if entry.hint and any(effect.kind is not EffectKind.INGEST for effect in self.own):
             self.machine.findings.hints[entry.hint] = None
-        self._faithful(options)
-        return self._printed()
+        self._note_faithfulness(options)
+        return self._output_shape()
 
     def _contacts(self) -> list[Effect]:
         """The effects of whom it talks to; most programs talk to nobody."""
@@ -191,8 +191,8 @@ class Invocation(ProgramCall):
 
         return contact_effects(self)
 
-    def _connected(self, reached: list[Effect]) -> None:
-        """Keep that a client of any port runs a program for whoever is at the other end."""
+    def _note_network_shell(self, reached: list[Effect]) -> None:
+        """Record that a client of any port runs a program for whoever is at the other end."""
         from lockgate.shell.inline.network_shells import connected_by
 
         because = connected_by(self.what, self.given, self.matched.operands)
@@ -200,7 +200,7 @@ class Invocation(ProgramCall):
             self.machine.network.note_shell(next((effect.what for effect in reached), self.what), because)
 
     def _read_sent_files(self) -> None:
-        """Keep which secrets it reads whose words can name any file that it sends."""
+        """Record which secrets it reads whose words can name any file that it sends."""
         from lockgate.shell.effects.files import read
 
         words = [without_marks(arg.text) for arg in self.args[1:]]
@@ -208,7 +208,7 @@ class Invocation(ProgramCall):
             found = read(Arg(name), self.machine, self.scope, below=True)
             self.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
-    def _always(self, options: list[Option]) -> Running[Sequence[str]]:
+    def _apply_effects(self, options: list[Option]) -> Running[Sequence[str]]:
         """Add what every invocation of this entry does; give the words that stand for it."""
         words = self.entry.effects
         if self.entry.recipes:
@@ -221,31 +221,31 @@ class Invocation(ProgramCall):
 
                 word = asked(self, word, options)
             if word == "agent":
-                self._misled()
+                self._add_misled_agent()
             if word == "destroy" and not _ELSEWHERE.isdisjoint(words):
                 word = "destroy-remote"
             if word:
                 self.add(word)
         return words
 
-    def _misled(self) -> None:
+    def _add_misled_agent(self) -> None:
         from lockgate.shell.effects.variables import misleads_agent
 
         if effect := misleads_agent(self.machine, self.scope):
             self.own.append(effect)
 
-    def _changed(self, options: list[Option]) -> ProgramEntry:
+    def _entry_with(self, options: list[Option]) -> ProgramEntry:
         """The entry as it is where such options are given."""
         given = {name for option in options for name in option.names}
         return lookup.changed(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
 
-    def _needs(self) -> None:
+    def _explain_needs(self) -> None:
         """Say of what could only fail contained why that is. A file of the project with such a name may do anything."""
         if self.entry.needs and all(effect.rule != "shell:project-file" for effect in self.own):
             why = NEEDS[self.entry.needs].format(what=self.what)
             self.own = [effect._replace(uncontainable=why) for effect in self.own]
 
-    def _disguised(self) -> None:
+    def _check_git_folders(self) -> None:
         from lockgate.shell.programs.git_folders import disguised
 
         if problem := disguised(self.machine, self.scope):
@@ -266,7 +266,7 @@ class Invocation(ProgramCall):
             if name not in entry.commands:
                 self.named += [word] if below else [word, *rest]
             if below is None:
-                return options + self._other(entry, word, rest)
+                return options + self._take_unlisted(entry, word, rest)
             entry = below
             self.descended += 1
             self.not_listed += self.matched.unknown
@@ -275,7 +275,7 @@ class Invocation(ProgramCall):
         self.entry = entry
         return options
 
-    def _other(self, entry: ProgramEntry, word: Arg, rest: list[Arg]) -> list[Option]:
+    def _take_unlisted(self, entry: ProgramEntry, word: Arg, rest: list[Arg]) -> list[Option]:
         """Take a subcommand that is not listed; give the program's own options that stand behind it."""
         name = f"{entry.name}/{word.shown}"
         effects = (*entry.effects, *entry.otherwise)
@@ -290,19 +290,19 @@ class Invocation(ProgramCall):
         self.not_listed += behind.unknown
         return behind.options
 
-    def _keeps(self) -> None:
+    def _note_saved_files(self) -> None:
         """What it fetches may lie in files afterwards."""
         if self.entry.keeps and any(effect.gives for effect in self.own):
             self.machine.disk.note_saving()
             self.machine.findings.loud = True
 
-    def _printed(self) -> str:
+    def _output_shape(self) -> str:
         output = printed(self)
         if output.chosen:
             self.machine.names.note_chosen()
         return output.text
 
-    def _surprised(self) -> None:
+    def _add_dynamic_option(self) -> None:
         """A word that is put together at run time may turn out to be any option."""
         roles = {role for role, _ in self.entry.options.values()}
         if roles & _RUNNING:
@@ -310,14 +310,14 @@ class Invocation(ProgramCall):
             because = f"`{word}` is put together at run time and could be an option that runs a program"
             self.own.append(Effect(EffectKind.EXECUTE, self.what, "shell:dynamic-option", because))
 
-    def _unlisted(self) -> None:
+    def _read_unlisted_addresses(self) -> None:
         """An address behind an option that is not known may be read. What runs code or sends is held already."""
         if all(effect.kind not in (EffectKind.EXECUTE, EffectKind.EGRESS) for effect in self.own):
             from lockgate.shell.programs.roles.network import unlisted
 
             unlisted(self)
 
-    def _faithful(self, options: list[Option]) -> None:
+    def _note_faithfulness(self, options: list[Option]) -> None:
         if not self.entry.faithful:
             self.machine.output.faithful = False
             return

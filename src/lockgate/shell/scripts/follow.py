@@ -16,7 +16,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import absolute, outside_workspace, read_effects
-from lockgate.shell.expansion.arithmetic import heed_integers
+from lockgate.shell.expansion.arithmetic import check_integers
 from lockgate.shell.grammar.tree import Script, Unparsed
 from lockgate.shell.interpreter.traps import run_later
 from lockgate.shell.scripts.printing import installs, swallowed, unprinted
@@ -58,11 +58,11 @@ class _Inside(Findings):
     def merge(
         self, own: list[Effect], quiet: tuple[str, ...], act: ReceiptCommand | None = None, *, apart: bool = False
     ) -> None:
-        """Keep the effects of one command. What it says in lines of its own cannot be told from the script's."""
+        """Record the effects of one command. What it says in lines of its own cannot be told from the script's."""
         super().merge(unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
-        """Keep an effect with the place where it was found."""
+        """Record an effect with the place where it was found."""
         if effect.kind is EffectKind.EXECUTE:
             if effect.rule not in (FOLLOWED, PARTLY):
                 self.unfollowed = self.unfollowed or self._because(effect)
@@ -227,4 +227,4 @@ def run_process(machine: Machine, script: FollowedFile, args: list[Arg], scope: 
         yield from run_later(machine)
     finally:
         flow.traps = outer
-    heed_integers(machine, inner.ever)
+    check_integers(machine, inner.ever)

@@ -84,7 +84,7 @@ class Justfile:
         return None
 
     def _recipe(self, row: str) -> list[tuple[str, int]] | None:
-        """Keep the recipe that a line begins; give its body, ``None`` where it begins none."""
+        """Record the recipe that a line begins; give its body, ``None`` where it begins none."""
         head, colon, needs = row.removeprefix("@").partition(":")
         words = head.split()
         if not colon or not words or len(row) > _LONGEST or _NAME.fullmatch(words[0]) is None:

@@ -76,7 +76,7 @@ class CodeMachine(SourceMachine):
         return OPAQUE + self.mark(_source(CONNECTION, name))
 
     def keep_socket(self, redirect: Redirect, name: str) -> None:
-        """Keep that a descriptor of the shell itself becomes a connection, or no longer is one (``exec 5<>...``)."""
+        """Record that a descriptor of the shell itself becomes a connection, or no longer is one (``exec 5<>...``)."""
         fd = redirect.fd or ("0" if redirect.operator in ("<", "<>", "<&") else "1")
         name = self.network.connected.get(name.rstrip("-"), "") if "&" in redirect.operator else name
         if name.startswith("/dev/tcp/"):

@@ -140,7 +140,7 @@ class SourceMachine(AbstractInterpreter):
             self.plain = (OPAQUE + mark, OPAQUE + weaker(mark))
 
     def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
-        """Keep what lies in a file that is read."""
+        """Record what lies in a file that is read."""
         text = without_marks(text)
         secret = {effect.what: effect.rule == NAMED_SO for effect in found if effect.kind is EffectKind.READ_SECRET}
         marks = [

@@ -78,15 +78,15 @@ class Tracer(CodeMachine):
         self.files[name] = marks_of(shape)
         return name
 
-    def redirected(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
-        """Keep where a command's output goes; with ``stays`` the redirections hold from here on (``exec``)."""
+    def redirect(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
+        """Record where a command's output goes; with ``stays`` the redirections hold from here on (``exec``)."""
         for redirect in redirects:
             if redirect.operator in ("<<", "<<-", "<<<"):
                 continue
             for arg in expand(redirect.target, self, scope):
                 text = without_marks(arg.text)
                 if text.startswith(_SOCKETS):
-                    self._connected(text, marks_of(arg.text))
+                    self._note_socket(text, marks_of(arg.text))
                 if stays:
                     self.keep_socket(redirect, text)
                 if redirect.operator == "<":
@@ -98,14 +98,14 @@ class Tracer(CodeMachine):
 
     def _write(self, name: str, scope: Scope, marks: str, *, more: bool) -> None:
         if name.startswith(_SOCKETS):
-            self._connected(name, marks)
+            self._note_socket(name, marks)
         elif not name.startswith("/dev/"):
             place = place_of(name, scope)
             self.crossed |= bool(self.flow.beside) and self.is_connected(marks)
             self.files[place] = marks_of(self.lying_in(place) + marks) if more else marks
 
-    def _connected(self, name: str, marks: str) -> None:
-        """Keep what is sent through a socket of bash, or stands in the name of its host."""
+    def _note_socket(self, name: str, marks: str) -> None:
+        """Record what is sent through a socket of bash, or stands in the name of its host."""
         name = plainly(name)
         for mark in marks:
             self._flow(mark, name, surely=True, key=(EffectKind.EGRESS, "shell:dev-tcp", name), whom=f"`{name}`")
@@ -238,7 +238,7 @@ class Tracer(CodeMachine):
         return self.mark(Origin(name)) if shows else ""
 
     def _sent(self, call: ProgramCall, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
-        """Keep which secrets a program that sends gets to see."""
+        """Record which secrets a program that sends gets to see."""
         program = _program(call)
         for text, marks in read:
             option = _option(call, text)

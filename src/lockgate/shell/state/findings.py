@@ -139,7 +139,7 @@ class Findings:
         """How often a file was written that is told from the folder where the shell is."""
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
-        """Keep an effect; ``quiet`` is whether the lines of its result are described."""
+        """Record an effect; ``quiet`` is whether the lines of its result are described."""
         self.found += 1
         self.mixed = True
         if not (known(effect.what) and known(effect.because)):
@@ -149,7 +149,7 @@ class Findings:
             self.loud = True
 
     def execute(self, what: str, rule: str, because: str, *, unknown: bool = False) -> None:
-        """Keep that something runs code that cannot be seen through."""
+        """Record that something runs code that cannot be seen through."""
         if rule in _HIDING:
             self.programs.append(None)
         gives = Label.UNTRUSTED if unknown else None
@@ -157,7 +157,7 @@ class Findings:
         self.add(Effect(EffectKind.EXECUTE, what, rule, because, variant, gives=gives))
 
     def not_read(self, text: str, why: Unparsed) -> str:
-        """Keep that a text was not read; give the shape of what it prints."""
+        """Record that a text was not read; give the shape of what it prints."""
         because = f"this is not read exactly ({why.reason} at {why.position})"
         self.execute(text, "shell:unparsed", because, unknown=True)
         if why.hint:
@@ -165,19 +165,19 @@ class Findings:
         return OPAQUE
 
     def too_much(self, why: str) -> str:
-        """Keep that the script is more than what is followed; give the shape of what it prints."""
+        """Record that the script is more than what is followed; give the shape of what it prints."""
         self.execute("script", "shell:too-complex", f"this cannot be followed: {why}", unknown=True)
         return OPAQUE
 
     def note(self, args: list[Arg], cwds: tuple[str, ...]) -> None:
-        """Keep a command itself, and the folders that it may run in, for rules about commands."""
+        """Record a command itself, and the folders that it may run in, for rules about commands."""
         words = tuple([OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args])
         self.commands.append(Command(words, cwds))
 
     def merge(
         self, own: list[Effect], quiet: tuple[str, ...], act: ReceiptCommand | None = None, *, apart: bool = False
     ) -> None:
-        """Keep the effects of one command.
+        """Record the effects of one command.
 
         Args:
             own: Its effects.

@@ -319,7 +319,7 @@ class Observer:
         """The name of the file that a process substitution becomes."""
         return "/dev/fd/63"
 
-    def redirected(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
+    def redirect(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
         """A command that has redirections was run; with ``stays`` they hold from here on."""
 
 
@@ -370,7 +370,7 @@ class Machine(Observer):
         *,
         apart: bool = False,
     ) -> None:
-        """Keep a command's own effects, with what a person's configuration says of it."""
+        """Record a command's own effects, with what a person's configuration says of it."""
         self.findings.note(args, scope.cwds)
         category = self.around.rules.command_category
         if category is not no_category:  # few have such rules

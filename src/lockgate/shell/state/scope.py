@@ -116,14 +116,14 @@ class ScopeHistory:
         self.stays = False
         """Whether this shell ran other commands before, which may have set any variable."""
 
-    def assigned(self, name: str, text: str) -> None:
-        """Keep a value beside earlier ones."""
+    def note_value(self, name: str, text: str) -> None:
+        """Record a value beside earlier ones."""
         self.variables[name] = join_texts(self.variables.get(name, text), text)
         self.gives(name, text)
         self.letters |= name == "IFS" and any(mark.isalnum() or mark in OPAQUE + PLAIN for mark in text)
 
     def gives(self, name: str, text: str) -> None:
-        """Keep that a variable, or one of its elements, got a value."""
+        """Record that a variable, or one of its elements, got a value."""
         self.touched.add(name)
         self.given.setdefault(name.partition("[")[0], set()).add(text)
 
@@ -195,7 +195,7 @@ class Scope:
         """Remember a value."""
         self.arrays.pop(name, None)
         self.variables[name] = OPAQUE if name in self.pinned or name in _PINNED else text
-        self.ever.assigned(name, text)
+        self.ever.note_value(name, text)
         if name == "IFS":
             self.ifs_changed = True
 

@@ -102,6 +102,9 @@ class PostgresStore:
         with self.reading() as tx:
             return tx.watched()
 
+    def sync_commits(self, wanted: bool) -> None:
+        """Nothing is to be done: each connection asks the server to sync every commit."""
+
     def close(self) -> None:
         """Let go of the connections."""
         pool, self._pool = self._pool, None

@@ -50,6 +50,28 @@ def look(path: str) -> DatabaseCopy:
     return DatabaseCopy(path, int.from_bytes(head[60:64], "big") if is_one else 0, made_at)
 
 
+def of_this_version(path: str, folder: str) -> DatabaseCopy:
+    """What a copy is that a person wants to go back to.
+
+    Args:
+        path: The copy.
+        folder: The state folder, whose own copies are named where this is none.
+
+    Raises:
+        StoreError: It cannot be read, or this version cannot use it.
+    """
+    others = ", ".join(copy.path for copy in copies(folder) if copy.fits)
+    has = f"; this version can use: {others}" if others else f"; {folder} has none that this version can use"
+    try:
+        found = look(path)
+    except StoreError as error:
+        raise StoreError(f"{error}{has}") from error
+    if not found.fits:
+        said = f"schema {found.schema}; this one has {VERSION}"
+        raise StoreError(f"{path} is no copy that this version can use ({said}){has}")
+    return found
+
+
 def way_back(path: str) -> str:
     """What a person can do where a database is newer than this program."""
     fitting = next((copy for copy in copies(os.path.dirname(path)) if copy.fits), None)

@@ -66,13 +66,30 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have done it meanwhile.
     before = connection.execute("PRAGMA user_version").fetchone()[0]
-    if before < VERSION and copies:
-        if os.stat(path).st_size > LARGE and not large:
-            raise StoreError(
-                f"{path} is of an older version, and too large to be changed here: run lockgate store migrate"
-            )
-        copy_database(path, f"{path}.{before}")
+    if before >= VERSION or not copies:
+        _change(connection, path, before)
+    else:
+        _change_with_copy(connection, path, before, large=large)
+    connection.execute("COMMIT")
+
+
+def _change_with_copy(connection: Connection, path: str, before: int, *, large: bool) -> None:
+    if os.stat(path).st_size > LARGE and not large:
+        raise StoreError(f"{path} is of an older version, and too large to be changed here: run lockgate store migrate")
+    kept = f"{path}.{before}"
+    draft = f"{kept}.new"
+    copy_database(path, draft)
+    try:
         _end_gate(os.path.dirname(path))
+        _change(connection, path, before)
+        SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True).put_setting(COPIED, kept)
+        # Only now it is known that the tables are of that version: another copy may have the name.
+        os.replace(draft, kept)
+    finally:
+        _remove_draft(draft)
+
+
+def _change(connection: Connection, path: str, before: int) -> None:
     for number in range(before, VERSION):
         _apply(connection, number)
     if before < _LISTED <= VERSION:
@@ -89,10 +106,6 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
         if tx.made_with() < _ROWS:
             with suppress(StoreError):  # a chain whose head does not hold takes no record
                 seal_settings(tx, tx, time.time())
-    if before < VERSION and copies:
-        tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
-        tx.put_setting(COPIED, f"{path}.{before}")
-    connection.execute("COMMIT")
 
 
 def _end_gate(state: str) -> None:

@@ -34,6 +34,7 @@ class GroupingStore(SqliteStore):
     def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes, busy_seconds: float) -> None:
         super().__init__(connection, folder, key, busy_seconds)
         self._memory = Memory()
+        self._to_sync = True  # until the configuration is known
         self._grouping = False
         """Whether transactions are put together."""
         self._holds = False

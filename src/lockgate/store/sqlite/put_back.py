@@ -2,7 +2,7 @@
 
 A state that somebody has put back from a copy does not know what was read since. So all its seals of labels go: every
 session and agent that it knows has every label then, until a person has looked (``lockgate audit accept``). One that it
-does not know has them, too, where its transcript shows that it has read something.
+does not know has them, too, unless its client says that it begins.
 
 A step that was announced and is not there is given its labels, and no more: a process was killed before its commit.
 """

@@ -1,7 +1,7 @@
 """Going back to a copy of the database, for a person: after a downgrade, or where the database is damaged.
 
-What was recorded since the copy is not in it: labels too. So every session that it knows gets both labels. One that it
-does not know is read from its transcript, as one that is resumed.
+What was recorded since the copy is not in it: labels too. So every session that it knows gets both labels, and so
+does one that it does not know, unless its client says that it begins.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from contextlib import suppress
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.files import DATABASE, PUT_BACK_SINCE, VERSION
-from lockgate.store.sqlite.copies import look
+from lockgate.store.files import DATABASE, PUT_BACK_SINCE
+from lockgate.store.sqlite.copies import of_this_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +47,7 @@ def restore(folder: str, path: str, record: Callable[[Transaction, float, str], 
     from lockgate.store.sqlite.rollback import OutsideHead
     from lockgate.store.sqlite.store import SqliteStore
 
-    found = look(path)
-    if not found.fits:
-        raise StoreError(f"{path} is no copy that this version can use (schema {found.schema}; this one has {VERSION})")
+    of_this_version(path, folder)
     database, draft = os.path.join(folder, DATABASE), os.path.join(folder, f"{DATABASE}.restoring")
     replaced = f"{database}.{time.time():.0f}" if os.path.lexists(database) else ""
     try:

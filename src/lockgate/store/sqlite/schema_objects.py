@@ -13,6 +13,7 @@ from contextlib import closing
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.files import DATABASE, VERSION
+from lockgate.store.sqlite.copies import way_back
 from lockgate.store.sqlite.schema import MIGRATIONS
 from lockgate.store.sqlite.statements import MEND, OBJECTS, in_one_line
 
@@ -90,7 +91,13 @@ def _mended(connection: Connection, path: str) -> MendedSchema:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     with closing(expected_database()) as made:
         expected, tables = objects_of(made), _tables(made)
-    if version > VERSION or _tables(connection) != tables:
+    if version > VERSION:
+        raise StoreError(
+            f"{path} is of version {version}, and this Lockgate makes {VERSION}: nothing was changed. "
+            f"A newer one has written it: {way_back(path)}. If none ever ran here, somebody has changed the number: "
+            f"{_OTHERWISE}"
+        )
+    if _tables(connection) != tables:
         raise StoreError(f"the tables in {path} are not those of this version, {VERSION}: {_OTHERWISE}")
     found = objects_of(connection)
     removed = sorted(found.items() - expected.items())

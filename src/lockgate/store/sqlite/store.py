@@ -3,7 +3,7 @@
 What it promises: a transaction is kept whole or not at all. Killing a process (``kill -9``) at any moment loses nothing
 that was committed, because a commit is in the kernel's hands. A power cut may lose the last transactions, never the
 rest: the log is synced at checkpoints and not at each commit (``synchronous=NORMAL`` with a write-ahead log), which is
-what keeps a hook fast. See https://www.sqlite.org/pragma.html#pragma_synchronous.
+what keeps a hook fast. ``sync_commits`` makes it survive that too.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class SqliteStore:
         self._busy_seconds = busy_seconds
         self._patient = True
         self._is_lost = False  # whether the next step has to begin with another connection
+        self._to_sync = self._syncs = False
+        """Whether the log is to be synced at each commit, and whether the connection does that."""
         self._latest: SqliteTransaction | None = None
         self._schema: object = None
         """SQLite's count of changes of the schema, as of the last look at what is in it."""
@@ -163,6 +165,10 @@ class SqliteStore:
         """Nobody on another machine uses this store."""
         return False
 
+    def sync_commits(self, wanted: bool) -> None:
+        """Say whether what is committed from the next transaction on must survive a power cut."""
+        self._to_sync = wanted
+
     def close(self) -> None:
         """Let go of the database. What was committed is kept also without this."""
         self._connection.close()
@@ -199,10 +205,13 @@ class SqliteStore:
         path = os.path.join(self._folder, DATABASE)
         outside = self._outside or OutsideHead(self._folder, self._key)
         self._connection = _checked(path, outside, self._key, self._busy_seconds)
-        self._patient, self._is_lost = True, False
+        self._patient, self._is_lost, self._syncs = True, False, False
 
     def _begin(self, *, writable: bool) -> None:
         self._be_patient(not writable)
+        if self._syncs is not self._to_sync:
+            set_durability(self._connection, power=self._to_sync)
+            self._syncs = self._to_sync
         if writable:
             begin_writing(self._connection, self._busy_seconds)
         else:
@@ -308,13 +317,23 @@ def begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
             time.sleep(0.001 + time.monotonic_ns() % 3 * 0.001)
 
 
+def set_durability(connection: sqlite3.Connection, *, power: bool) -> None:
+    """Have SQLite sync the log at each commit (``power``), or at checkpoints alone. Not inside of a transaction.
+
+    See https://www.sqlite.org/pragma.html#pragma_synchronous and, for macOS, #pragma_fullfsync.
+    """
+    connection.execute(f"PRAGMA synchronous = {'FULL' if power else 'NORMAL'}")
+    if sys.platform == "darwin":
+        connection.execute(f"PRAGMA fullfsync = {int(power)}")
+
+
 def _connect(path: str, folder: str, busy_seconds: float, migrating: Migrating | None = None) -> sqlite3.Connection:
     # mode=rw: a database that has just been removed must not come back empty.
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     try:
         connection = sqlite3.connect(f"file:{name}?mode=rw", timeout=busy_seconds, isolation_level=None, uri=True)
         try:
-            connection.execute("PRAGMA synchronous = NORMAL")
+            set_durability(connection, power=False)
             if sys.platform == "darwin":
                 connection.execute("PRAGMA checkpoint_fullfsync = 1")  # as lockgate.system.files.to_disk does
             _checkpoint_log(connection, path, busy_seconds)

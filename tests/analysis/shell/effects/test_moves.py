@@ -51,8 +51,7 @@ def _kinds(command: str) -> set[EffectKind]:
     "command",
     [
         pytest.param("; ".join(f"mv t/{number} t" for number in range(60)) + "; echo x > t/y", id="one after another"),
-        pytest.param("cp -r " + " ".join(f"t/{number}" for number in range(60)) + " t", id="by one command"),
-        pytest.param("cp " + " ".join(f"f{number}" for number in range(2_000)) + " out", id="many files"),
+        pytest.param("; ".join(f"cp -r t/{number} t" for number in range(60)) + "; echo x > t/y", id="copies"),
         pytest.param("; ".join(f"mv t/{number} t" for number in range(60)) + "; cd t; git status", id="then git"),
     ],
 )
@@ -60,5 +59,25 @@ def test_more_moves_than_can_be_followed_are_not_seen_through(command: str) -> N
     assert EffectKind.EXECUTE in _kinds(command)
 
 
-def test_many_files_that_are_copied_by_name_are_followed() -> None:
-    assert _kinds("cp " + " ".join(f"f{number}" for number in range(300)) + " out") == set()
+@pytest.mark.parametrize("verb", ["cp", "cp -r", "mv", "ln", "install", "rsync -a"])
+def test_many_files_that_are_copied_by_name_are_followed(verb: str) -> None:
+    files = " ".join(f"f{number}" for number in range(2_000))
+    assert _kinds(f"{verb} {files} out") == _kinds(f"{verb} f1 f2 out")
+
+
+@pytest.mark.parametrize(
+    ("command", "through"),
+    [
+        pytest.param("mv link b out; echo x > out/link", True, id="under its own name"),
+        pytest.param("mv link b out; echo x > out/b", False, id="the other one"),
+        pytest.param("mv link out; echo x > out", True, id="alone it gets the target's name"),
+        pytest.param("mv link b out; echo x > out", False, id="of two none gets the target's name"),
+        pytest.param("mv link $b out; echo x > out", True, id="the other word may be none"),
+        pytest.param("mv link b* out; echo x > out", True, id="a pattern may stand for nothing"),
+    ],
+)
+def test_a_link_is_followed_to_where_it_was_moved(command: str, through: bool) -> None:
+    links = {f"{WORK}/link": "/home/user/.bashrc"}
+    around = HostView("/home/user", WORK, realpath=lambda path: links.get(path, path), variables={"PATH": "/usr/bin"})
+    written = {effect.what for effect in analyse_shell(command, WORK, around).effects}
+    assert ("/home/user/.bashrc" in written) is through, written

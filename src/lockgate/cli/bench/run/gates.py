@@ -80,13 +80,13 @@ def prepare(where: Folders) -> None:
     Raises:
         LockgateError: It cannot be made.
     """
-    from lockgate.configuration.pattern_library.readiness import expect_seconds, make_ready
+    from lockgate.configuration.pattern_library.readiness import make_ready
     from lockgate.store.opening import open_store
 
     store = open_store(where.state)
     try:
-        make_ready(store, where, "")
-        expect_seconds(store, 0.1)  # so that no other start leaves compiling to another process
+        # So that no other start leaves compiling to another process.
+        make_ready(store, where, "", expected=0.1)
     finally:
         store.close()
 

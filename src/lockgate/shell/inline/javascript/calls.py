@@ -42,7 +42,7 @@ class JavascriptCalls:
             call.own += files.read(word, call.machine, call.scope)
 
     def visit(self, node: Any) -> Running[None]:
-        """Keep what a call does."""
+        """Record what a call does."""
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if arguments is None or arguments.type != "arguments":
             return
@@ -127,6 +127,6 @@ class JavascriptCalls:
 
 
 def environment_effects(call: ProgramCall, name: str) -> None:
-    """Keep what reading a variable of the environment shows."""
+    """Record what reading a variable of the environment shows."""
     if is_secret_name(name):
         call.own += made_by("read-secret", f"process.env.{name}", call.rule)

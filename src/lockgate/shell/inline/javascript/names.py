@@ -55,9 +55,9 @@ class JavascriptNames:
         self._bindings: set[int] = set()
         self._odd: set[str] = set()
         for node in nodes:
-            self._declared(node)
+            self._note_declaration(node)
         for node in nodes:
-            self._assigned(node)
+            self._note_assignment(node)
         others = {name for name, values in self.values.items() if not all(_is_function(value) for value in values)}
         self.functions = self.values.keys() - others
         self.numbers = {
@@ -68,7 +68,7 @@ class JavascriptNames:
         several = _NEVER_BOUND | modules | self.aliases.keys()
         self.doubtful = self._odd | (self.bound & several)
 
-    def _declared(self, node: Any) -> None:
+    def _note_declaration(self, node: Any) -> None:
         kind = node.type
         if kind == "variable_declarator":
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -155,7 +155,7 @@ class JavascriptNames:
                 self._pattern(child)
                 self._odd |= self.bound - before
 
-    def _assigned(self, node: Any) -> None:
+    def _note_assignment(self, node: Any) -> None:
         if node.type in ("assignment_expression", "augmented_assignment_expression", "update_expression"):
             left = node.child_by_field_name("left") or node.child_by_field_name("argument")
             value = node.child_by_field_name("right") if node.type == "assignment_expression" else None

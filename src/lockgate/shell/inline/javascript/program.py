@@ -26,7 +26,7 @@ _BEFORE_PATTERN = frozenset("(,=:[!&|?{;\n")
 
 
 def javascript_effects(call: ProgramCall, text: str) -> Running[None]:
-    """Keep the effects of a JavaScript program."""
+    """Record the effects of a JavaScript program."""
     tree = _tree(text)
     if tree is None:
         call.opaque("this JavaScript cannot be read here")

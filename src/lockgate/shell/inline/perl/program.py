@@ -36,7 +36,7 @@ class _NotReadError(Exception):
 
 
 def perl_effects(call: ProgramCall, text: str) -> None:
-    """Keep that a program on the command line cannot be seen through, where that is so.
+    """Record that a program on the command line cannot be seen through, where that is so.
 
     Perl joins the texts of all ``-e`` with line ends, so they are one program.
     """
@@ -180,7 +180,7 @@ class _PerlReader:
                 self._expression()
                 self._need("]")
         elif character in "\"'/" and character:
-            self._quoted(character)
+            self._read_quoted(character)
         elif character in "$@%" and character:
             self._variable(character)
         elif character.isdigit():
@@ -189,9 +189,9 @@ class _PerlReader:
                 raise _NotReadError
             self.at = match.end()
         else:
-            self._named()
+            self._read_name()
 
-    def _quoted(self, mark: str) -> None:
+    def _read_quoted(self, mark: str) -> None:
         self.at += 1
         body = self._until(mark)
         if mark != "'" and runs_something(body):
@@ -238,7 +238,7 @@ class _PerlReader:
         self._expression()
         self._need(closing)
 
-    def _named(self) -> None:
+    def _read_name(self) -> None:
         word = self._word()
         start = self.at
         self.at += len(word)

@@ -50,7 +50,7 @@ class PythonCalls:
         self.argv = ("", *(word.text for word in self.operands)) if names.plain_argv else ()
 
     def visit(self, node: ast.AST) -> Running[None]:
-        """Keep what a call, or a look into the environment, does."""
+        """Record what a call, or a look into the environment, does."""
         ast = self.ast
         if isinstance(node, ast.Subscript) and self.names.qualified(node.value) == ENVIRONMENT:
             if isinstance(node.ctx, ast.Load):

@@ -35,7 +35,7 @@ _SHOWS_TYPE = frozenset({"print", "str", "repr"})
 
 
 def python_effects(call: ProgramCall, text: str) -> Running[None]:
-    """Keep the effects of a Python program."""
+    """Record the effects of a Python program."""
     tree = _tree(call, text)
     if tree is None:
         call.opaque("this Python cannot be read here")

@@ -6,7 +6,7 @@ import re
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects.variables import variable_effects
-from lockgate.shell.expansion.arithmetic import calculable, unsafe_arithmetic
+from lockgate.shell.expansion.arithmetic import is_calculable, note_unsafe
 from lockgate.shell.interpreter.builtins import variables
 from lockgate.shell.state.abstract_text import OPAQUE, known
 from lockgate.shell.state.findings import made_by
@@ -55,8 +55,8 @@ def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> Runni
     if equals:
         yield from variable_effects(name, value, machine, scope)
         scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
-    if "i" in flags and not calculable(value, scope):
-        unsafe_arithmetic(machine)
+    if "i" in flags and not is_calculable(value, scope):
+        note_unsafe(machine)
     if "n" in flags:
         variables.reference(machine, scope, value)
     if set(flags) & set("inulrc"):

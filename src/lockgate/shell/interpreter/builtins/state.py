@@ -164,8 +164,8 @@ def unsetopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
     return OPAQUE
 
 
-def heed_start(machine: Machine, args: list[Arg]) -> None:
-    """Keep what the options say that zsh is started with, each spelt in one of many ways: ``-4``, ``--glob-dots``."""
+def record_start_options(machine: Machine, args: list[Arg]) -> None:
+    """Record what the options say that zsh is started with, each spelt in one of many ways: ``-4``, ``--glob-dots``."""
     if any(_means_hidden_too(arg) or _means_hidden_too(arg, negated=True) for arg in args):
         _hidden_too(machine, "zsh")
 

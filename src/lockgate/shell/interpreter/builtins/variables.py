@@ -157,21 +157,25 @@ def reference(machine: Machine, scope: Scope, target: str) -> None:
 
 
 def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
-    """Keep that words are taken for names of variables. An index in such a name is evaluated."""
-    from lockgate.shell.expansion.arithmetic import calculable
+    """Record that words are taken for names of variables. An index in such a name is evaluated."""
+    from lockgate.shell.expansion.arithmetic import is_calculable
 
     for name in names:
         # The name of a file or of a branch can be LD_PRELOAD.
         begins = name.text.startswith(PLAIN) or any(mark in name.text for mark in "*?")
         chosen = begins or (machine.names.chosen and (ENVIRONMENT in name.text or PLAIN in name.text))
-        if chosen or OPAQUE in name.text or ("[" in name.text and not calculable(name.text.partition("[")[2], scope)):
+        if (
+            chosen
+            or OPAQUE in name.text
+            or ("[" in name.text and not is_calculable(name.text.partition("[")[2], scope))
+        ):
             because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
             machine.findings.execute(name.shown, "shell:subscript", because)
 
 
 def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``test -v``: a name whose index is evaluated."""
-    from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
+    from lockgate.shell.expansion.arithmetic import note_unsafe
     from lockgate.shell.interpreter.compound import safe_number
 
     for index, arg in enumerate(args):
@@ -179,16 +183,16 @@ def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
             take_names(machine, scope, args[index + 1 : index + 2])
         elif arg.text in _COMPARING and not all(safe_number(a.text, scope) for a in args if a is not arg):
             # zsh evaluates both sides as arithmetic.
-            unsafe_arithmetic(machine)
+            note_unsafe(machine)
     return ""
 
 
 def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``let``: arithmetic."""
-    from lockgate.shell.expansion.arithmetic import evaluated
+    from lockgate.shell.expansion.arithmetic import evaluate
 
     for arg in args:
-        evaluated(arg.text, machine, scope)
+        evaluate(arg.text, machine, scope)
     return ""
 
 

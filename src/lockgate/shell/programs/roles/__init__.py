@@ -147,9 +147,9 @@ def apply_role(role: str, call: ProgramCall, words: list[Arg], option: str) -> R
 
             leave_out(call, words, before)
         if any(option.role in ("only-names", "left-out-glob") for option in call.matched.options):
-            from lockgate.shell.programs.folder_walks import heed_names
+            from lockgate.shell.programs.folder_walks import record_secret_names
 
-            heed_names(call, words)
+            record_secret_names(call, words)
 
 
 def apply_options(call: ProgramCall, options: list[Option]) -> Running[None]:

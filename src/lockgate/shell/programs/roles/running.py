@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import STANDARD_INPUT, absolute
-from lockgate.shell.effects.unlisted import heed_variable
+from lockgate.shell.effects.unlisted import record_variable
 from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.inline.running import run_code
 from lockgate.shell.programs.roles.files import read, write
@@ -159,14 +159,14 @@ def invoke_words(call: ProgramCall, words: list[Arg]) -> Running[None]:
 
 
 def leading_assignments(call: ProgramCall, words: list[Arg]) -> Running[list[Arg]]:
-    """Keep what ``NAME=value`` words before a command do; return the words after them."""
+    """Record what ``NAME=value`` words before a command do; return the words after them."""
     position = 0
     call.scope = call.scope.copy()
     while position < len(words) and (match := _SETTING.match(words[position].text) or words[position].text == "-"):
         if match is not True:
             name, value = match.groups()
             yield from variable_effects(name, value, call.machine, call.scope)
-            heed_variable(name, value, call.machine)
+            record_variable(name, value, call.machine)
             call.scope.assign(name, value)
             call.scope.exported |= {name}
         position += 1

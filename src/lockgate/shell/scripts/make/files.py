@@ -145,7 +145,7 @@ class Makefile:
                 self._open = None
                 self._assign(said)
         elif word in ("include", "-include", "sinclude") and not isinstance(statement(text), MakeVariable):
-            self._included(self.words.expand(rest))
+            self._take_included(self.words.expand(rest))
         elif word in ("load", "-load"):
             self.problem = "it loads code into make"
         elif word in ("unexport", "undefine", "vpath"):
@@ -180,7 +180,7 @@ class Makefile:
             self._line(line, 0, rows)
         self._open = before
 
-    def _included(self, names: str) -> None:
+    def _take_included(self, names: str) -> None:
         if UNKNOWN in names:
             self.problem = "which files it includes is only known when it runs"
             return

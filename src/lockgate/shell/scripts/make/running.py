@@ -31,7 +31,7 @@ def run_make(call: ProgramCall) -> Running[bool]:
     goals, given = _words(call)
     texts = [*_values(call, "--eval", "-E"), *_from_stdin(call)]
     if texts or any("$" in value for _, value in given):
-        yield RunInside(lambda run: _typed(call, given, texts, run))
+        yield RunInside(lambda run: _follow_typed(call, given, texts, run))
     script = _makefile(call)
     if script is None:
         return False
@@ -106,7 +106,7 @@ def _new(call: ProgramCall, given: list[tuple[str, str]], run: Run) -> Makefile:
     return made
 
 
-def _typed(call: ProgramCall, given: list[tuple[str, str]], texts: list[str], run: Run) -> None:
+def _follow_typed(call: ProgramCall, given: list[tuple[str, str]], texts: list[str], run: Run) -> None:
     """Follow what the command line itself brings: these words are no file's."""
     made = _new(call, given, run)
     for _, value in given:
