@@ -242,12 +242,13 @@ def _end_unread(parent: int) -> None:
 def _leave(code: int, stdout: bytes, stderr: bytes) -> "NoReturn":
     import posix
 
-    for descriptor, text in ((1, stdout), (2, stderr)):
+    for descriptor in (1, 2):
+        text = stdout if descriptor == 1 else stderr
         try:
             while text:
                 text = text[posix.write(descriptor, text) :]
         except OSError:
-            code = 2
+            code, stderr = 2, stderr or b"Lockgate blocks to be safe: the answer could not be written\n"
     posix._exit(code)
 
 

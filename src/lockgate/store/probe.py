@@ -22,7 +22,7 @@ def problem_of(folder: str) -> str:
     try:
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        return f"nothing can be written in {folder} ({error.strerror})"
+        return _unwritable(folder, error)
     try:
         for lock in (fcntl.lockf, fcntl.flock):
             lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,3 +37,11 @@ def problem_of(folder: str) -> str:
         with suppress(OSError):
             os.unlink(name)
     return ""
+
+
+def _unwritable(folder: str, error: OSError) -> str:
+    if error.errno == errno.EROFS:
+        return f"the file system of {folder} is mounted read-only: mount it for writing, or {_ELSEWHERE}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"there is no room in {folder}: free some space on that disk"
+    return f"nothing can be written in {folder} ({error.strerror}): give yourself the right to write there"

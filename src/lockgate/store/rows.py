@@ -145,6 +145,10 @@ class AuditQuery(Record):
     """Recorded at or after, and before, in seconds since the epoch; 0.0 is open."""
 
 
+_CLOCK_SLACK = 2.0
+"""Seconds by which a clock may be put back without that being taken for more time."""
+
+
 class ApprovalRow(Record):
     """One question to a person, bound to the exact call, who makes it, and what it was decided by."""
 
@@ -169,6 +173,10 @@ class ApprovalRow(Record):
     """Who decided: a user of this machine and how, as ``ann (terminal)``."""
     reason: str = ""
     """What the person says to the agent with a refusal."""
+
+    def is_over(self, now: float) -> bool:
+        """Whether its time is over. A clock that was put back must not give it more."""
+        return self.expires_at <= now or now < self.asked_at - _CLOCK_SLACK
 
 
 def about_in(text: str) -> Mapping[str, Any]:

@@ -38,7 +38,7 @@ def open_questions(store: Store, *, here: bool = True) -> list[ApprovalRow]:
     """
     with store.reading() as tx:
         now = store.clock()
-        rows = [row for row in tx.approvals(state="pending") if row.expires_at > now]
+        rows = [row for row in tx.approvals(state="pending") if not row.is_over(now)]
     return [row for row in rows if not (here and row.about.get(IN_DIALOG))]
 
 

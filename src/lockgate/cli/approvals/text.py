@@ -37,7 +37,7 @@ def left(row: ApprovalRow, now: float) -> str:
     if part(row.about).get(IN_DIALOG):
         return "asked there"
     seconds = int(row.expires_at - now)
-    if seconds <= 0:
+    if row.is_over(now):
         return "expired"
     return f"{seconds // 60} min {seconds % 60:02d} s left" if seconds >= 60 else f"{seconds} s left"
 

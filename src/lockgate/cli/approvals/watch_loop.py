@@ -118,4 +118,4 @@ def _typed(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> str | None:
 
 def _is_open(store: Store, row: ApprovalRow) -> bool:
     now = question_of(store, row.approval)
-    return now.state == "pending" and now.expires_at > store.clock()
+    return now.state == "pending" and not now.is_over(store.clock())

@@ -61,7 +61,7 @@ def _tell(state: str, approval: str, way: str, how: Any) -> None:
 def _open_question(store: Store, approval: str) -> ApprovalRow | None:
     with store.reading() as tx:
         row = tx.approval(approval)
-    return row if row is not None and row.state == "pending" and row.expires_at > store.clock() else None
+    return row if row is not None and row.state == "pending" and not row.is_over(store.clock()) else None
 
 
 def _noted(store: Store, row: ApprovalRow, way: str, send: Callable[[], object]) -> None:

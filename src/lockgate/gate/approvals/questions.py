@@ -41,8 +41,6 @@ _ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"
 """Without letters and digits that are taken for each other."""
 _LENGTH = 10
 """49 bits: a guess in each second of five minutes hits with a chance of one in a trillion."""
-_CLOCK_SLACK = 2.0
-"""Seconds by which a clock may be put back without that being taken for more time."""
 IN_DIALOG = "dialog"
 """The name under which a question says that it is put in the client's own dialog: yes is said there alone."""
 REACHED = "reached"
@@ -125,7 +123,8 @@ def _same_question(
 ) -> ApprovalRow | None:
     """The question about this call that rests on the same. Those that rest on something else end."""
     for row in _about_call(tx, subject, call):
-        if (row.digest, row.basis) == about and not _over(row, now) and (row.state == "denied" or is_as_asked(tx, row)):
+        same = (row.digest, row.basis) == about and not row.is_over(now)
+        if same and (row.state == "denied" or is_as_asked(tx, row)):
             return row
         if row.state != "denied":
             _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
@@ -163,7 +162,7 @@ def _left_behind(
         if (
             same
             and not row.about.get(IN_DIALOG)
-            and not _over(row, now)
+            and not row.is_over(now)
             and is_as_asked(tx, row)
             and not is_waited(row.approval)
         ):
@@ -198,11 +197,6 @@ def _new_id(tx: Transaction) -> str:
         name = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
         if tx.approval(name) is None:
             return name
-
-
-def _over(row: ApprovalRow, now: float) -> bool:
-    """Whether a question's time is over. A clock that was put back must not give it more."""
-    return row.expires_at <= now or now < row.asked_at - _CLOCK_SLACK
 
 
 def demand_open(row: ApprovalRow) -> None:
@@ -278,7 +272,7 @@ def _answerable(
     if row is None:
         raise ApprovalError("there is no question with this id; see: lockgate approvals list")
     demand_open(row)
-    if _over(row, now):
+    if row.is_over(now):
         raise ApprovalError("the time for this question is over; the agent can ask again")
     if approve and row.about.get(IN_DIALOG):
         raise ApprovalError("this call is asked about in the client's window: say yes there")
@@ -348,9 +342,9 @@ def settle(
     if call_id not in (None, _call_of(row)):
         return row._replace(state="changed")
     if row.state == "used":
-        again = twice and (row.digest, row.basis) == (digest, basis) and not _over(row, now)
+        again = twice and (row.digest, row.basis) == (digest, basis) and not row.is_over(now)
         return row if again and is_proven(tx, row, approvers, shown=shown) else row._replace(state="changed")
-    if row.state == "pending" or (row.state == "approved" and _over(row, now)):
+    if row.state == "pending" or (row.state == "approved" and row.is_over(now)):
         row = row._replace(state="expired", decided_at=row.decided_at or now)
     elif row.state == "approved":
         same = (row.digest, row.basis) == (digest, basis) and not _looks_otherwise_now(tx, row, shown)

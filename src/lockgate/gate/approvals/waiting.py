@@ -171,7 +171,7 @@ class _AnswerWait:
         try:
             with self._store.reading() as tx:
                 row = tx.approval(self._question.approval)
-            return row is not None and row.state == "pending" and self._question.expires_at > self._store.clock()
+            return row is not None and row.state == "pending" and not row.is_over(self._store.clock())
         except StoreError as error:
             # Where another process holds it, the next look may tell; where it is newer, the one that decides tells.
             return not error.is_newer

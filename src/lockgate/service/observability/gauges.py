@@ -61,7 +61,7 @@ def look(store: Store | None, state: str) -> Gauges:
             return Gauges(
                 True,
                 sessions,
-                sum(row.expires_at > now for row in tx.approvals(state="pending")),
+                sum(not row.is_over(now) for row in tx.approvals(state="pending")),
                 base.seq + 1,
                 tx.audit_head().seq,
                 base.at,

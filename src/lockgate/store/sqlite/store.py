@@ -466,14 +466,20 @@ _ADVICE = {
 }
 
 
-_LOCKS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL)
-"""What SQLite says where a file system has no locks, and where it has."""
+_PROBED = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_READONLY,
+)
+"""What SQLite says where a file system has no locks or is mounted read-only, and else."""
 
 
 def _store_error(error: sqlite3.Error, folder: str) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = _ADVICE.get(code, "the state in {folder} cannot be used: see `lockgate doctor`").format(folder=folder)
-    if code in _LOCKS:
+    if code in _PROBED:
         from lockgate.store.probe import problem_of
 
         advice = problem_of(folder) or advice

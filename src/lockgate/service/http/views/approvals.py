@@ -45,7 +45,7 @@ def nothing(now: float) -> ApprovalPage:
 def state_of(row: ApprovalRow, now: float) -> ApprovalState:
     """What a question is now: the store is told only when somebody comes for it that its time is over."""
     state: Any = row.state
-    return "expired" if state in ("pending", "approved") and row.expires_at <= now else state
+    return "expired" if state in ("pending", "approved") and row.is_over(now) else state
 
 
 def find(tx: Transaction | None, approval: str) -> ApprovalRow:
