@@ -10,7 +10,7 @@ from itertools import product
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Arith, Braces, CommandSub, Glob, Literal, Param, Part, ProcessSub, Tilde, Word
-from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE, PLAIN, known, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE, PLAIN, Number, known, unknown
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def expand_one(word: Word, machine: Interpreter, scope: Scope) -> str:
     literal = word.literal
     if literal is not None:
         return _safe(literal)
-    return _cut("".join(text_of(part, machine, scope) for part in word.parts))
+    texts = [text_of(part, machine, scope) for part in word.parts]
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], Number) else _cut("".join(texts))
 
 
 def _safe(text: str) -> str:
@@ -109,6 +110,8 @@ class _Fields:
         """Whether it is a field even where its text is empty."""
         self.made = False
         """Whether a command printed a part of it."""
+        self.numbers = True
+        """Whether all that is not known of it are numbers of a service or the clock."""
 
     def of(self, parts: tuple[Part, ...]) -> list[Arg]:
         """The fields that the parts of a word become."""
@@ -123,6 +126,7 @@ class _Fields:
                 self._split(text, made=isinstance(part, CommandSub))
             else:
                 self.text += text
+                self.numbers &= _is_number(text)
                 self.glob |= isinstance(part, Glob)
                 self.open = True
         self._close()
@@ -136,6 +140,7 @@ class _Fields:
         if items is None:
             self.loose = True
             return False
+        self.numbers = False
         if part.quoted and "*" in (part.name, _subscript(part)):
             text = " ".join(item.text for item in items)
             self.text += unknown(text) if self.scope.ifs_changed else text
@@ -158,6 +163,7 @@ class _Fields:
         first = sequence.alternatives[0].literal or ""
         self.text += PLAIN if first.lstrip("-").isdigit() else OPAQUE
         self.open = self.loose = True
+        self.numbers = False
 
     def _split(self, text: str, *, made: bool = False) -> None:
         """Add text that the shell splits; ``made`` is whether a command printed it."""
@@ -169,6 +175,7 @@ class _Fields:
                 self._close()
             # It may be no word at all, and then the others stand elsewhere.
             self.maybe |= not known(text)
+            self.numbers &= _is_number(text)
             self.made |= made
             self.loose |= OPAQUE in text
             self.text += piece
@@ -179,8 +186,14 @@ class _Fields:
         """End the field that was begun, and begin the next one."""
         if self.open:
             loose = self.loose or (self.maybe and (self.made or not self.text.strip(MAY_BE_EMPTY)))
-            self.done.append(Arg(_cut(self.text), self.glob, loose))
+            text = _cut(self.text)
+            self.done.append(Arg(text, self.glob, loose, numbers=self.numbers and PLAIN in text))
         self._begin()
+
+
+def _is_number(text: str) -> bool:
+    """Whether nothing of a text is unknown but a number of a service or the clock."""
+    return isinstance(text, Number) or known(text)
 
 
 def _subscript(part: Param) -> str | None:
@@ -201,7 +214,9 @@ def text_of(part: Part, machine: Interpreter, scope: Scope) -> str:
 
         return parameters.parameter(part, machine, scope, expand_one)
     if isinstance(part, CommandSub):
-        return _cut(machine.capture(part.script, scope).rstrip("\n"))
+        shape = machine.capture(part.script, scope)
+        text = _cut(shape.rstrip("\n"))
+        return Number(text) if isinstance(shape, Number) else text
     if isinstance(part, ProcessSub):
         return machine.substituted(machine.capture(part.script, scope, writing=part.direction == ">"))
     if isinstance(part, Arith):

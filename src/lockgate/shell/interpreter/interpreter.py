@@ -14,7 +14,7 @@ from lockgate.shell.grammar.tree import AndOr, Command, Function, Pipeline, Redi
 from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
 from lockgate.shell.interpreter.simple import run_simple
-from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, join_texts, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, Number, join_texts, unknown
 from lockgate.shell.state.run import Interpreter, RunFile, RunInside, RunScript, RunText, drive
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -132,7 +132,8 @@ class AbstractInterpreter(Interpreter):
             self.findings.mixed |= beside  # it may go on when the call is over
             for index, command in enumerate(script.commands):
                 background = beside and index < len(script.background) and script.background[index]
-                shape += self.command(command, scope.copy() if background else scope, self.inputs.rest(stdin))
+                more = self.command(command, scope.copy() if background else scope, self.inputs.rest(stdin))
+                shape = more if isinstance(more, Number) and not shape else shape + more
                 scope.settle()
         finally:
             self.budget.depth -= 1
@@ -177,6 +178,8 @@ class AbstractInterpreter(Interpreter):
                 if command is not last and any(map(takes_output, getattr(command, "redirects", ()))):
                     # zsh writes both to the file and into the pipe.
                     stdin = unknown(stdin)
+                elif isinstance(stdin, Number):
+                    stdin = f"{PLAIN}\n"  # what the next command makes of it is another text
         finally:
             self.flow.beside.pop()
         if self.flow.last_in_shell:

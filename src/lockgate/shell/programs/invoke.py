@@ -261,7 +261,7 @@ class Invocation(ProgramCall):
                 self.entry = entry._replace(effects=(*entry.effects, *entry.bare), commands={}, bare=())
                 return options
             word, rest = self.matched.operands[0], self.matched.operands[1:]
-            name = word.static
+            name = word.but_numbers
             below = lookup.subcommand(entry, name) if name is not None else None
             if name not in entry.commands:
                 self.named += [word] if below else [word, *rest]

@@ -7,7 +7,8 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.interpreter.lookahead import file_name, in_parts
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, join_texts, known, unknown
+from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, Number, harmless, join_texts, known, unknown
 from lockgate.shell.state.scope import Arg, Input
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ _SAYS = lazy_re(r"[\"']|print|stream|asciify|read")
 """What a program for ``bc`` can print other than numbers with."""
 _MADE_UP = lazy_re(r"X{3,}(?=[^X]*$)")
 """The characters of a template that ``mktemp`` makes up."""
+_IN_NUMBERS = lazy_re(r"\+%s|(?:-u|--utc) \+(?:%[-0]?[YymdHMSsjFT]|[-0-9:._TZ])+")
+"""Words of ``date`` with which it prints numbers without a blank. Without ``-u`` they also depend on ``TZ``."""
+_ONE_PLACE = lazy_re(r"(?:\.?\[\d{1,3}\]|\.\w{1,60}){0,9}")
+"""A path of jq that leads to one value at most."""
+_JQ = frozenset({"-q", "--jq"})
 _IN_FOLDER = frozenset({"-p", "--tmpdir", "-t"})
 """Options of ``mktemp`` with which its template lies in a folder for such files."""
 
@@ -93,7 +99,19 @@ def _numbers(call: ProgramCall) -> str:
 
 def _date(call: ProgramCall) -> str:
     """The time, in a format that is known."""
+    if _IN_NUMBERS.fullmatch(" ".join(arg.static or "" for arg in call.args[1:])):
+        return Number(f"{PLAIN}\n")
     return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
+
+
+def _field(call: ProgramCall) -> str:
+    """One field of an answer of a service, of those that are always numbers; nothing where it does not have it."""
+    asked = [option.value[0].static for option in call.given if option.name in _JQ and option.value]
+    plain = not call.not_listed and {option.role for option in call.given} <= {"local", "repository"}
+    path, _, name = (asked[0] or "").rpartition(".") if len(asked) == 1 else ("", "", "")
+    listed = name in table("number_fields").get(call.args[0].text.rpartition("/")[2], ())
+    one = listed and _ONE_PLACE.fullmatch(path) and any(option.name == "--json" for option in call.given)
+    return Number(f"{PLAIN}\n") if one and plain else OPAQUE
 
 
 def _revisions(call: ProgramCall) -> str:
@@ -259,6 +277,7 @@ _KINDS: dict[str, Callable[[ProgramCall], str]] = {
     "names": _file_names,
     "number": _numbers,
     "date": _date,
+    "field": _field,
     "revisions": _revisions,
     "part": _part,
     "input": _input,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import OWN_PACKAGE, EffectKind
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.state.abstract_text import OPAQUE
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN
 from lockgate.shell.state.findings import made_by
 
 if TYPE_CHECKING:
@@ -55,12 +55,28 @@ def asked(call: ProgramCall, word: str, options: list[Option]) -> str:
         call.contact.sends = ""  # nothing but the fields, which were taken for data
         word = "fetch-own"
     if word == "fetch-own":
-        whole = [arg.static for arg in call.args]
-        return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"
+        whole = [arg.but_numbers for arg in call.args]
+        unread = None in whole or not _stands_still(call, options)
+        return "fetch" if unread or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"
     told = [option for option in options if option.role != "local"]
     words = [*call.named, *call.matched.operands, *(value for option in told for value in option.value)]
     fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in call.entry.commands) for arg in words)
     return "fetch-known" if fixed and not call.matched.unknown else "fetch"
+
+
+def _stands_still(call: ProgramCall, options: list[Option]) -> bool:
+    """Whether a command asks for the same kind of thing where an unquoted number turns out to be no word at all.
+
+    The words behind it then take other places. No word may become an option or a subcommand by that, and none of the
+    options may be missed.
+    """
+    if all(arg.static is not None or arg.text.strip(PLAIN) for arg in call.args):
+        return True
+    first = call.args[1 : call.descended + 1]
+    values = [value.text for option in options for value in option.value]
+    in_order = not any(arg.text.startswith("-") or not arg.text.strip(PLAIN) for arg in first)
+    plain = {option.role for option in options} <= {"local", "repository"} and not call.matched.unknown
+    return in_order and plain and not any(text.startswith("-") for text in values)
 
 
 def _only_reads(call: ProgramCall, options: list[Option]) -> bool:

@@ -29,6 +29,23 @@ FIRST_MARK, WEAK = "\U000f0000", "\U00100000"
 """From the first on they say where a text comes from, from ``WEAK`` on where it may come from."""
 
 
+class Number(str):
+    """``PLAIN`` where it is a number that a service or the clock gave: no file and no program of the project had a say.
+
+    Whatever is made of it, even a copy, is an ordinary text again. It equals no other text, so that no state in which
+    it is one passes for a state in which it is not.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Number) and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 def marks_of(text: str) -> str:
     """What says where a text comes from, each once."""
     return "" if text.isascii() else "".join(dict.fromkeys(letter for letter in text if letter >= FIRST_MARK))

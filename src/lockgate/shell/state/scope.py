@@ -39,6 +39,8 @@ class Arg(Record):
     """Whether the shell splits what is not known of it: it may be several words, or none."""
     names: tuple[str, ...] | None = None
     """What a pattern stands for on the disk, where that is known; empty for nothing."""
+    numbers: bool = False
+    """Whether all that is not known of it are numbers of a service or the clock (:class:`Number`)."""
 
     @property
     def meanings(self) -> list[Arg]:
@@ -49,6 +51,11 @@ class Arg(Record):
     def static(self) -> str | None:
         """The text where all of it is known and is one word, else ``None``."""
         return None if self.glob or not known(self.text) else self.text
+
+    @property
+    def but_numbers(self) -> str | None:
+        """The same where numbers of a service or the clock are not known either, each written as ``0``."""
+        return self.text.replace(PLAIN, "0") if self.numbers and not self.glob else self.static
 
     @property
     def shown(self) -> str:
