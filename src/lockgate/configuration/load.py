@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 KEPT = 200
 """Workspaces whose compiled configuration is kept."""
-_FORMAT = 4
+_FORMAT = 5
 """Of what is kept; another number makes every kept configuration stale."""
 _CACHE = "config:compiled:"
 _SEAL = 64
