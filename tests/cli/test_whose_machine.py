@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,12 +14,13 @@ from typing import Any
 import pytest
 
 from adapters.payloads import tool
-from hook.process import HOOK, run
+from hook.process import HOOK, SOURCE, run
+from lockgate.clients.common.hook_command import HookLaunch, hook_command
 from lockgate.core.errors import BadInputError, InstallError, StoreError
 from lockgate.store.files import own_folder
 from lockgate.system import ownership
 from lockgate.system.error_log import note
-from lockgate.system.folders import folders
+from lockgate.system.folders import Folders, folders
 from lockgate.system.ownership import make_folders
 from support import steady
 from support.gates import end_gates
@@ -157,6 +159,36 @@ def test_a_home_that_is_empty_or_relative_is_refused(tmp_path: Path, home: str) 
     with pytest.raises(BadInputError):
         folders({"HOME": home})
     assert os.path.isabs(folders({}).home), "where it is not set the system says"
+
+
+_NOBODY = ("--dev-bind", "/", "/", "--unshare-user", "--uid", "54321", "--")
+"""As a user whom the user database does not know."""
+
+
+def test_a_user_whom_the_system_does_not_know(tmp_path: Path) -> None:
+    """As in many containers. With ``HOME`` everything works; without it one line says what to do."""
+    bwrap = shutil.which("bwrap")
+    assert bwrap, "bubblewrap is needed: make system"
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE}
+    command = [bwrap, *_NOBODY, sys.executable, "-m", "lockgate", "status"]
+    told = run(command, b"", env=environ, cwd=tmp_path)
+    assert told == (
+        1,
+        "",
+        "Error: HOME is not set, and the user database has no user 54321: set HOME to your home folder\n",
+    )
+    give_state(tmp_path / ".local" / "state" / "lockgate")
+    assert run(command, b"", env={**environ, "HOME": str(tmp_path)}, cwd=tmp_path).code == 0
+
+
+def test_hooks_of_every_user_say_what_to_do_where_the_system_does_not_know_one(tmp_path: Path) -> None:
+    bwrap = shutil.which("bwrap")
+    assert bwrap, "bubblewrap is needed: make system"
+    launch = HookLaunch(sys.executable, HOOK, Folders("/r", "/r/state", "/r/config"), for_everyone=True)
+    words = ["/bin/sh", "-c", hook_command(launch, "PreToolUse")]
+    told = run([bwrap, *_NOBODY, *words], tool("PreToolUse", "Bash", {"command": "ls"}), cwd=tmp_path)
+    assert told.code == 2
+    assert "the user database names no home folder for this user: add them to it" in told.stderr
 
 
 @pytest.mark.parametrize("native", [False, True], ids=["python", "native"])

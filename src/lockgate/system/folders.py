@@ -41,7 +41,8 @@ def home_folder(environ: Mapping[str, str]) -> str:
     """The user's home folder: ``HOME``; where it is not set, what the user database says.
 
     Raises:
-        BadInputError: It is set, and empty or relative: programs differ in what they take that for.
+        BadInputError: It is set, and empty or relative: programs differ in what they take that for. Or it is not set,
+            and the user database does not know this user, as in many containers.
     """
     home = environ.get("HOME")
     if home is not None:
@@ -50,7 +51,11 @@ def home_folder(environ: Mapping[str, str]) -> str:
         return os.path.normpath(home)
     import pwd
 
-    return pwd.getpwuid(os.getuid()).pw_dir
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        says = f"HOME is not set, and the user database has no user {os.getuid()}"
+        raise BadInputError(f"{says}: set HOME to your home folder") from None
 
 
 def user_name() -> str:

@@ -130,7 +130,7 @@ def _find_home(code: int) -> str:
     They ask the user database. A project's settings could set the variable ``HOME``.
     """
     find = 'h=; n=$(/usr/bin/id -un); case $n in [!A-Za-z_]*|*[!A-Za-z0-9._@-]*|"") ;; *) eval "h=~$n";; esac;'
-    says = "lockgate: the user database names no home folder for this user"
+    says = "lockgate: the user database names no home folder for this user: add them to it"
     return f'{find} case $h in /*) ;; *) echo "{says}" >&2; exit {code};; esac;'
 
 
