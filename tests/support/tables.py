@@ -18,6 +18,11 @@ def read(path: Path) -> Any:
     return yaml.load(path.read_bytes(), Loader=_LOADER)
 
 
+def sections(path: Path) -> list[Any]:
+    """The rows of each section of a file together, as a parameter with the section's name."""
+    return [pytest.param(rows, id=section) for section, rows in read(path).items()]
+
+
 def commands(path: Path, before: str = "", *, shown: int | None = None) -> Iterator[Any]:
     """The rows of a file of sections, each as a parameter with a name: its section, its number, its command.
 

@@ -36,6 +36,7 @@ def test_past_misses() -> None:
     assert misses(table["texts"])[0] == {}
 
 
+@pytest.mark.slow
 def test_most_commands_execute_something() -> None:
     """A command that fails at once would prove nothing."""
     texts = list(_GRAMMAR.texts(200, "run"))
@@ -55,6 +56,7 @@ def test_wrappers_and_stubs_are_real() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_miss_is_found_and_made_small() -> None:
     """The judge itself: a program that nobody expected is told, and the rest of the text is taken away."""
 

@@ -31,11 +31,13 @@ def test_command_has_its_effects(row, around):
         assert analysis.category == row["category"]
 
 
-@pytest.mark.parametrize("row", ACTING)
-def test_every_effect_is_explained(row, around):
-    for effect in analyse_shell(row["run"], "/work/project", around).effects:
-        assert ":" in effect.rule
-        assert effect.because
-        assert effect.because[0] in "`$" or not effect.because[0].isupper()
-        assert not effect.because.endswith(".")
-        assert not set("\x00\x01\x02") & set(effect.what + effect.because), effect
+@pytest.mark.parametrize("rows", tables.sections(HERE / "acting.yaml"))
+def test_every_effect_is_explained(rows, around):
+    for row in rows:
+        for effect in analyse_shell(row["run"], "/work/project", around).effects:
+            told = f"{row['run']!r}: {effect}"
+            assert ":" in effect.rule, told
+            assert effect.because, told
+            assert effect.because[0] in "`$" or not effect.because[0].isupper(), told
+            assert not effect.because.endswith("."), told
+            assert not set("\x00\x01\x02") & set(effect.what + effect.because), told

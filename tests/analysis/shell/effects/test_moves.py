@@ -47,6 +47,7 @@ def _kinds(command: str) -> set[EffectKind]:
     return {effect.kind for effect in analyse_shell(command, WORK, around).effects}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "command",
     [

@@ -42,10 +42,10 @@ def kinds(command):
     return {effect.kind for effect in analyse_shell(command, "/work/project", AROUND).effects}
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("command", NETWORK)
-def test_wrapping_never_makes_a_command_local(wrapper, command):
-    assert kinds(wrap(wrapper, command)) & ACTS
+def test_wrapping_never_makes_a_command_local(command):
+    wrapped = [wrap(wrapper, command) for wrapper in WRAPPERS]
+    assert [text for text in wrapped if not kinds(text) & ACTS] == []
 
 
 # These take a program and its words, not what a shell would make of them.

@@ -89,6 +89,7 @@ _PIECES = (
 # fmt: on
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("piece", _PIECES)
 def test_long_repetitions_take_a_bounded_number_of_steps(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The work is counted and not timed: what is read again is bounded by a budget, however deep the nesting."""

@@ -60,6 +60,7 @@ def test_a_script_that_runs_itself_ends():
         assert {effect.kind for effect in analysis.effects} == {EffectKind.EXECUTE}
 
 
+@pytest.mark.slow
 def test_many_files_and_long_ones_are_bounded():
     looped = "for i in a b c d e f; do bash y; done\n" * 40
     files = {
@@ -81,6 +82,7 @@ TIRING = {
 }
 
 
+@pytest.mark.slow
 def test_texts_that_are_made_to_tire_the_reader_are_code_of_the_project():
     for way, (name, texts) in TIRING.items():
         for text in texts:
