@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from support.ways import keep_one
+
 from .world import World
+
+STORES = ("sqlite", "postgresql")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the quick tests run each row with one of the two stores."""
+    keep_one(items, "world", STORES)
 
 
 @pytest.fixture

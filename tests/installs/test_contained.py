@@ -160,6 +160,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", QUERIES)
 def test_an_index_is_asked_about_what_was_committed(session: Session, command: str) -> None:
     status, said, asked = QUERIES[command]
@@ -401,6 +402,7 @@ def test_a_request_by_hand_passes(inside: tuple[Session, str, Outside]) -> None:
     assert [seen.split()[1] for seen in session.index.seen] == ["/npm/odd"], done
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", WAYS)
 def test_nothing_is_carried_out(inside: tuple[Session, str, Outside], name: str) -> None:
     session, text, outside = inside

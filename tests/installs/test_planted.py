@@ -18,6 +18,8 @@ from installs.index import LocalIndex
 from installs.test_contained import Session
 from lockgate.core.model import Verdict
 
+pytestmark = pytest.mark.sampled
+
 COMMITS = "git -c user.email=a@example.com -c user.name=A commit -q --allow-empty -m x"
 PROGRAM = "printf '#!/bin/sh\\ntouch {mark}\\n' > {path}; chmod +x {path}"
 CODE = "import os; os.system('touch {mark}')"

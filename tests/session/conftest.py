@@ -9,6 +9,15 @@ import pytest
 
 from lockgate.store.protocol import Transaction
 from support.prepared import open_new
+from support.ways import keep_one
+
+STORES = ("sqlite", "resident", "postgresql")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the quick tests run each row with one of the three stores."""
+    keep_one(items, "make", STORES)
 
 
 @pytest.fixture
