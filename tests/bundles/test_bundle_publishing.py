@@ -17,7 +17,7 @@ from lockgate.core.errors import StoreError
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.migrations import migrate
 from lockgate.store.protocol import Store
-from support.postgres import Server
+from support.postgres import Server, use
 
 
 class Gate:
@@ -27,9 +27,7 @@ class Gate:
         self.state = root / "state"
         self.state.mkdir(parents=True, mode=0o700)
         if url:
-            where = self.state / "store.json"
-            where.write_text(json.dumps({"url": url}))
-            where.chmod(0o600)
+            use(self.state, url)
         joining.pin(str(self.state), FLEET, [public("ann")], "", lambda _: None)
         self.store: Store = open_store(str(self.state))
 

@@ -25,6 +25,7 @@ from lockgate.clients.install import claude_settings_view as claude_look
 from lockgate.clients.wire.keys import ContainerKey, key_file
 from lockgate.configuration.pattern_library import opening
 from lockgate.core.errors import StoreError
+from lockgate.store.administration import use_shared
 from lockgate.store.opening import open_existing, open_store
 from support.postgres import use
 from support.unguarded import unguarded
@@ -128,9 +129,9 @@ def test_a_doctor_that_is_interrupted_takes_its_announcement_back(
 @pytest.mark.slow
 def test_a_shared_store_that_cannot_be_reached(machine: Machine) -> None:
     """Nothing here is damaged, and moving the state away would lose labels."""
-    file = machine.home / ".local" / "state" / "lockgate" / "store.json"
-    machine.write(file, json.dumps({"url": f"postgresql://a@/lockgate?host={machine.home}/gone"}))
-    file.chmod(0o600)
+    use_shared(
+        str(machine.home / ".local" / "state" / "lockgate"), f"postgresql://a@/lockgate?host={machine.home}/gone", ""
+    )
     result = machine.run("doctor", "--project", str(machine.project), "--json")
     mends = {check["name"]: check["mend"] for check in json.loads(result.output)["checks"] if check["state"] == "fail"}
     assert result.exit_code == 1

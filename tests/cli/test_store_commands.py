@@ -14,12 +14,13 @@ from lockgate.cli.store.store_status import status_lines
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.audit.pruning import cut
+from lockgate.store.files import PUT_BACK_SINCE
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AgentRow, ApprovalRow, BriefRow, CallRow, SessionRow
 from lockgate.store.sqlite.store import SqliteStore
 from support.commands import invoked
-from support.postgres import Server
+from support.postgres import Server, use
 from support.unguarded import unguarded
 
 pytestmark = pytest.mark.slow
@@ -140,7 +141,7 @@ def test_a_chain_that_was_cut_meanwhile_is_cut_there_too(state: Path, as_gate: s
     assert told("copy", as_gate)["records"] == 102
     expected = all_of(own)
     own.close()
-    (state / "store.json").write_text(json.dumps({"url": as_gate}))
+    use(state, as_gate)
     there = opened(state)
     assert all_of(there) == expected
     there.close()
@@ -163,7 +164,7 @@ def test_a_broken_chain_is_not_copied(state: Path, url: str) -> None:
         connection.execute("UPDATE audit SET body = '{}' WHERE seq = 3")
     own.close()
     assert "does not hold" in run("copy", url, code=1).output
-    (state / "store.json").write_text(json.dumps({"url": url}))
+    use(state, url)
     there = opened(state)
     with there.reading() as tx:
         assert tx.audit() == tx.sessions() == []
@@ -200,8 +201,7 @@ def test_a_store_that_cannot_be_used_is_told_and_not_taken(state: Path, url: str
     assert "cannot be reached" in run("use", url.replace("host=", "host=/nonexistent"), code=3).output
     assert "verify-full" in run("use", "postgresql://db.example.org/lockgate", code=3).output
     assert not (state / "store.json").exists()
-    state.mkdir(parents=True, exist_ok=True)
-    (state / "store.json").write_text(json.dumps({"url": url}))
+    use(state, url)
     found = told("status", code=3)
     assert not found["usable"]
     assert "migrate" in found["problem"]
@@ -281,3 +281,28 @@ def test_a_clock_that_is_off_is_told_in_words(ahead: float, said: str) -> None:
     told_of = {"store": "s", "where": "w", "usable": True, "answers_in_ms": 1.0, "clock_ahead_seconds": ahead}
     lines = list(status_lines({**told_of, "gate": {"id": "i"}, "records": 0, "gates": []}))
     assert said in lines[1]
+
+
+def test_who_goes_back_has_every_label(state: Path, postgres_url: str) -> None:
+    """What sessions have read meanwhile stands in the other store."""
+    own = SqliteStore.open(str(state))
+    with own.transaction() as tx:
+        tx.put_session(SessionRow("s1"))
+        tx.put_agent(AgentRow("s1", "a1"))
+    own.close()
+    told("use", postgres_url)
+    told("use", postgres_url, "--gate", "laptop")
+    told("use", "sqlite")
+    own = opened(state)
+    with own.reading() as tx:
+        assert [tx.labels(each) for each in (MAIN, SUB)] == [frozenset(Label)] * 2
+        assert len(tx.taints(MAIN, limit=10)) == len(Label)
+        assert tx.setting(PUT_BACK_SINCE)
+    own.close()
+
+
+def test_a_store_that_is_lost_on_this_machine_can_be_left(state: Path, postgres_url: str) -> None:
+    SqliteStore.open(str(state)).close()
+    (state / "lockgate.db").write_bytes(b"garbage" * 1000)
+    told("use", postgres_url)
+    assert told("status")["usable"]

@@ -229,13 +229,11 @@ def postgres_url(postgres_server: Server) -> Iterator[str]:
 
 
 def use(state: Path, url: str, gate: str = "") -> Path:
-    """Let a state folder name a shared store."""
-    import json
+    """Let a state folder use a shared store, as a person has chosen it."""
+    from lockgate.store.administration import use_shared
 
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = state / "store.json"
-    path.write_text(json.dumps({"url": url, **({"gate": gate} if gate else {})}))
-    path.chmod(0o600)
+    use_shared(str(state), url, gate)
     return state
 
 

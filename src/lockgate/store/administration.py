@@ -16,15 +16,17 @@ from lockgate.store.chain_links import fleet_key_of
 from lockgate.store.copy.copying import CopyResult, copy
 from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
 from lockgate.store.files import DATABASE, ELSEWHERE, VERSION, own_folder, read_key
+from lockgate.store.opening import chosen
 from lockgate.store.postgres import migrations
 from lockgate.store.postgres.anchor_notes import NOTES, noted
 from lockgate.store.postgres.migrations import Migrated
 from lockgate.store.postgres.opening import open_at
-from lockgate.store.postgres.settings import StoreAddress, read_where
+from lockgate.store.postgres.settings import StoreAddress, read_where, seal_of
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.rows import AuditHead, GateRow
 from lockgate.store.sqlite import create, restoring
 from lockgate.store.sqlite.copies import look
+from lockgate.store.sqlite.rollback import OWN_STORE, OutsideHead
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.files import replace
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 _COPY_SECONDS = 600.0
 """Seconds that a copy may take for one statement."""
+_LEFT = "this gate has used a shared store, and its own does not know what was read meanwhile"
 
 
 def shared_address(state: str) -> StoreAddress | None:
@@ -42,8 +45,7 @@ def shared_address(state: str) -> StoreAddress | None:
     Raises:
         StoreError: What the folder says cannot be read or trusted.
     """
-    path = os.path.join(state, ELSEWHERE)
-    return read_where(path) if os.path.lexists(path) else None
+    return chosen(state)
 
 
 def mend_schema(state: str) -> MendedSchema:
@@ -58,7 +60,7 @@ def mend_schema(state: str) -> MendedSchema:
 
 
 def use_shared(state: str, url: str, name: str) -> None:
-    """Let a state folder name a shared store from now on.
+    """Let a state folder use a shared store from now on.
 
     Args:
         state: The state folder.
@@ -66,11 +68,15 @@ def use_shared(state: str, url: str, name: str) -> None:
         name: What people call this gate; empty for user and host.
 
     Raises:
-        OSError: It cannot be written; what was named before still is.
+        OSError: It cannot be written; what was used before still is.
+        StoreError: The key cannot be read.
     """
+    key = read_key(state)
+    seal = seal_of(key, StoreAddress(url, name))
+    text = json.dumps({"url": url, **({"gate": name} if name else {}), "seal": seal})
     path = os.path.join(state, ELSEWHERE)
-    text = json.dumps({"url": url, **({"gate": name} if name else {})})
-    replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
+    with _choosing(state, key, seal):
+        replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
 
 
 def use_own(state: str) -> None:
@@ -78,9 +84,37 @@ def use_own(state: str) -> None:
 
     Raises:
         OSError: The name of the shared store cannot be removed.
+        StoreError: The key cannot be read.
     """
-    with suppress(FileNotFoundError):
+    with _choosing(state, read_key(state), OWN_STORE), suppress(FileNotFoundError):
         os.unlink(os.path.join(state, ELSEWHERE))
+
+
+def leave_own(state: str) -> None:
+    """Have the database of a state folder know that it misses what is recorded from now on, in a shared store.
+
+    Raises:
+        StoreError: It cannot be opened or trusted.
+    """
+    found = SqliteStore.open_existing(state)
+    if found is None:
+        return
+    try:
+        with found.transaction() as tx:
+            restoring.miss(tx, found.clock(), _LEFT)
+    finally:
+        found.close()
+
+
+@contextmanager
+def _choosing(state: str, key: bytes, seal: str) -> Iterator[None]:
+    """Keep outside of a state folder which store it uses: until this is over both, for hooks go on meanwhile."""
+    outside, before = OutsideHead(state, key), OWN_STORE
+    with suppress(StoreError):
+        before = read_where(os.path.join(state, ELSEWHERE)).seal
+    outside.put_stores({*(outside.stores() or {before}), seal})
+    yield
+    outside.put_stores({seal})
 
 
 @contextmanager

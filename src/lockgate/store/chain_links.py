@@ -57,6 +57,8 @@ PURPOSE_AUTHORS = b"lockgate authors"
 """For who wrote what, as a service says: `lockgate.gate.authors.lookup`."""
 PURPOSE_ROW = b"lockgate row 1"
 """For one row by which a decision can be looser: `lockgate.store.sqlite.statements`."""
+PURPOSE_STORE = b"lockgate store 1"
+"""For which store a person has chosen: `lockgate.store.postgres.settings`."""
 PURPOSE_ROOM = b"lockgate room 1"
 """For the name of a room of contained commands: `lockgate.gate.monitor.rooms`; and for the commit that a session began
 with, which has other fields: `lockgate.gate.monitor.bases`."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 
+from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.files import ELSEWHERE, own_file
+from lockgate.store.files import ELSEWHERE, KEY, own_file, own_folder, read_key
+from lockgate.store.sqlite.rollback import OWN_STORE, OutsideHead
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from lockgate.store.postgres.settings import StoreAddress
     from lockgate.store.protocol import Store
 
 BUSY_SECONDS = 2.0
@@ -31,10 +34,10 @@ def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS, groups: bool =
     Raises:
         StoreError: It cannot be made, opened or trusted; the message tells what to do.
     """
-    if own_file(os.path.join(state, ELSEWHERE)):
-        from lockgate.store.postgres.opening import open_shared
+    if where := chosen(state):
+        from lockgate.store.postgres.opening import open_at
 
-        return open_shared(state, busy_seconds=busy_seconds)
+        return open_at(state, where.url, where.gate, busy_seconds=busy_seconds)
     if groups:
         from lockgate.store.sqlite.group_commit import GroupingStore
 
@@ -50,13 +53,46 @@ def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | 
     Raises:
         StoreError: It cannot be opened or trusted.
     """
-    if own_file(os.path.join(state, ELSEWHERE)):
-        from lockgate.store.postgres.opening import open_shared
+    if where := chosen(state):
+        from lockgate.store.postgres.opening import open_at
 
-        return open_shared(state, busy_seconds=busy_seconds)
+        return open_at(state, where.url, where.gate, busy_seconds=busy_seconds)
     from lockgate.store.sqlite.store import SqliteStore
 
     return SqliteStore.open_existing(state, busy_seconds=busy_seconds)
+
+
+def chosen(state: str) -> StoreAddress | None:
+    """The shared store that a person has chosen for a state folder; ``None`` where it has a database of its own.
+
+    ``store.json`` has a seal of this installation. The places that keep the head of the audit keep that seal, too. So a
+    file that somebody has written, one that is gone, and one of before are found.
+
+    Raises:
+        StoreError: What the folder says is not what was chosen, or cannot be read or trusted.
+    """
+    if not own_folder(state, create=False):
+        return None
+    path = os.path.join(state, ELSEWHERE)
+    is_named = own_file(path)
+    if not is_named and not own_file(os.path.join(state, KEY)):
+        return None
+    key, where, seal = read_key(state), None, OWN_STORE
+    if is_named:
+        from lockgate.store.postgres.settings import read_where, seal_of
+
+        where = read_where(path)
+        seal = seal_of(key, where)
+        if where.seal != seal:
+            raise _refusal(f"{path} was written by something else than `lockgate store use` of this installation")
+    choices = OutsideHead(state, key).stores()
+    if choices and seal not in choices:
+        raise _refusal(f"{path} names another store than was chosen last" if is_named else f"{path} is gone")
+    return where
+
+
+def _refusal(says: str) -> StoreError:
+    return StoreError(f"{says}: find out why. Then run lockgate store use with the store's address, or with sqlite")
 
 
 def asking_once(state: str) -> AbstractContextManager[None]:

@@ -16,7 +16,7 @@ from lockgate.core.model import Label, LabelState, Subject, Taint
 from lockgate.service.http.context import DashboardContext
 from lockgate.service.http.views import sessions
 from lockgate.service.observability import gauges
-from lockgate.store.files import ELSEWHERE
+from lockgate.store.administration import use_own
 from lockgate.store.opening import open_store
 from lockgate.store.postgres import statements as postgres_statements
 from lockgate.store.postgres.store import PostgresStore
@@ -174,6 +174,6 @@ def test_requests_find_the_store_where_it_is_by_then(tmp_path: Path, postgres_ur
         store.close()
         found.append(records())
         if shared:
-            (state / ELSEWHERE).unlink()
+            use_own(str(state))
     desk.close()
     assert found == [-1, 1, 2, 4]

@@ -231,7 +231,11 @@ def use(where: str, name: str, as_json: bool) -> None:
         else:
             _try(state, where, name)
             if not _is_used(state, where):
+                is_own = not os.path.lexists(os.path.join(state, ELSEWHERE))
                 _leave(state, where)
+                if is_own:
+                    with suppress(StoreError):  # one that cannot be opened is none to come back to
+                        administration.leave_own(state)
             administration.use_shared(state, where, name)
     except StoreError as error:
         raise unreadable(error) from error

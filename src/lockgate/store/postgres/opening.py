@@ -10,32 +10,16 @@ if TYPE_CHECKING:
     from lockgate.store.postgres.store import PostgresStore
 
 
-def open_shared(state: str, *, busy_seconds: float) -> PostgresStore:
-    """Open the shared database that a state folder names. It is asked only when something is to be read or written.
-
-    Args:
-        state: Absolute path of the state folder. The key of this machine is made there where it is missing.
-        busy_seconds: How long to wait for the database, and for other gates.
-
-    Raises:
-        StoreError: What the folder says cannot be read or trusted.
-    """
-    from lockgate.store.files import ELSEWHERE, own_folder
-    from lockgate.store.postgres.settings import read_where
-
-    own_folder(state, create=True)
-    where = read_where(os.path.join(state, ELSEWHERE))
-    return open_at(state, where.url, where.gate, busy_seconds=busy_seconds)
-
-
 def open_at(state: str, url: str, gate: str, *, busy_seconds: float) -> PostgresStore:
     """Open the shared database at an address, as the gate of a state folder.
 
+    It is asked only when something is to be read or written.
+
     Args:
-        state: As for :func:`open_shared`.
+        state: Absolute path of the state folder. The key of this machine is made there where it is missing.
         url: The address.
         gate: What people call this gate; empty for user and host.
-        busy_seconds: As for :func:`open_shared`.
+        busy_seconds: How long to wait for the database, and for other gates.
 
     Raises:
         StoreError: It is no address, or the folder cannot be trusted.

@@ -15,6 +15,7 @@ from threading import Lock
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.loopback import is_loopback
+from lockgate.store.chain_links import PURPOSE_STORE, canonical, keyed
 from lockgate.store.files import own_file
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class StoreAddress(Record):
     url: str
     gate: str = ""
     """The gate's name for people; empty for user and host."""
+    seal: str = ""
+    """Of this installation: a person has chosen it."""
 
 
 def read_where(path: str) -> StoreAddress:
@@ -64,11 +67,16 @@ def read_where(path: str) -> StoreAddress:
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be read: see `lockgate store use`") from error
     match found:
-        case {"url": str(url), "gate": str(gate), **others} if not others:
-            return StoreAddress(url, gate)
-        case {"url": str(url), **others} if not others:
-            return StoreAddress(url)
+        case {"url": str(url), **more} if more.keys() <= {"gate", "seal"}:
+            gate, seal = more.get("gate", ""), more.get("seal", "")
+            if isinstance(gate, str) and isinstance(seal, str):
+                return StoreAddress(url, gate, seal)
     raise StoreError(f"{path} does not say where the store is: see `lockgate store use`")
+
+
+def seal_of(key: bytes, where: StoreAddress) -> str:
+    """The seal of what ``store.json`` says, by the installation's key."""
+    return keyed(key, PURPOSE_STORE, canonical({"url": where.url, "gate": where.gate}))
 
 
 def address_of(url: str) -> Address:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lockgate.store.protocol import Transaction
+    from lockgate.store.sqlite.transaction import SqliteTransaction
 
 _SOURCE = "a restored copy of the state, which does not know what was read since it was made"
 _BESIDE = ("-wal", "-shm")
@@ -56,9 +57,7 @@ def restore(folder: str, path: str, record: Callable[[Transaction, float, str], 
         try:
             with store.transaction() as tx:
                 _refuse_broken(tx, store.key, path)
-                labelled = _label(tx, store.clock())
-                tx.end_answers()
-                tx.put_setting(PUT_BACK_SINCE, str(store.clock()))
+                labelled = miss(tx, store.clock(), _SOURCE)
                 record(tx, store.clock(), replaced)
                 head = tx.audit_head()
         finally:
@@ -83,11 +82,23 @@ def _refuse_broken(tx: Transaction, key: bytes, path: str) -> None:
         raise StoreError(f"the audit of {path} does not hold, or is of another installation: {verified.problem}")
 
 
-def _label(tx: Transaction, now: float) -> int:
+def miss(tx: SqliteTransaction, now: float, source: str) -> int:
+    """Let every session have both labels, and no answer count: the database misses what comes from now on, or has come.
+
+    Args:
+        tx: The transaction.
+        now: Seconds since the epoch.
+        source: Why, for the person.
+
+    Returns:
+        How many sessions it knows.
+    """
     sessions = [row.session for row in tx.sessions()]
     for session in sessions:
         for agent in ("", *(row.agent for row in tx.agents(session))):
-            tx.add_taints(Subject(session, agent), [Taint(label, _SOURCE, "", "", now) for label in Label])
+            tx.add_taints(Subject(session, agent), [Taint(label, source, "", "", now) for label in Label])
+    tx.end_answers()
+    tx.put_setting(PUT_BACK_SINCE, str(now))
     return len(sessions)
 
 

@@ -44,6 +44,8 @@ _PAGE = 4096
 _STEPS = 8
 """Steps that are kept: after a power failure the database may lack as many, which were not on the disk yet."""
 _MOST_GAINS = 100
+_KINDS = ("next", "store")
+"""What a place has beside the head: steps, and which store is used. Each is a file of its own."""
 _LAG = 100
 """Records by which what is kept may lag, of those that change no label."""
 _PUT_BACK = "put back"
@@ -51,6 +53,10 @@ _LOOKS = 5
 """So often a file is read that is not whole: somebody may be writing over it."""
 _NOBODY_KNOWS = {"steps": [[2**62, "", (), False]]}
 """Steps that were announced and cannot be read: as of a state that is older than what was kept."""
+OWN_STORE = ""
+"""What stands for the seal of ``store.json`` where a folder uses its own database."""
+_NO_STORE = {"stores": ["?"]}
+"""Which stores may be used where that cannot be read: none."""
 
 
 class Step(Record):
@@ -137,7 +143,7 @@ class OutsideHead:
     def forget(self, state: str) -> None:
         """Remove what is kept of the folder in which the state was before, if that is not this one."""
         for place in self._others(self._places_of(state)):
-            for file in (place, f"{place}.next"):
+            for file in (place, *(f"{place}.{kind}" for kind in _KINDS)):
                 if os.path.lexists(file):
                     os.unlink(file)
 
@@ -256,6 +262,15 @@ class OutsideHead:
             before = self._steps(place)
             self._tell([self._put_steps(place, [step for step in before if step not in lost])])
 
+    def stores(self) -> set[str]:
+        """Which stores the folder may use, by the seals of ``store.json``; nothing where nobody has chosen one."""
+        found = [self._read(f"{place}.store", _NO_STORE) for place in self.places]
+        return {seal for each in found if each for seal in each["stores"]}
+
+    def put_stores(self, seals: Iterable[str]) -> None:
+        """Keep which stores the folder may use."""
+        self._tell([self._write(f"{place}.store", {"stores": [*seals]}) for place in self.places])
+
     def _steps(self, place: str) -> tuple[Step, ...]:
         found = self._read(f"{place}.next", _NOBODY_KNOWS) or {"steps": ()}
         return tuple(
@@ -312,8 +327,8 @@ class OutsideHead:
         return ""
 
     def _mark(self, file: str, body: str) -> str:
-        # The one file of a place must not pass for the other.
-        kind = "next" if file.endswith(".next") else "head"
+        # One file of a place must not pass for another.
+        kind = next((kind for kind in _KINDS if file.endswith(f".{kind}")), "head")
         return keyed(self._key, PURPOSE_OUTSIDE, f"{kind}\n{body}")
 
     def _tell(self, problems: Iterable[str]) -> None:
