@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,10 +16,11 @@ from gate.world import World
 from lockgate.clients.adapter import ClientAdapter
 from lockgate.clients.claude.events import Claude
 from lockgate.clients.codex.events import ADAPTER as CODEX
-from lockgate.core.events import Context, SessionEnded, SessionStarted
-from lockgate.core.model import Label, Verdict
+from lockgate.core.events import Context, SessionEnded, SessionStarted, ToolFinished, ToolRequested
+from lockgate.core.model import Label, ToolCall, Verdict
 from lockgate.gate import Monitor
 from lockgate.store.audit.refusals import Refusal, sweep
+from lockgate.store.rows import SessionRow
 from lockgate.store.sqlite.rollback import OutsideHead
 from lockgate.store.sqlite.store import SqliteStore
 
@@ -58,7 +59,8 @@ class Told(World):
 
     def _monitor(self) -> Monitor:
         read_on = self.client.reading_on(str(self.folder / "state"), stays=self.stays)
-        return Monitor(super()._monitor().parts._replace(results_since=read_on))
+        look_back = self.client.looking_back(str(self.folder / "state"), stays=self.stays)
+        return Monitor(super()._monitor().parts._replace(results_since=read_on, results_before=look_back))
 
     def _now(self) -> float:
         self.at += 10
@@ -152,7 +154,7 @@ def test_what_the_gate_has_seen_is_no_news(world: Told) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param(result("x", NEXT - 100), id="older, as a fork copies it"),
+        pytest.param(result("x", NEXT + 9), id="older"),
         pytest.param(
             result("x", NEXT + 5000, "<tool_use_error>No such tool</tool_use_error>", block={"is_error": True}),
             id="no call at all",
@@ -230,7 +232,7 @@ def test_a_gate_that_stays_looks_once(tmp_path: Path) -> None:
         world = Told(tmp_path)
         world.start()
         for number in range(5):
-            world.write(result(f"t{number}", NEXT - 100))
+            world.write(result(f"t{number}", NEXT + 9))
             ask(world)
         assert world.counting.looks == 1
         world.at -= 1000  # another state with an earlier time, put under it
@@ -242,3 +244,85 @@ def test_a_gate_that_stays_looks_once(tmp_path: Path) -> None:
         assert world.labels() == BOTH
     finally:
         Told.stays = False
+
+
+# ---------------------------------------------------------------- another installation in the place of this one
+def claude_result(call: str, at: float) -> str:
+    return result(call, at)
+
+
+WRITES = {"claude-code": claude_result, "codex": codex_result}
+CLIENTS: dict[str, ClientAdapter] = {"claude-code": Claude(), "codex": CODEX}
+
+
+class Beginning(NamedTuple):
+    """How a session begins at :data:`NEXT` + 10, and what its transcript holds by then."""
+
+    lines: tuple[tuple[str, float], ...]
+    labels: set[Label]
+    how: str = "startup"
+    parents: tuple[str, ...] = ()
+
+
+LINES = (("a", NEXT - 3000), ("b", NEXT - 1000))
+BEGINNINGS = {
+    "it begins, and has read something before": Beginning(LINES, BOTH),
+    "it was cleared, and has read something before": Beginning(LINES, BOTH, "clear"),
+    "one result is older": Beginning((("a", NEXT - 100), ("b", NEXT + 9)), BOTH),
+    "nothing yet": Beginning((), set()),
+    "a clock that is not as exact": Beginning((("a", NEXT + 8),), set()),
+    "a fork has what its parents have": Beginning(LINES, set(), "fork", ("known",)),
+    "a fork of one that nobody knows": Beginning(LINES, {Label.UNTRUSTED}, "fork"),
+    "it is resumed": Beginning(LINES, {Label.UNTRUSTED}, "resume"),
+}
+
+
+@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize("name", BEGINNINGS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_a_session_has_read_before_it_began(
+    tmp_path: Path, client: str, name: str, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another state than the one that was there says that it begins now."""
+    monkeypatch.setattr(Told, "stays", stays)
+    world, case = Told(tmp_path), BEGINNINGS[name]
+    world.client = CLIENTS[client]
+    world.reopen()
+    with world.store.transaction() as tx:
+        tx.put_session(SessionRow("known", started_at=1.0, seen_at=1.0))
+    for call, at in case.lines:
+        world.write(WRITES[client](call, at))
+    world.gate.handle(SessionStarted(world.context(), case.how, case.parents))
+    ask(world)
+    ask(world)
+    told = [body["calls"] for body in world.records("unknown-results")]
+    assert told == ([[case.lines[0][0]]] if case.labels == BOTH else [])
+    assert world.labels() == case.labels
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_ids_of_old_calls_that_are_told_to_another_state(tmp_path: Path, client: str) -> None:
+    """They were not let run by it: the session has every label."""
+    world = Told(tmp_path)
+    world.client = CLIENTS[client]
+    world.reopen()
+    world.write(WRITES[client]("toolu_1", NEXT - 3000))
+    world.start()
+    world.store.close()
+    world.reopen()
+    call = ToolCall("Bash", {"command": "ls"}, "", "toolu_1")
+    world.gate.handle(ToolRequested(world.context()._replace(transcript=""), call))
+    world.gate.handle(ToolFinished(world.context()._replace(transcript=""), call, "a.py"))
+    assert world.labels() == set(), "of an event that names no transcript nothing can be asked"
+    assert world.bash("git push") is Verdict.DENY
+    assert world.labels() == BOTH
+
+
+def test_a_session_is_looked_back_at_until_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Told, "stays", True)
+    world, looks = Told(tmp_path), []
+    monkeypatch.setattr(Claude, "results_before", lambda _, context, until: looks.append(until) or ())
+    world.start()
+    for _ in range(3):
+        ask(world)
+    assert len(looks) == 1

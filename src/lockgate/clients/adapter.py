@@ -14,6 +14,7 @@ from lockgate.clients.common.transcripts import client_process
 from lockgate.core.events import Context, ToolFinished
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.files import ELSEWHERE
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 
 _NEVER = float("inf")
+_SAME_CLOCK, _OTHER_CLOCK = 2.0, 60.0
+"""Seconds by which a result may seem older than the beginning of its session."""
 _SESSIONS = 1000
 """Sessions of which it is remembered what the store knew of them."""
 
@@ -155,6 +158,35 @@ class ClientAdapter:
     def results_since(self, context: Context, since: float) -> Sequence[str]:
         """The calls whose results a session's transcript holds that are newer than a time, as far as it can tell."""
         return ()
+
+    def results_before(self, context: Context, until: float) -> Sequence[str]:
+        """The first calls whose results a session's transcript holds that are older than a time, likewise."""
+        return ()
+
+    def looking_back(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
+        """Who tells which results are older than the beginning of a session.
+
+        Args:
+            state: The state folder.
+            stays: Whether one process asks again and again. A session is then looked at until nothing was found, once
+                for each of the client's processes.
+        """
+        known: set[tuple[str, str, str, float]] = set()
+
+        def look(context: Context, began: float) -> Sequence[str]:
+            name = context.subject.session, context.process, context.transcript, began
+            if name in known:
+                return ()
+            # A shared store has a clock of its own.
+            is_shared = os.path.lexists(os.path.join(state, ELSEWHERE))
+            found = self.results_before(context, began - (_OTHER_CLOCK if is_shared else _SAME_CLOCK))
+            if stays and not found:
+                if len(known) >= _SESSIONS:
+                    known.clear()
+                known.add(name)
+            return found
+
+        return look
 
     def reading_on(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
         """Who tells the same, and looks only where a transcript was written to since.

@@ -135,6 +135,9 @@ class Parts(Record):
     results_since: Callable[[Context, float], Sequence[str]] = lambda *_: ()
     """The calls whose results a session's transcript holds that are newer than a time. Asked with the last time at
     which the store knows of the session."""
+    results_before: Callable[[Context, float], Sequence[str]] = lambda *_: ()
+    """Calls whose results a session's transcript holds that are older than a time. Asked with the time at which the
+    session began."""
     contain: Callable[..., Mapping[str, Any] | None] = lambda *_: None
     """The input that makes a call run contained, in the room of a name; ``None`` where it cannot be.
 
@@ -202,7 +205,7 @@ class Parts(Record):
 
     def read_on(self, tx: Transaction, context: Context, now: float) -> None:
         """Give a session its labels where its transcript knows more of it than the store; first for every event."""
-        unknown = session.unknown_results(tx, context, now, self.results_since)
+        unknown = session.unknown_results(tx, context, now, self.results_since, self.results_before)
         if unknown:
             tx.append_audit(now, record.happened(context, "unknown-results", {"calls": unknown}))
 

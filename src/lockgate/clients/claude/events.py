@@ -315,6 +315,10 @@ class Claude(AnswersApart):
         """The calls whose results a session's transcript holds that are newer than a time."""
         return transcripts.results_since(context.transcript, since)
 
+    def results_before(self, context: Context, until: float) -> Sequence[str]:
+        """The first calls whose results a session's transcript holds that are older than a time."""
+        return transcripts.results_before(context.transcript, until)
+
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
         from lockgate.clients.claude.permission_rules import may_be_refused

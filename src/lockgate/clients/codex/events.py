@@ -200,6 +200,10 @@ class Codex(AnswersApart):
         """The calls whose results a session's transcript holds that are newer than a time."""
         return transcript.results_since(context.transcript, since)
 
+    def results_before(self, context: Context, until: float) -> Sequence[str]:
+        """The first calls whose results a session's transcript holds that are older than a time."""
+        return transcript.results_before(context.transcript, until)
+
     def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
         """Whether a call must not be rewritten: in a sandbox of Codex, a second one could not be built."""
         return context.mode != _UNCONFINED

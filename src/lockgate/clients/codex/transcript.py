@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockgate.clients.common.transcripts import ends_of, moment_of, parse_json
+from lockgate.clients.common.transcripts import ends_of, lines_of, moment_of, parse_json
 from lockgate.core.events import Context, ToolFinished
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING
@@ -61,6 +61,21 @@ def results_since(transcript: str, since: float) -> tuple[str, ...]:
         if is_result and (moment_of(record.get("timestamp")) or 0.0) > since:
             found[call] = None
     return tuple(found)
+
+
+def results_before(transcript: str, until: float) -> tuple[str, ...]:
+    """The first call whose result a transcript holds that is older than a time, in seconds since the epoch."""
+    for line in lines_of(transcript):
+        record = parse_json(line)
+        body = record.get("payload") if isinstance(record, dict) else None
+        if not isinstance(record, dict) or not isinstance(body, dict):
+            continue
+        at = moment_of(record.get("timestamp"))
+        if at is not None and at >= until:
+            return ()
+        if record.get("type") == "response_item" and str(body.get("type", "")).endswith("_output"):
+            return (str(body.get("call_id")),)
+    return ()
 
 
 def _has_hook(body: dict[str, Any]) -> bool:

@@ -64,6 +64,7 @@ IGNORED = frozenset(
 _TRANSCRIPT_PART = 2 * 1024 * 1024
 _NEW_PART, _MOST_NEW = 32 * 1024, 4 * 1024 * 1024
 """How much of a transcript's end is looked at for results that are new, at first and at most."""
+_HEAD = 1024 * 1024
 _STAMP = len("2026-11-25T05:36:39.528Z")
 _SETTINGS_MAX = 4 * 1024 * 1024
 _META_MAX = 64 * 1024
@@ -233,6 +234,17 @@ def ends_of(path: str, part: int = _TRANSCRIPT_PART, *, only_end: bool = False) 
         yield from file.read(part).split(b"\n")[1:]
 
 
+def lines_of(path: str) -> Iterator[bytes]:
+    """The lines of a file from its beginning, as far as somebody wants them; a mebibyte at most."""
+    try:
+        descriptor = open_regular(path)
+    except (OSError, ValueError):
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        while file.tell() < _HEAD and (line := file.readline(_HEAD)):
+            yield line
+
+
 def parent_sessions(transcript: str, own: str) -> tuple[str, ...]:
     """Return the other sessions that a transcript's lines were copied from, in order of appearance.
 
@@ -308,6 +320,21 @@ def results_since(transcript: str, since: float) -> tuple[str, ...]:
         part *= 8
     new = (record for record in records if record["timestamp"] > after)
     return tuple(dict.fromkeys(call for record in new for call in finished_calls(record)))
+
+
+def results_before(transcript: str, until: float) -> tuple[str, ...]:
+    """The first calls whose results a transcript holds that are older than a time, in seconds since the epoch.
+
+    It is read from its beginning to the first line that is not older. So a transcript that begins then costs one look.
+    """
+    before = _written(until)
+    for line in lines_of(transcript):
+        record = _stamped(line)
+        if record and record["timestamp"] >= before:
+            return ()
+        if record and (calls := finished_calls(record)):
+            return calls
+    return ()
 
 
 def finished_calls(record: dict[str, Any]) -> tuple[str, ...]:

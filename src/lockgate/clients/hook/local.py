@@ -231,8 +231,8 @@ def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
         client.load_answers()
         return deadline.prolong(seconds)
 
-    since = client.reading_on(where.state)
-    gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking, results_since=since)
+    told = client.reading_on(where.state), client.looking_back(where.state)
+    gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking, *told)
     if client.OBJECTS:
         from lockgate.clients.hook.answer import with_objections
 

@@ -205,6 +205,7 @@ def _open_parts(
     # Sessions of a program itself have no transcript, for which these say nothing.
     parts = parts._replace(parents=ADAPTER.parents_of, history=ADAPTER.has_history)
     parts = parts._replace(results_since=ADAPTER.reading_on(where.state, stays=True))
+    parts = parts._replace(results_before=ADAPTER.looking_back(where.state, stays=True))
     consultants = parts.consultants._replace(turn=lambda context: ADAPTER.turn_reader(context, where.home))
     # A function that asks is not seen to wait: no question counts as one that was left behind.
     consultants = consultants._replace(is_waited=lambda _: True)

@@ -61,6 +61,7 @@ def open_gate(
     turn_reader: Callable[[Context, str], Callable[[TurnQuestion], frozenset[str]] | None] = lambda *_: None,
     unattended: Callable[[Context, ToolCall, Folders], str] = lambda *_: NO_DIALOG,
     results_since: Callable[[Context, float], Sequence[str]] = lambda *_: (),
+    results_before: Callable[[Context, float], Sequence[str]] = lambda *_: (),
 ) -> Monitor:
     """Open the gate on this machine's default store.
 
@@ -75,6 +76,7 @@ def open_gate(
         turn_reader: Given a context and the home folder: who tells which calls the model made in the same message.
         unattended: Tells why a question in the client's dialog may be answered by somebody else than the person.
         results_since: Tells the calls whose results a session's transcript holds that are newer than a time.
+        results_before: Tells the same of those that are older.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -85,8 +87,8 @@ def open_gate(
         unattended=lambda context, call: unattended(context, call, where),
         window=window_of,
     )
-    parts = parts._replace(parents=parents, history=history, results_since=results_since, consultants=consultants)
-    return Monitor(parts)
+    parts = parts._replace(parents=parents, history=history, consultants=consultants)
+    return Monitor(parts._replace(results_since=results_since, results_before=results_before))
 
 
 def processes_above(context: Context) -> tuple[str, ...]:

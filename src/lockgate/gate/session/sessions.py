@@ -29,6 +29,9 @@ PROMPT_CALL = "lockgate:prompt"
 _SEEN = 1.0
 """Seconds to which it is kept when a session was seen last."""
 
+_FRESH = ("startup", "clear")
+"""How a session begins that has read nothing before."""
+
 _LATELY = 1000
 """Records among which a refusal without a decision is looked for."""
 _UNKNOWN = "has read what this state does not know: it may have been put back from a copy"
@@ -169,9 +172,15 @@ def touch_session(
 
 
 def unknown_results(
-    tx: Transaction, context: Context, now: float, results_since: Callable[[Context, float], Sequence[str]]
+    tx: Transaction,
+    context: Context,
+    now: float,
+    results_since: Callable[[Context, float], Sequence[str]],
+    results_before: Callable[[Context, float], Sequence[str]] = lambda *_: (),
 ) -> list[str]:
-    """Give a session every label where its transcript has results that the store does not know: it was put back.
+    """Give a session every label where its transcript has results that the store does not know.
+
+    The state was put back, or is another one than was there when the session began.
 
     To be called before anything else that an event does, for it notes that the session was seen.
 
@@ -180,16 +189,20 @@ def unknown_results(
         context: The event's context.
         now: Seconds since the epoch.
         results_since: Tells the calls whose results a session's transcript holds that are newer than a time.
+        results_before: Tells the same of those that are older. A session that has begun without any has none.
 
     Returns:
         Their calls.
     """
     session = context.subject.session
     known = tx.session(session) if context.transcript else None
-    if known is None or known.seen_at <= now < known.seen_at + _SEEN:
+    if known is None:
         return []
-    calls = results_since(context, known.seen_at)
-    unknown = [call for call in calls if tx.call(session, call) is None and not _is_undecided(tx, call)]
+    is_told = known.how not in _FRESH or tx.labels(Subject(session)) >= frozenset(Label)
+    unknown = [] if is_told else list(results_before(context, known.started_at))
+    if not known.seen_at <= now < known.seen_at + _SEEN:
+        calls = results_since(context, known.seen_at)
+        unknown += [call for call in calls if tx.call(session, call) is None and not _is_undecided(tx, call)]
     if unknown:
         tx.add_taints(Subject(session), [Taint(label, _UNKNOWN, "", "", now) for label in Label])
     return unknown[:_MOST_UNKNOWN]

@@ -291,6 +291,7 @@ class Decider:
             parents=client.parents_of,
             history=client.has_history,
             results_since=client.reading_on(self._where.state, stays=True),
+            results_before=client.looking_back(self._where.state, stays=True),
             consultants=self._parts.consultants._replace(
                 turn=lambda context: client.turn_reader(context, self._where.home),
                 unattended=lambda context, call: client.unattended(context, call, self._where),
