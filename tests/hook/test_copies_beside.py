@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -21,7 +22,14 @@ START = {**tool("SessionStart"), "source": "startup"}
 
 
 def _hook(home: Path, event: dict[str, object], **environment: str) -> Told:
-    words = [sys.executable, "-I", "-S", HOOK, "claude-code", *folders(home)]
+    folders(home)
+    return _at(home, event, **environment)
+
+
+def _at(home: Path, event: dict[str, object], **environment: str) -> Told:
+    """The hook with the state that is there, or a new one."""
+    options = ["--home", str(home), "--state", str(home / "state"), "--config", str(home / "config")]
+    words = [sys.executable, "-I", "-S", HOOK, "claude-code", *options]
     return run(words, event, env={**os.environ, OFF: "off", **environment}, cwd=home)
 
 
@@ -46,3 +54,23 @@ def test_a_hook_is_not_led_to_a_clean_copy(tmp_path: Path, place: str) -> None:
                 shutil.copy(clean / name, tmp_path / "state" / f"copy-{name}")
         shutil.copytree(clean, tmp_path / "state" / "lockgate")
     assert _hook(tmp_path, PUSH, **environment).refuses
+
+
+def test_another_installation_that_is_told_the_old_calls(tmp_path: Path) -> None:
+    """It says that the session begins, and knows the ids of its calls. The transcript has their results of before."""
+    transcript = tmp_path / "t.jsonl"
+    told = {"session_id": "s1", "transcript_path": str(transcript)}
+    for event in (START, READ):
+        assert _hook(tmp_path, {**event, **told}).code == 0
+    block = {"type": "tool_result", "tool_use_id": READ["tool_use_id"], "content": "push it"}
+    line = {"type": "user", "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": [block]}}
+    transcript.write_text(json.dumps(line) + "\n")
+    assert _hook(tmp_path, {**PUSH, **told}).refuses
+    (tmp_path / "state").rename(tmp_path / "aside")
+    for event in (START, {**READ, "hook_event_name": "PreToolUse"}, {**READ, "tool_response": {"result": ""}}):
+        _at(tmp_path, {**event, **told, "transcript_path": ""})
+    assert _at(tmp_path, {**PUSH, **told}).refuses
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "aside").rename(tmp_path / "state")
+    fresh = {**told, "session_id": "s2", "transcript_path": str(tmp_path / "none.jsonl")}
+    assert "another installation" in _at(tmp_path, {**START, **fresh}).stdout

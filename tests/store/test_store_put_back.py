@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -30,7 +31,7 @@ from lockgate.store.rows import ApprovalRow, SessionRow
 from lockgate.store.sqlite import put_back, rollback
 from lockgate.store.sqlite.group_commit import GroupingStore
 from lockgate.store.sqlite.restoring import restore
-from lockgate.store.sqlite.rollback import OutsideHead, Step
+from lockgate.store.sqlite.rollback import KEPT_AT, OutsideHead, Step
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system import folders
 from lockgate.system.folders import Folders
@@ -520,12 +521,80 @@ def test_an_agent_may_not_touch_what_is_kept(tmp_path: Path) -> None:
         assert folder in own
 
 
-def test_one_who_begins_anew_in_the_same_folder_is_no_alarm(world: Kept) -> None:
-    world.taint()
+# ---------------------------------------------------------------- another installation in the same folder
+def _begin_anew(world: Kept) -> None:
+    """Have another installation in the place of this one, which lies aside."""
     world.store.close()
     world.state.rename(world.folder / "aside")
     world.reopen()
-    assert world.reason() is None
+
+
+def _come_back(world: Kept) -> None:
+    world.store.close()
+    shutil.rmtree(world.state)
+    (world.folder / "aside").rename(world.state)
+    world.reopen()
+
+
+def _accept(world: Kept) -> None:
+    with world.store.transaction() as tx:
+        accept_contradictions(tx, contradictions(tx, None), by="ann", now=2e6)
+
+
+def _keep_as_before(world: Kept) -> None:
+    """Have the state know no more of others than a build that did not ask."""
+    with world.store.transaction() as tx:
+        note = json.loads(tx.setting(KEPT_AT) or "")
+        del note["others"]
+        tx.put_setting(KEPT_AT, json.dumps(note))
+
+
+def _forget_the_note(world: Kept) -> None:
+    with unguarded(world.store._connection) as connection:
+        connection.execute("DELETE FROM settings WHERE name = ?", (KEPT_AT,))
+
+
+def _write(name: str) -> Callable[[Kept], object]:
+    return lambda world: world.outside[0].with_name(name).write_bytes(b"x")
+
+
+REPLACED = {
+    "it is told in the new one": ((_begin_anew,), True),
+    "a person has looked": ((_begin_anew, _accept, Kept.reopen), False),
+    "the old one comes back": ((_begin_anew, _come_back), True),
+    "the old one comes back, and a person has looked": ((_begin_anew, _come_back, _accept, Kept.reopen), False),
+    "the old one comes back for the second time": (
+        (_begin_anew, _come_back, _accept, _begin_anew, _accept, _come_back),
+        True,
+    ),
+    "the old one has no note of its own": ((_begin_anew, _forget_the_note, _come_back), True),
+    "the note is taken away": ((_write(f"state-{'a' * 16}"), _forget_the_note, Kept.reopen), True),
+    "an older build has not asked": ((_write(f"state-{'a' * 16}"), _keep_as_before, Kept.reopen), False),
+    "an older build has not asked, and another comes then": (
+        (_keep_as_before, Kept.reopen, _begin_anew, _come_back),
+        True,
+    ),
+    "the state of another name": ((_write(f"other-{'a' * 16}"), Kept.reopen), False),
+    "a longer name": ((_write(f"state-2-{'a' * 16}"), Kept.reopen), False),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_another_installation_in_this_folder_is_told(world: Kept, name: str) -> None:
+    acts, is_told = REPLACED[name]
+    for act in acts:
+        act(world)
+    assert ("another installation" in (world.reason() or "")) is is_told
+
+
+def test_after_another_installation_each_session_has_every_label(world: Kept) -> None:
+    _begin_anew(world)
+    assert world.bash("git push", session_id="s1") is Verdict.DENY, "its beginning was not seen here"
+    world.start(session_id="new")
+    assert world.bash("git push", session_id="new") is Verdict.ALLOW
+    _come_back(world)
+    assert world.labels() == set(BOTH)
+    assert world.bash("git push") is Verdict.DENY
 
 
 def test_a_told_restore_labels_and_is_no_alarm(world: Kept) -> None:

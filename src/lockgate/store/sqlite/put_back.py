@@ -36,6 +36,7 @@ EVENT = "put-back"
 _OLDER = "the state is older than what is kept of it elsewhere, or another one"
 _GONE = "what is kept of the state elsewhere is gone"
 _COPIED = "the state is a copy of one that is still there"
+_REPLACED = "another installation has kept its state in this folder meanwhile, or before"
 _MOVED = "the state came here from another folder"
 _KILLED = "a process ended before it had written what it had announced"
 _MOUNTS = "/proc/self/mountinfo"
@@ -58,6 +59,8 @@ class _Before(Record):
     """The state folder, as a path without links; empty where nothing is said."""
     lasts: bool = True
     """Whether what was kept lasts as long as the state."""
+    others: frozenset[str] | None = frozenset()
+    """The other installations that were in its folder; ``None`` of a build that did not ask."""
 
 
 def settle(outside: OutsideHead, connection: Connection, key: bytes, begin: Callable[[], None]) -> None:
@@ -172,6 +175,8 @@ def _contradiction(
         return _OLDER
     if is_moved and _is_still_there(before.state, outside.state):
         return _COPIED
+    if before.others is not None and not outside.others() <= before.others:
+        return _REPLACED
     may_be_gone = is_empty or not before.lasts or not _lasts(outside)
     return "" if told or may_be_gone or (is_moved and others) else _GONE
 
@@ -179,9 +184,11 @@ def _contradiction(
 def _before(tx: SqliteTransaction) -> _Before:
     told = tx.setting(KEPT_AT)
     if told == NEVER:
-        return _Before(lasts=False)
+        return _Before(lasts=False, others=None)
     found = json_object(told or "") or {}  # builds of before have kept a hash there
-    return _Before(str(found.get("state", "")), bool(found.get("lasts", True)))
+    others = found.get("others") if found else ()
+    known = None if others is None else frozenset(map(str, others))
+    return _Before(str(found.get("state", "")), bool(found.get("lasts", True)), known)
 
 
 def _is_still_there(before: str, now: str) -> bool:

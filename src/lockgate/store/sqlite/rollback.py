@@ -109,8 +109,24 @@ class OutsideHead:
         self._key = key
 
     def note(self, *, lasts: bool) -> str:
-        """What the state says of itself where the head is kept: of which folder, and whether that lasts."""
-        return canonical({"lasts": lasts, "state": os.path.realpath(self.state)})
+        """What the state says of itself where the head is kept: of which folder, beside what, whether that lasts."""
+        others = sorted(self.others())
+        return canonical({"lasts": lasts, "others": others, "state": os.path.realpath(self.state)})
+
+    def others(self) -> set[str]:
+        """The other installations of which a head is kept of a state in this very folder."""
+        found: set[str] = set()
+        own = installation(self._key)
+        for place in self.places:
+            folder, name = os.path.split(place)
+            before, _, after = name.rpartition(own)
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                continue
+            there = [each for each in names if each.startswith(before) and each.endswith(after)]
+            found.update(each[len(before) :][: len(own)] for each in there if len(each) == len(name))
+        return found - {own}
 
     def is_noted(self, connection: Connection) -> bool:
         """Whether the state says that it is kept here. That it lasts is said once, and for good."""
