@@ -20,6 +20,8 @@ from lockgate.core.errors import StoreError
 from lockgate.core.events import ToolRequested
 from lockgate.store.audit import refusals
 from lockgate.store.audit.refusals import FOLDER, Refusal, sweep
+from lockgate.store.chain_links import SCHEMA
+from lockgate.store.files import VERSION
 from lockgate.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.slow
@@ -69,7 +71,7 @@ def test_it_is_kept_and_recorded_once(store: SqliteStore, tmp_path: Path) -> Non
     assert body | {"refusal": "", "refused_at": 0} == {
         "event": "undecided", "client": "claude-code", "session": "s1", "agent": "a1", "tool": "Bash",
         "call": "toolu_1", "hook_event": "PreToolUse", "verdict": "deny", "because": "it took too long", "by": "hook",
-        "refusal": "", "refused_at": 0,
+        "refusal": "", "refused_at": 0, SCHEMA: VERSION,
     }  # fmt: skip
     assert abs(body["refused_at"] - time.time()) < 60
     assert not kept(state)
