@@ -81,7 +81,7 @@ def _sample(items: list[pytest.Item]) -> None:
     """Count the rows of each table that is sampled, and mark all but each fourth as slow. The first is always quick."""
     rows: Counter[str] = Counter()
     for item in items:
-        if item.get_closest_marker("sampled") and hasattr(item, "callspec"):
+        if item.get_closest_marker("sampled") and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             table = item.nodeid.partition("[")[0]
             if rows[table] % _SAMPLE:
                 item.add_marker(pytest.mark.slow)

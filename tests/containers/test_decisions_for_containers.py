@@ -62,6 +62,7 @@ def test_what_cannot_be_seen_through_is_contained_by_the_container_itself(host: 
     assert (said["status"] == 0) == (one.work / "ran").exists()
 
 
+@pytest.mark.slow
 def test_where_the_container_cannot_contain_the_host_does_not_say_so(host: Host, box: Boxes) -> None:
     one = box()
     (one.work / "build.sh").write_text("#!/bin/sh\necho built >/project/ran\n")
@@ -73,6 +74,7 @@ def test_where_the_container_cannot_contain_the_host_does_not_say_so(host: Host,
     assert (said["ran"], said["decision"]) == (False, "deny")
 
 
+@pytest.mark.slow
 def test_what_is_provably_local_runs_without_an_answer_and_is_reported(host: Host, box: Boxes) -> None:
     """Also with a host that is dead; it looks at it when it is back."""
     one = box()
@@ -88,6 +90,7 @@ def test_what_is_provably_local_runs_without_an_answer_and_is_reported(host: Hos
     until(lambda: not list(Path(one.group.requests).iterdir()))
 
 
+@pytest.mark.slow
 def test_a_group_can_be_kept_from_running_anything_unasked(host: Host, box: Boxes) -> None:
     one = box(local=False)
     host.start()
@@ -145,6 +148,7 @@ patterns:
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_patterns_is_asked_before_a_call_runs(host: Host, box: Boxes) -> None:
     one = box()
     host.configure("profile: quarantine\n")
@@ -173,6 +177,7 @@ def two_decided(host: Host) -> list[dict[str, Any]]:
     return rows if len(rows) == 2 else []
 
 
+@pytest.mark.slow
 def test_a_host_that_gave_no_sign_of_life_lately_is_no_host(host: Host, box: Boxes) -> None:
     """What it last said of its configuration may hold no longer."""
     one = box()
@@ -184,6 +189,7 @@ def test_a_host_that_gave_no_sign_of_life_lately_is_no_host(host: Host, box: Box
     assert (said["ran"], said["decision"]) == (False, "deny")
 
 
+@pytest.mark.slow
 def test_what_the_host_refuses_from_now_on_is_asked_about_from_now_on(host: Host, box: Boxes) -> None:
     one = box()
     host.start()
@@ -197,6 +203,7 @@ def test_what_the_host_refuses_from_now_on_is_asked_about_from_now_on(host: Host
     until(lambda: read_key(f"{one.group.folder}/secret/key").local)
 
 
+@pytest.mark.slow
 def test_the_host_classifies_what_was_reported_again(host: Host, box: Boxes) -> None:
     """A path that only the host's person calls secret: the container cannot know, and the session gets the label."""
     one = box()
@@ -233,6 +240,7 @@ def test_secrets_are_taken_out_of_a_result_by_the_host(host: Host, box: Boxes) -
     assert "[REDACTED" in shown
 
 
+@pytest.mark.slow
 def test_labels_survive_both_sides(host: Host, box: Boxes) -> None:
     one = box()
     host.start()
@@ -259,6 +267,7 @@ def test_a_group_cannot_name_the_session_of_another(host: Host, box: Boxes) -> N
     assert not said["ran"]
 
 
+@pytest.mark.slow
 def test_a_host_that_is_killed_while_a_person_thinks_goes_on(host: Host, box: Boxes) -> None:
     one = box()
     host.configure(WAITS)

@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from containers.boxes import READ_A_STRANGER, Boxes, Host, until
 from support.fake_judge import EVIL, FakeJudge, Handler, Seen, honest
 
@@ -31,6 +33,7 @@ def test_what_the_hosts_judge_flags_does_not_run_in_the_container(host: Host, bo
     assert len(server.seen) == 2
 
 
+@pytest.mark.slow
 def test_a_slow_judge_keeps_no_other_container_waiting(host: Host, box: Boxes) -> None:
     one, two = box("one"), box("two")
     go_on = threading.Event()

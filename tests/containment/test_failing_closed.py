@@ -17,6 +17,8 @@ from lockgate.containment.backends import SandboxNotBuiltError
 from lockgate.containment.host_facts import Host
 from lockgate.containment.plan import READ_ONLY, Mount, Plan
 
+pytestmark = pytest.mark.sampled
+
 MADE = "touch made"
 
 

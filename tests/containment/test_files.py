@@ -10,6 +10,8 @@ import pytest
 
 from containment.machine import SECRET, Machine
 
+pytestmark = pytest.mark.sampled
+
 PROTECTED = (
     ".git/hooks/pre-commit",
     ".git/config",

@@ -19,6 +19,8 @@ import pytest
 from containment.machine import Machine
 from lockgate import contain
 
+pytestmark = pytest.mark.sampled
+
 
 def test_pytest(machine: Machine) -> None:
     machine.file("src/sums.py", "def add(a, b):\n    return a + b\n")

@@ -25,6 +25,8 @@ from lockgate.resources.protected_paths import PathGuard
 from support.answering import answering
 from support.stress import examples
 
+pytestmark = pytest.mark.sampled
+
 HOSTILE = (
     b"",
     b"N",

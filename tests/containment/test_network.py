@@ -11,6 +11,8 @@ import pytest
 
 from containment.machine import Machine
 
+pytestmark = pytest.mark.sampled
+
 CONNECT = """
 import ast, socket, sys
 family, kind, address = ast.literal_eval(sys.argv[1])

@@ -10,6 +10,8 @@ import pytest
 
 from containment.machine import Machine
 
+pytestmark = pytest.mark.sampled
+
 SETTINGS = ".claude/settings.json"
 HISTORY = """
 git init -q -b main && git config user.email a@example.com && git config user.name A

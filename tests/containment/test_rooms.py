@@ -18,6 +18,8 @@ import pytest
 from containment.machine import Machine
 from lockgate.containment import rooms
 
+pytestmark = pytest.mark.sampled
+
 ROOM, OTHER = "ab" * 16, "cd" * 16
 SERVE = "python3 -m http.server {port} --bind 127.0.0.1 >/dev/null 2>&1 &"
 REACHED = (

@@ -24,6 +24,8 @@ from lockgate.gate.session import endorsements
 from lockgate.policy.validation import parse
 from support.postgres import Server
 
+pytestmark = pytest.mark.sampled
+
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
 

@@ -129,6 +129,7 @@ def rows() -> Iterator[Any]:
         yield pytest.param(call, id=call.name, marks=() if seen[call.kind] <= 3 else pytest.mark.slow)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("call", [*rows()])
 def test_every_cell(court: Court, call: Call) -> None:
     wrong = []

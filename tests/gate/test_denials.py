@@ -21,6 +21,8 @@ from lockgate.store.opening import open_store
 from support.postgres import use
 from support.prepared import give_empty
 
+pytestmark = pytest.mark.sampled
+
 ASK, DENY, ALLOW = Verdict.ASK, Verdict.DENY, Verdict.ALLOW
 URL = "https://docs.example/v?d=1234"
 FETCH = ToolCall("Bash", {"command": f"curl {URL}"}, WORK, "c1")

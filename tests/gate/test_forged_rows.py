@@ -22,6 +22,8 @@ from lockgate.store.audit.chain import verify_store
 from lockgate.store.sqlite.store import SqliteStore
 from support.older_chains import as_an_older_version
 
+pytestmark = pytest.mark.sampled
+
 PAGE, LINK = "https://docs.example.com/", "https://docs.example.com/next"
 OTHERS = "https://evil.example/?d=code"
 PUSH = "git push origin main"

@@ -18,6 +18,8 @@ from lockgate.gate.judge import reply as strict
 from support import fake_judge
 from support.fake_judge import FINE, OBEY, FakeJudge, envelope, fine, honest, raw, says
 
+pytestmark = pytest.mark.sampled
+
 APIS = ("anthropic", "openai")
 
 

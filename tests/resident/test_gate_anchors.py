@@ -122,6 +122,7 @@ def test_a_gate_tells_the_remote_at_its_start_and_at_its_end(anchored: Anchored)
     assert anchored.told() == anchored.recorded() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "late"),
     [
@@ -164,6 +165,7 @@ def test_a_gate_that_is_killed_between_its_commit_and_its_push_loses_nothing(
     git("-C", str(anchored.remote), "fsck", "--strict")
 
 
+@pytest.mark.slow
 def test_an_old_state_is_noticed_by_the_next_gate_after_such_a_kill(anchored: Anchored) -> None:
     machine, root = anchored.machine, anchored.machine.root
     copied = root / "copied"

@@ -55,6 +55,7 @@ def _decided(told: Told) -> str:
     return next(name for name in ("one", "two") if reason.startswith(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
 def test_a_gate_of_another_folder_does_not_decide(machine: Machine, one: Build, two: Build, native: bool) -> None:
     gate = machine.start(program=one.gate)
@@ -82,6 +83,7 @@ def test_an_upgrade_in_place_is_seen_at_once(machine: Machine, one: Build, nativ
         gate = machine.start(program=one.gate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
 def test_under_load_each_hook_has_its_own_code(machine: Machine, one: Build, two: Build, native: bool) -> None:
     builds = {"one": one, "two": two}
@@ -147,6 +149,7 @@ def test_what_no_hook_tells_does_not_end_a_gate(served: Machine, code: str) -> N
     assert served.facts["pid"] == pid
 
 
+@pytest.mark.slow
 def test_an_answer_that_has_begun_is_given_to_the_end(machine: Machine, one: Build, two: Build) -> None:
     """What a gate has answered when one of other code asks is still heard, however slowly it is read."""
     machine.start(program=one.gate)

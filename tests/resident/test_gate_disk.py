@@ -70,6 +70,7 @@ _READ_ONLY = 'machine.end(); assert os.system("mount -o remount,ro " + state) ==
 _WRITABLE = 'assert os.system("mount -o remount,rw " + state) == 0; machine.start()'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("break_it", "mend_it"),
     [pytest.param(_FILL, _UNFILL, id="full"), pytest.param(_READ_ONLY, _WRITABLE, id="read-only")],

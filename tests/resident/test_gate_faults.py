@@ -208,6 +208,7 @@ def _switches(pid: int) -> int:
     return sum(int(count) for count in re.findall(r"ctxt_switches:\s*(\d+)", status))
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(served: Machine) -> None:
     def some(number: int) -> None:
         for index in range(number):

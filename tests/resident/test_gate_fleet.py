@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from bundles.fleets import FLEET, packed, public
 from lockgate.configuration.bundles import enrolment as joining
 
@@ -29,6 +31,7 @@ def comes_to(machine: Machine, wanted: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_gate_takes_a_new_policy_without_being_restarted(served: Machine) -> None:
     source = served.root / "policy.bundle"
 

@@ -144,6 +144,7 @@ def test_the_gate_goes_away(people: People, number: int) -> None:
     assert [row.state for row in people.rows() if row.approval == again] == ["used"]
 
 
+@pytest.mark.slow
 def test_a_hundred_wait_while_others_are_answered(people: People) -> None:
     machine = people.machine
     with ExitStack() as stack:

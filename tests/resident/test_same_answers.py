@@ -105,6 +105,7 @@ def test_the_gate_answers_as_a_hook_by_itself(root: Path, name: str) -> None:
     assert (len(asked) - own) / 2 < answered <= len(asked) - own, "the gate was asked"
 
 
+@pytest.mark.slow
 def test_the_stories_reach_every_verdict(root: Path) -> None:
     """Without the control above could compare nothing but silence."""
     found = {
