@@ -22,9 +22,9 @@ from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.approvals import wakeups
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.gate.monitor import deployments
-from lockgate.store.rows import ApprovalRow, SessionRow
+from lockgate.store.rows import SessionRow
 from lockgate.system.folders import user_name
-from support.person import Machine
+from support.person import Machine, opened
 
 pytestmark = pytest.mark.slow
 
@@ -61,18 +61,11 @@ class Desk(Machine):
                 tx, context, call, digest or call.call_id, "b", {**ABOUT, **about}, now, seconds
             ).approval
 
-    def row(self, approval: str) -> ApprovalRow:
-        with self.store.reading() as tx:
-            row = tx.approval(approval)
-        assert row is not None
-        return row
-
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path.resolve())
-    yield desk
-    desk.store.close()
+    with opened(Desk, tmp_path) as desk:
+        yield desk
 
 
 # ---------------------------------------------------------------- showing

@@ -18,8 +18,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.gate.approvals import questions
 from lockgate.gate.approvals.proof import is_proven
-from lockgate.store.rows import ApprovalRow
-from support.person import Machine
+from support.person import Machine, opened
 
 
 class Keys(Machine):
@@ -49,18 +48,11 @@ class Keys(Machine):
             context = Context("claude-code", Subject("s1"), "/work")
             return questions.ask(tx, context, call, "d" * 64, "b" * 64, about, now, 300.0).approval
 
-    def row(self, approval: str) -> ApprovalRow:
-        with self.store.reading() as tx:
-            row = tx.approval(approval)
-        assert row is not None
-        return row
-
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Iterator[Keys]:
-    keys = Keys(tmp_path.resolve())
-    yield keys
-    keys.store.close()
+    with opened(Keys, tmp_path) as keys:
+        yield keys
 
 
 def test_a_key_of_openssh_is_used_where_it_lies(keys: Keys) -> None:
@@ -149,9 +141,8 @@ class Answering(Keys):
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Answering]:
-    desk = Answering(tmp_path.resolve())
-    yield desk
-    desk.store.close()
+    with opened(Answering, tmp_path) as desk:
+        yield desk
 
 
 def test_a_yes_is_signed_with_the_chosen_key(desk: Answering) -> None:

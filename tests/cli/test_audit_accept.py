@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.store.audit.chain import verify_store
-from support.person import Machine
+from support.person import Machine, opened
 
 PROMPT = "Have you looked at this, and shall it be mended?"
 PROBLEM = "question k2v7m9qxwp: it is approved, and the audit has no such answer"
@@ -35,9 +35,8 @@ class Forged(Machine):
 
 @pytest.fixture
 def forged(tmp_path: Path) -> Iterator[Forged]:
-    forged = Forged(tmp_path.resolve())
-    yield forged
-    forged.store.close()
+    with opened(Forged, tmp_path) as forged:
+        yield forged
 
 
 @pytest.mark.parametrize(("keys", "state"), [("y", "expired"), ("n", "approved"), ("", "approved")])

@@ -15,7 +15,7 @@ from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, To
 from lockgate.gate.session import begin_session, expect, finished, labels_of
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit.chain import verify_store
-from support.person import Machine
+from support.person import Machine, opened
 
 pytestmark = pytest.mark.slow
 
@@ -64,9 +64,8 @@ class Desk(Machine):
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path.resolve())
-    yield desk
-    desk.store.close()
+    with opened(Desk, tmp_path) as desk:
+        yield desk
 
 
 def test_results_are_listed_with_why_one_cannot_be_endorsed(desk: Desk) -> None:

@@ -16,7 +16,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.session import begin_session
-from support.person import Machine
+from support.person import Machine, opened
 
 
 class Desk(Machine):
@@ -59,9 +59,8 @@ class Desk(Machine):
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path.resolve())
-    yield desk
-    desk.store.close()
+    with opened(Desk, tmp_path) as desk:
+        yield desk
 
 
 @pytest.mark.parametrize("how", ["last", "record", "question"])

@@ -218,21 +218,28 @@ def test_a_runtime_folder_that_is_empty_after_a_start_is_no_harm(world: Kept, mo
     assert world.reason() is None
 
 
+def yes(world: Kept) -> ApprovalRow:
+    with world.store.reading() as tx:
+        row = tx.approval("yes")
+    assert row is not None
+    return row
+
+
+def use_up(world: Kept) -> None:
+    used = yes(world)._replace(state="used")
+    with world.store.transaction() as tx:
+        tx.put_approval(used)
+        tx.append_audit(2.0, {"event": "answered"})
+
+
 def test_a_yes_that_was_used_cannot_be_put_back(world: Kept) -> None:
     world.taint()
     with world.store.transaction() as tx:
         tx.put_approval(ApprovalRow("yes", "s1", "", "claude-code", "c", "d", "b", state="approved"))
     copy = world.copy()
-    with world.store.transaction() as tx:
-        row = tx.approval("yes")
-        assert row is not None
-        tx.put_approval(row._replace(state="used"))
-        tx.append_audit(2.0, {"event": "answered"})
+    use_up(world)
     world.put_back(copy)
-    with world.store.reading() as tx:
-        row = tx.approval("yes")
-        assert row is not None
-        assert row.state == "expired"
+    assert yes(world).state == "expired"
 
 
 @pytest.mark.parametrize("forged", ["", "x" * 64])
@@ -782,16 +789,9 @@ def test_a_yes_that_was_used_is_not_put_back_by_a_kill_either(world: Kept, monke
     copy = world.copy()
     with monkeypatch.context() as patch:
         patch.setattr(OutsideHead, "advance", lambda *_: True)
-        with world.store.transaction() as tx:
-            row = tx.approval("yes")
-            assert row is not None
-            tx.put_approval(row._replace(state="used"))
-            tx.append_audit(2.0, {"event": "answered"})
+        use_up(world)
     world.put_back(copy)
-    with world.store.reading() as tx:
-        row = tx.approval("yes")
-        assert row is not None
-        assert row.state == "expired"
+    assert yes(world).state == "expired"
 
 
 def test_commits_that_a_power_failure_took_are_no_alarm(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

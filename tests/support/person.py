@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from e2e.harness.terminal import Terminal
+from lockgate.store.rows import ApprovalRow
 from support import forked
 from support.prepared import open_new
 
@@ -34,3 +38,21 @@ class Machine:
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return forked.run_text([*self.COMMAND, *arguments], cwd=self.home, env={**self.environment, **environment})
+
+    def row(self, approval: str) -> ApprovalRow:
+        """A question, as it is kept."""
+        with self.store.reading() as tx:
+            row = tx.approval(approval)
+        assert row is not None
+        return row
+
+
+_Kind = TypeVar("_Kind", bound=Machine)
+
+
+@contextmanager
+def opened(kind: type[_Kind], root: Path) -> Iterator[_Kind]:
+    """A machine whose store is closed at the end."""
+    machine = kind(root.resolve())
+    with closing(machine.store):
+        yield machine
