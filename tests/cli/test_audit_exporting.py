@@ -189,9 +189,11 @@ def test_another_chain_is_followed_from_its_beginning_and_a_file_is_added_to(
         with other.transaction() as tx:
             tx.append_audit(START, {"event": "prompt"})
         other.close()
-        until(lambda: len(file.read_text().splitlines()) == 3)
-    before, tenth, first = file.read_text().splitlines()
-    assert (before, json.loads(tenth)["seq"], json.loads(first)["seq"]) == ("before", 10, 1)
+        until(lambda: len(file.read_text().splitlines()) == 4)
+    before, *records = file.read_text().splitlines()
+    told = [(record["seq"], record["event"]) for record in map(json.loads, records)]
+    assert (before, told[1:]) == ("before", [(1, "put-back"), (2, "prompt")])
+    assert told[0][0] == 10
 
 
 def until(there: Callable[[], bool]) -> None:
