@@ -4,10 +4,10 @@
         [--in-front [--window ROWSxCOLUMNS] [--both-asked] [--permission-mode MODE]]
 
 FOLDER holds a bare Git directory ``OWNER+NAME/repo`` of each repository of ``sessions.tsv``. Nothing is executed: each
-call is asked about in a copy of the project's newest commit, and its recorded result is told, so that what was read
-labels the session. Every session is asked about twice: as it was, and with a stranger's issue read before its third
-call. ``acts.txt`` and ``acts_second_reader.txt`` say which calls are worth a question: one reader each. A call is
-harmless where no reader says so.
+call is asked about in a copy of the project as its main branch was when the session began. Its recorded result is
+told, so that what was read labels the session. Every session is asked about twice: as it was, and with a stranger's
+issue read before its third call. ``acts.txt`` and ``acts_second_reader.txt`` say which calls are worth a question: one
+reader each. A call is harmless where no reader says so.
 
 ``--in-front`` counts the acts that one key lets through in the client's own window, in one of 24 rows and 80 columns
 unless ``--window`` says another. ``--both-asked`` has a policy that asks in sessions with both labels, too.
@@ -103,7 +103,7 @@ class Replay:
         self._home, self._acts, self._front = root / "home", acts, front
         self._place = self._home / "code" / snapshot.parent.name.partition("+")[2]
         self._transcripts = self._home / ".claude" / "projects" / "-p"
-        self._fill(snapshot)
+        self._snapshot, self._commit = snapshot, ""
         state = self._home / ".local" / "state" / "lockgate"
         give_state(state)
         self._where = Folders(str(self._home), str(state), str(self._home / ".config" / "lockgate"))
@@ -117,6 +117,7 @@ class Replay:
 
     def ask(self, session: Session, mode: str) -> Iterator[Asking]:
         """Ask about each call of a session, and tell its result."""
+        self._fill(session)
         self._number += 1
         name = f"5e551011-0000-4000-8000-{self._number:012x}"
         for place, made in enumerate(session.calls):
@@ -196,11 +197,20 @@ class Replay:
             return {key: self._here(one, session) for key, one in value.items()}
         return [self._here(one, session) for one in value] if isinstance(value, list) else value
 
-    def _fill(self, snapshot: Path) -> None:
+    def _fill(self, session: Session) -> None:
+        """Put the project there as its main branch was when a session began, or as it is in the newest commit."""
+        place = ["git", "-C", str(self._snapshot)]
+        before = [*place, "rev-list", "-1", f"--before={session.began}", "HEAD"]
+        found = subprocess.run(before, check=False, capture_output=True, text=True) if session.began else None
+        commit = found.stdout.strip() if found and found.stdout.strip() else "HEAD"
+        if commit == self._commit:
+            return
+        self._commit = commit
+        shutil.rmtree(self._place, ignore_errors=True)
         self._place.mkdir(parents=True)
-        with subprocess.Popen(["git", "-C", str(snapshot), "archive", "HEAD"], stdout=subprocess.PIPE) as archive:
+        with subprocess.Popen([*place, "archive", commit], stdout=subprocess.PIPE) as archive:
             subprocess.run(["tar", "-x", "-C", str(self._place)], stdin=archive.stdout, check=False)
-        remote = f"https://github.com/{snapshot.parent.name.replace('+', '/', 1)}.git"
+        remote = f"https://github.com/{self._snapshot.parent.name.replace('+', '/', 1)}.git"
         identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
         for words in (
             ["init", "-q", "-b", "main"],

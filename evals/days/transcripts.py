@@ -40,6 +40,8 @@ _OPENCODE = {
     "question": "AskUserQuestion",
 }
 _OPENCODE_INPUT = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "include": "glob"}
+_TIME = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"')
+"""When something was said: the first one is when a session began."""
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
@@ -68,6 +70,8 @@ class Session(NamedTuple):
     source: tuple[str, str, str]
     """Commit, path and SHA-256 of the file."""
     calls: tuple[Made, ...]
+    began: str = ""
+    """The first time that the file tells."""
 
 
 class Listed(NamedTuple):
@@ -105,7 +109,8 @@ def sessions(folder: Path, half: str = "") -> list[Session]:
         read = _read(row.project, row.source, data.decode("utf-8", "replace"))
         if read is None or hashlib.sha256(data).hexdigest() != digest:
             raise LookupError(f"{row.project}: {commit}:{path} is not there, or is another file")
-        found.append(read._replace(calls=_kept(read)[: row.taken]))
+        began = _TIME.search(data)
+        found.append(read._replace(calls=_kept(read)[: row.taken], began=began[1].decode() if began else ""))
     return found
 
 

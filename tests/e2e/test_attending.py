@@ -158,7 +158,7 @@ def test_a_long_call_is_asked_about_where_the_window_shows_all_of_it(
 SMALL = (24, 80)
 
 
-@pytest.mark.parametrize("lines", [6, 7])
+@pytest.mark.parametrize("lines", [6, 7, 8])
 @pytest.mark.parametrize("plugin", [False, True])
 def test_in_a_small_window_the_question_takes_fewer_lines(
     bare_world: World, serve: Serve, lines: int, *, plugin: bool

@@ -132,7 +132,7 @@ def shown_by_client(tool: str, tool_input: dict[str, Any], said: str, rows: int,
     reason = wraps(heading, width) + wraps(said + SETTINGS, width)
     fields = [text for text in tool_input.values() if isinstance(text, str)]
     box = sum(wraps(text, width) for text in fields)
-    return reason <= min(max(rows - 13, 7), 12), box + reason + 12 <= rows
+    return reason <= min(max(rows - 13, 7), 12), box + reason + 11 <= rows
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
@@ -222,6 +222,44 @@ def test_where_it_goes_is_said_once(tool: str, tool_input: dict[str, Any], goes_
     assert text
     assert any(line.startswith("To: ") for line in text.split("\n")) is said
     assert visible(goes_to, 400) in text or not said
+
+
+LONG_PLACE = f"https://api.fine.example/{'p' * 150}"
+COMMAND = f"curl -s {LONG_PLACE}"
+FILLED = "".join(f"\necho {'w' * 60}{number}" for number in range(4))
+"""With these lines a window of 24 rows has no room for the address a second time."""
+BY_HOST = "To: api.fine.example (in the call)"
+
+
+@pytest.mark.parametrize(
+    ("command", "goes_to", "said"),
+    [
+        pytest.param(COMMAND + FILLED, LONG_PLACE, BY_HOST, id="a word"),
+        pytest.param(f"curl '{LONG_PLACE}'{FILLED}", LONG_PLACE, BY_HOST, id="in quotes"),
+        pytest.param(COMMAND, LONG_PLACE, f"To: {LONG_PLACE}", id="where there is room"),
+        pytest.param(f"curl {LONG_PLACE}/x{FILLED}", LONG_PLACE, "", id="the beginning of a word"),
+        pytest.param(f"curl x{LONG_PLACE}{FILLED}", LONG_PLACE, "", id="the end of a word"),
+        pytest.param(f"curl $place{FILLED}", LONG_PLACE, f"To: {LONG_PLACE}", id="not in the call"),
+        pytest.param(COMMAND + FILLED + "\u202e", LONG_PLACE, "", id="a call that is not shown as it is"),
+        pytest.param(
+            f"curl {LONG_PLACE.replace('api', 'u:p@api')}{FILLED}",
+            LONG_PLACE.replace("api", "u:p@api"),
+            BY_HOST,
+            id="with a name",
+        ),
+        pytest.param(
+            f"curl https://fine.example\\@evil.example/{'p' * 150}{FILLED}",
+            f"https://fine.example\\@evil.example/{'p' * 150}",
+            "",
+            id="an address that reads in two ways",
+        ),
+    ],
+)
+def test_a_long_address_that_stands_in_the_call_is_said_by_its_host(command: str, goes_to: str, said: str) -> None:
+    text = question("Bash", {"command": command}, (24, 80), what=goes_to)
+    assert bool(text) is bool(said)
+    assert said.replace(" ", "") in text.replace(" ", "").replace("\n", "")
+    assert (BY_HOST in text) is (said == BY_HOST)
 
 
 @pytest.mark.parametrize("window", [(15, 80), (24, 39), (1, 1), (0, 0)])

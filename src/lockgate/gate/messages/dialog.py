@@ -15,6 +15,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Label, PolicyDecision, Reason, Taint, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.messages.calls import call_text, provenance_text
+from lockgate.resources.addresses import host_of
 
 if TYPE_CHECKING:
     from lockgate.store.rows import ApprovalRow
@@ -53,10 +54,10 @@ _WHOLE = 4000
 """Characters of a field above which nothing fits anyhow."""
 _MARGIN = 8
 """Columns that the client leaves free beside a line of text, at most."""
-_AROUND = 12
-"""Rows of the client's box beside the call, its description and the question: rules, titles, keys, and one to spare.
+_AROUND = 11
+"""Rows of the client's box beside the call, its description and the question: rules, titles and keys.
 
-Three more stand above the call (rule, title and description, or a blank line): what is missing is cut there first.
+Three of them stand above the call (rule, title and description, or a blank line): what is missing is cut there first.
 """
 _ABOVE = {"Bash": ("command",), "WebFetch": ("url", "prompt")}
 """Tools of which the client's box shows these fields whole, as they are, above the question.
@@ -70,6 +71,7 @@ _HEADINGS = lazy_re(
 """What lines of the dialog begin with: a text that holds one could pass for such a line."""
 _DRAWN = lazy_re("[\u2500-\u259f\u2758-\u276f]")
 """What the client draws the dialog with."""
+_BETWEEN_WORDS = lazy_re(r"[\s'\"]+")
 _WIDE = lazy_re(r"[^\x00-\x7f]")
 
 
@@ -103,7 +105,8 @@ def asked(
     width = columns - _MARGIN
     heading = len(wrapped(f"Hook PreToolUse:{call.tool} requires confirmation for this command:", width))
     room = min(max(rows - 13, 7), 12) - heading
-    where = _where(decision.reasons, call, reached)
+    places = _places(decision.reasons, call, reached)
+    where = places, _by_host(places, call)
     # Cut here and not by the client: a piece of a long line would begin as one of ours does.
     whole = barred("\n".join(_call(call)), width)
     above = _shown_above(call, width) if window and exact else 0
@@ -120,12 +123,12 @@ def _forms(
     call_lines: Sequence[str],
     reasons: Sequence[Reason],
     taints: Sequence[Taint],
-    where: str,
+    where: tuple[Sequence[str], Sequence[str]],
     approval: str,
     width: int,
 ) -> Iterator[Sequence[str]]:
     """The question in fewer and fewer lines: the call and where it goes are whole in each."""
-    more, to = f"more: lockgate question {approval}", [f"To: {where}"] if where else []
+    more, to = f"more: lockgate question {approval}", _to(where[0])
     for short in (0, width):
         said = [*_because(reasons, short), *to, *_sources(taints, short), more]
         yield [*titles.long, *call_lines, *_pieces(said, width)]
@@ -136,6 +139,26 @@ def _forms(
         if sources := _sources(taints, width - _BEHIND):
             # The call, where it goes and what locked the session are what a person answers by.
             yield [title, *call_lines, *_pieces([*to, *sources], width)]
+            # An address of several lines that stands in the call is said by its host.
+            yield [title, *call_lines, *_pieces([*_to(where[1]), *sources], width)]
+
+
+def _to(places: Sequence[str]) -> list[str]:
+    return [f"To: {', '.join(places)}"] if places else []
+
+
+def _by_host(places: Sequence[str], call: ToolCall) -> list[str]:
+    """Where a command goes, with the host alone of each address that stands in it as a word, as it is.
+
+    Nothing of it is hidden then: the person reads the address in the call, and here which host it is.
+    """
+    command = call.tool_input.get("command")
+    if call.tool != "Bash" or not isinstance(command, str) or not _plain(command):
+        return list(places)
+    words = frozenset(_BETWEEN_WORDS.split(command))
+    hosts = {place: host_of(place) for place in places if place in words and "://" in place}
+    named = dict.fromkeys(f"{host} (in the call)" if (host := hosts.get(place)) else place for place in places)
+    return list(named)
 
 
 def _pieces(lines: Sequence[str], width: int) -> list[str]:
@@ -212,13 +235,13 @@ def _lines(text: str) -> list[str]:
     return [visible(line, 10 * _WHOLE) for line in text[:_WHOLE].split("\n")] if len(text) < _WHOLE else ["x"] * 12
 
 
-def _where(reasons: Sequence[Reason], call: ToolCall, reached: Sequence[str]) -> str:
+def _places(reasons: Sequence[Reason], call: ToolCall, reached: Sequence[str]) -> list[str]:
     """Where it goes, as far as that does not stand in the call already."""
     effects = [reason.effect for reason in reasons]
     own = [effect.what for effect in effects if effect.rule != f"program:{effect.what.replace(' ', '/')}"]
     known = (call.tool, _address(call))
     found = dict.fromkeys([*reached, *(what for what in own if what not in known)])
-    return ", ".join(visible(each, 10 * _WHOLE) for each in found)
+    return [visible(each, 10 * _WHOLE) for each in found]
 
 
 def _address(call: ToolCall) -> str:
