@@ -24,8 +24,8 @@ help: ## list the targets
 demo: setup library ## set everything up and show the main job with real hooks
 	@$(BIN)/lockgate demo
 
-test: setup library system axe clients lint ## set everything up and run every check
-	@$(BIN)/pytest $(XDIST) $(PYTEST_ARGS)
+test: setup library system axe clients lint ## set everything up and run every check but the nightly rows
+	@$(BIN)/pytest $(XDIST) -m 'not nightly' $(PYTEST_ARGS)
 
 lint: setup ## style, types, import rules, stale knowledge, stale pages, broken links
 	@$(BIN)/ruff check
@@ -64,7 +64,7 @@ room: setup library ## the quick tests of one room: ROOM=shell
 	test -n "$$paths" || { echo "room: ROOM is one of $$(cut -f 1 scripts/house/tests.tsv | tr '\n' ' ')" >&2; exit 2; }; \
 	$(BIN)/pytest $(XDIST) -p no:schemathesis --hypothesis-profile=quick -m 'not e2e and not stress and not slow' $$paths $(PYTEST_ARGS)
 
-e2e: setup library clients ## the tests with real agent clients
+e2e: setup library clients ## the tests with real agent clients, with their nightly rows
 	@$(BIN)/pytest $(XDIST) tests/e2e $(PYTEST_ARGS)
 
 stress: setup library system ## crowds, kills and random examples, in numbers (STRESS=4 times as many)

@@ -21,6 +21,7 @@ RESULTS = {
     "codex": "PostToolUse",
     "gemini-cli": "AfterTool",
     "opencode": "tool.execute.after",
+    "kilo": "tool.execute.after",
     "pi": "tool_result",
     "qwen-code": "PostToolUse",
 }
@@ -71,7 +72,7 @@ def test_what_a_secret_is_taken_out_of(client: str) -> None:
     assert "[gone]" in _spelt(client, event, Answer(withheld="[gone]"), finished)
     failed = "PostToolUseFailure" if client in ("claude-code", "qwen-code") else "postToolUseFailure"
     told = _spelt(client, failed, Answer(withheld="[gone]"), ToolFailed(context, call, "two"))
-    errors_are_results = failed not in adapter(client).EVENTS and client != "opencode"
+    errors_are_results = failed not in adapter(client).EVENTS and client not in ("opencode", "kilo")
     assert (ABILITIES[client].redacts is Redacting.RESULTS_AND_ERRORS) == errors_are_results
     assert "[gone]" not in told
     only_servers = "updated_mcp_tool_output" in _spelt(client, event, Answer(withheld="[gone]"), finished)
@@ -80,11 +81,11 @@ def test_what_a_secret_is_taken_out_of(client: str) -> None:
 
 def test_who_refuses_by_itself_where_the_gate_fails() -> None:
     assert all(entry["failClosed"] for entry in entries_of("cursor", LAUNCH).values())
-    for client in ("opencode", "pi"):
+    for client in ("opencode", "pi", "kilo"):
         whole = WAYS[client].whole
         assert whole is not None
         assert "reject(new Error(REFUSAL))" in whole(client, LAUNCH)
     by_itself = {client for client, can in ABILITIES.items() if can.hang is Failing.REFUSES}
-    assert by_itself == {"cursor", "opencode", "pi"}
+    assert by_itself == {"cursor", "opencode", "pi", "kilo"}
     for client in set(CLIENTS) - by_itself - {"claude-code", "copilot-cli"}:
         assert all("exit 2" in json.dumps(entry) for entry in entries_of(client, LAUNCH).values())

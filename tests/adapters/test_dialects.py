@@ -97,6 +97,14 @@ DECODED: list[tuple[str, dict[str, Any], type, str, str]] = [
                   "tool_input": {"filePath": "a"}, "tool_output": "text"}, ToolFinished, "", "Read"),
     ("opencode", {**OPENCODE, "hook_event_name": "chat.message", "prompt": "do it"}, PromptSubmitted, "", ""),
     ("opencode", {**OPENCODE, "hook_event_name": "session.created"}, SessionStarted, "", ""),
+    ("kilo", {**OPENCODE, "hook_event_name": "tool.execute.before", "agent_id": "a1", "tool_name": "demo_fetch",
+              "tool_input": {"n": 7}}, ToolRequested, "a1", "kilo:demo_fetch"),
+    ("kilo", {**OPENCODE, "hook_event_name": "tool.execute.before", "tool_name": "bash",
+              "tool_input": {"command": "ls"}}, ToolRequested, "", "Bash"),
+    ("kilo", {**OPENCODE, "hook_event_name": "tool.execute.after", "tool_name": "kilo_local_recall",
+              "tool_input": {"mode": "read"}, "tool_output": "text"}, ToolFinished, "", "AgentOutput"),
+    ("kilo", {**OPENCODE, "hook_event_name": "chat.message", "prompt": "do it", "typed": True}, PromptSubmitted, "", ""),
+    ("kilo", {**OPENCODE, "hook_event_name": "session.created"}, SessionStarted, "", ""),
     ("pi", {**PI, "hook_event_name": "tool_call", "tool_name": "bash", "tool_input": {"command": "ls"},
             "tool_use_id": "c1", "has_ui": True}, ToolRequested, "", "Bash"),
     ("pi", {**PI, "hook_event_name": "tool_call", "tool_name": "deploy", "tool_input": {}, "tool_use_id": "c1/2"},
@@ -265,6 +273,7 @@ ASKED = {
     "copilot-cli": "preToolUse",
     "cursor": "preToolUse",
     "opencode": "tool.execute.before",
+    "kilo": "tool.execute.before",
     "qwen-code": "PreToolUse",
     "pi": "tool_call",
 }
@@ -275,6 +284,7 @@ DENIED: dict[str, Any] = {
     "copilot-cli": {"permissionDecision": "deny", "permissionDecisionReason": "no"},
     "cursor": {"permission": "deny", "agent_message": "no", "user_message": "no"},
     "opencode": {"deny": "no"},
+    "kilo": {"deny": "no"},
     "pi": {"deny": "no"},
     "qwen-code": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
                                          "permissionDecisionReason": "no"}},
@@ -285,6 +295,7 @@ SILENCE = {
     "copilot-cli": "",
     "cursor": "{}",
     "opencode": "{}",
+    "kilo": "{}",
     "qwen-code": "",
     "pi": "{}",
 }
@@ -321,6 +332,7 @@ CONTAINED: dict[str, Any] = {
     "copilot-cli": {"modifiedArgs": CHANGED, "additionalContext": "how"},
     "cursor": {"updated_input": {"command": "box make"}, "additional_context": "how"},
     "opencode": {"args": CHANGED},
+    "kilo": {"args": CHANGED},
     "pi": {"args": CHANGED},
 }
 
@@ -337,6 +349,13 @@ def test_a_contained_call_is_changed(client: str, permitted: bool) -> None:
     assert (json.loads(stdout), code) == (expected, 0)
     asked, _ = adapter(client).encode(ASKED[client], answer._replace(verdict=Verdict.ASK, to_agent="no"))
     assert "box make" not in asked, "a question is about the call as it was made, which is what then runs"
+
+
+@pytest.mark.parametrize(("fields", "human"), [({}, True), ({"typed": True}, True), ({"typed": False}, False)])
+def test_what_opencode_says_in_a_persons_place_is_nobodys(fields: dict[str, bool], human: bool) -> None:
+    event = _decoded("opencode", {**OPENCODE, "hook_event_name": "chat.message", "prompt": "do it", **fields})
+    assert isinstance(event, PromptSubmitted)
+    assert event.human is human
 
 
 def test_qwen_is_told_the_contained_command_and_lets_it_run_when_it_comes() -> None:
@@ -402,6 +421,8 @@ def test_codex_is_told_nothing_that_it_does_not_know(verdict: Verdict, event: st
      ("updated_mcp_tool_output",)),
     ("opencode", {**OPENCODE, "hook_event_name": "tool.execute.after", "tool_name": "read",
                   "tool_input": {"filePath": "a"}, "tool_output": "two"}, {"result": "[gone]"}, ("output",)),
+    ("kilo", {**OPENCODE, "hook_event_name": "tool.execute.after", "tool_name": "read",
+              "tool_input": {"filePath": "a"}, "tool_output": "two"}, {"result": "[gone]"}, ("output",)),
     ("pi", {**PI, "hook_event_name": "tool_result", "tool_name": "read", "tool_input": {"path": "a"},
             "tool_output": [{"type": "text", "text": "two"}]}, {"[0].text": "[gone]"}, ("output", 0, "text")),
 ])  # fmt: skip

@@ -66,11 +66,11 @@ def _copilot() -> tuple[object, ...]:
     )
 
 
-def _opencode(**part: object) -> Write:
+def _opencode(client: str = "opencode", **part: object) -> Write:
     def write(home: Path) -> None:
-        folder = home / ".local/share/opencode"
+        folder = home / ".local/share" / client
         folder.mkdir(parents=True)
-        with sqlite3.connect(folder / "opencode.db") as database:
+        with sqlite3.connect(folder / f"{client}.db") as database:
             database.execute("CREATE TABLE session (id TEXT, directory TEXT, parent_id TEXT)")
             database.execute("CREATE TABLE part (session_id TEXT, time_updated INTEGER, data TEXT)")
             database.execute("INSERT INTO session VALUES ('s', '/p', NULL)")
@@ -113,6 +113,7 @@ LOGS: list[tuple[str, Write, list[SessionLog]]] = [
     ("gemini-cancelled", _lines(GEMINI, *_gemini("cancelled")), []),
     ("copilot", _lines(COPILOT, *_copilot()), _named("copilot-cli", "copilot-agent", "/p", "")),
     ("opencode", _opencode(state={"status": "completed"}), _named("opencode", "", "/p")),
+    ("kilo", _opencode("kilo", state={"status": "completed"}), _named("kilo", "", "/p")),
     ("opencode-running", _opencode(state={"status": "running"}), []),
 ]
 

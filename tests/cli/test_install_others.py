@@ -25,6 +25,7 @@ FILES = {
     "cursor": ".cursor/hooks.json",
     "qwen-code": ".qwen/settings.json",
     "pi": ".pi/agent/extensions/lockgate.js",
+    "kilo": ".config/kilo/plugins/lockgate.js",
 }
 MERGED = {
     "codex": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}\n',

@@ -1,4 +1,4 @@
-"""The same promise with the real Copilot CLI and the real OpenCode, and that work goes on: contained, and unasked."""
+"""The same promise with the real Copilot CLI, OpenCode and Kilo, and that work goes on: contained, and unasked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.harness.other_models import ChatModel, OtherModel
-from e2e.harness.other_worlds import CopilotWorld, OpenCodeWorld
+from e2e.harness.other_worlds import CopilotWorld, KiloWorld, OpenCodeWorld
 from e2e.harness.script import Call, Script, Turn
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH
@@ -33,8 +33,16 @@ class _OpenCode:
     issue = Call("tracker_fetch_issue", {"number": 7})
 
 
+class _Kilo(_OpenCode):
+    world: type[Worlds] = KiloWorld
+
+
 Client = type[_Copilot] | type[_OpenCode]
-BOTH = pytest.mark.parametrize("client", [pytest.param(_Copilot, id="copilot"), pytest.param(_OpenCode, id="opencode")])
+_COPILOT, _OPENCODE = pytest.param(_Copilot, id="copilot"), pytest.param(_OpenCode, id="opencode")
+EACH = pytest.mark.parametrize("client", [_COPILOT, _OPENCODE, pytest.param(_Kilo, id="kilo")])
+_AT_NIGHT = pytest.param(_Kilo, id="kilo", marks=pytest.mark.nightly)
+BOTH = pytest.mark.parametrize("client", [_COPILOT, _OPENCODE, _AT_NIGHT])
+PLUGIN = pytest.mark.parametrize("client", [_OPENCODE, _AT_NIGHT])
 Begin = Callable[..., tuple[Worlds, OtherModel]]
 
 
@@ -61,7 +69,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         yield start
 
 
-@BOTH
+@EACH
 def test_without_lockgate_the_attack_works(begin: Begin, client: Client) -> None:
     """The control: what the other tests find stopped is stopped by Lockgate, and by nothing else."""
     world, model = begin(client, client.issue, shell(PUSH), shell("sh report.sh"), shell("cat config.txt"))
@@ -73,7 +81,7 @@ def test_without_lockgate_the_attack_works(begin: Begin, client: Client) -> None
     assert TOKEN in model.result(3)
 
 
-@BOTH
+@EACH
 def test_a_session_that_read_an_issue_works_on_and_sends_nothing(begin: Begin, client: Client) -> None:
     tests = shell("python -m pytest -q -p no:cacheprovider 2>&1 | tail -5; git status --short; echo over")
     world, model = begin(client, client.issue, shell(PUSH), tests, shell("sh report.sh"), shell("cat config.txt"))
@@ -94,7 +102,7 @@ def test_a_session_that_read_an_issue_works_on_and_sends_nothing(begin: Begin, c
     assert "pending" not in world.lockgate("status", "--json").replace('"pending": []', "")
 
 
-@BOTH
+@EACH
 def test_a_gate_that_breaks_in_the_middle_blocks(begin: Begin, client: Client) -> None:
     world, model = begin(client)
     world.breaks_in_the_middle(model, shell, world.make_state_garbage)
@@ -111,6 +119,18 @@ def test_a_rule_of_the_persons_own_is_not_lost(begin: Begin, client: Client) -> 
     world.ask(model)
     assert not (world.project / "made.txt").exists(), model.result(1)
     assert "nobody was asked" in model.result(1) or "rule" in model.result(1) or "Denied" in model.result(1)
+
+
+@PLUGIN
+def test_a_sub_agent_has_the_labels_of_its_parent_and_brings_back_its_own(begin: Begin, client: Client) -> None:
+    task = Call("task", {"description": "look", "prompt": "SUBTASK read the issue", "subagent_type": "general"})
+    world, model = begin(client)
+    model.script = Script.of(task, shell(PUSH), SUBTASK=[client.issue, shell(PUSH), Turn(text="it is read")])
+    world.ask(model)
+    assert FIRST_LINE in model.result(0, marker="SUBTASK")
+    assert "Lockgate blocked this call" in model.result(1, marker="SUBTASK")
+    assert "Lockgate blocked this call" in model.result(1)
+    assert world.pushes == []
 
 
 @BOTH

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hook.process import HOOK, SOURCE, Told, folders, run
-from lockgate.clients.adapter import CLIENTS, adapter
+from lockgate.clients.adapter import CLIENTS, OwnDialect, adapter
 from lockgate.clients.common.hook_command import HookLaunch, hook_command
 from lockgate.system.folders import Folders
 
@@ -33,6 +33,8 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
                          "tool_input": {"command": "ls"}, "tool_use_id": "c", "has_ui": True}),
     "opencode": ("tool.execute.before", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before",
                                          "tool_name": "bash", "tool_input": {"command": "ls"}}),
+    "kilo": ("tool.execute.before", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before",
+                                     "tool_name": "bash", "tool_input": {"command": "ls"}}),
 }  # fmt: skip
 EVERY = pytest.mark.parametrize("client", CLIENTS)
 
@@ -41,7 +43,9 @@ def _blocks(client: str, told: Told) -> bool:
     """Whether the client would not run the call. Seen with each (Cursor: in its sources)."""
     if told.code == 2:
         return bool(told.stderr.strip()) or client != "codex"
-    if client in ("opencode", "pi"):  # which take anything else than one object without `deny` for a refusal
+    if isinstance(
+        adapter(client), OwnDialect
+    ):  # which takes anything else than one object without `deny` for a refusal
         try:
             return told.code != 0 or "deny" in json.loads(told.stdout)
         except ValueError:

@@ -324,6 +324,7 @@ _MODULES = {
     "cursor": "cursor",
     "qwen-code": "qwen",
     "pi": "pi",
+    "kilo": "kilo",
 }
 _LOADED: dict[str, ClientAdapter] = {}
 CLIENTS = tuple(_MODULES)

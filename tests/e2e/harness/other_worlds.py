@@ -209,6 +209,7 @@ class OpenCodeWorld(OtherWorld):
     """OpenCode."""
 
     client = "opencode"
+    options: tuple[str, ...] = ()
 
     @property
     def hooks(self) -> Path:
@@ -228,6 +229,15 @@ class OpenCodeWorld(OtherWorld):
     def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
         """Command line, and variables beside those of every program."""
         program = _found("opencode", _MODULES / f"opencode-{sys.platform}-{_short()}" / "bin" / "opencode")
+        variables = {
+            "OPENCODE_CONFIG_CONTENT": json.dumps(self._settings(model)),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        }
+        return [str(program), "run", "--format", "json", prompt, *self.options], variables
+
+    def _settings(self, model: OtherModel) -> dict[str, Any]:
         command, arguments = self._tracker
         limit = {"context": 100000, "output": 8000}
         provider = {
@@ -236,7 +246,7 @@ class OpenCodeWorld(OtherWorld):
             "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
             "models": {"m": {"name": "m", "tool_call": True, "limit": limit}},
         }
-        settings = {
+        return {
             "model": "scripted/m",
             "small_model": "scripted/m",
             "autoupdate": False,
@@ -245,18 +255,42 @@ class OpenCodeWorld(OtherWorld):
             "mcp": {"tracker": {"type": "local", "command": [command, *arguments], "enabled": True}},
             "permission": self.permission,
         }
-        variables = {
-            "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
-            "OPENCODE_DISABLE_AUTOUPDATE": "1",
-            "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-        }
-        return [str(program), "run", "--format", "json", prompt], variables
 
     @cached_property
     def permission(self) -> dict[str, Any]:
         """The client's own rules."""
         return {}
+
+
+class KiloWorld(OpenCodeWorld):
+    """Kilo, a descendant of OpenCode. It may do unasked what no rule forbids."""
+
+    client = "kilo"
+    options: tuple[str, ...] = ("--auto",)
+
+    @property
+    def hooks(self) -> Path:
+        """The plugin that puts each call to the gate."""
+        return self.home / ".config" / "kilo" / "plugins" / "lockgate.js"
+
+    def _answer_first_run_questions(self) -> None:
+        """It asks none."""
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        package = f"@kilocode/cli-{sys.platform}-{_short()}"
+        program = _found(package, _MODULES / package / "bin" / "kilo")
+        variables = {
+            "KILO_CONFIG_CONTENT": json.dumps(self._settings(model)),
+            "KILO_DISABLE_AUTOUPDATE": "1",
+            "KILO_DISABLE_MODELS_FETCH": "1",
+            "KILO_DISABLE_SESSION_INGEST": "1",
+            "KILO_TELEMETRY_LEVEL": "off",
+            # It looks for models and plans of its maker's, whatever it is told.
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+        }
+        return [str(program), "run", "--format", "json", prompt, *self.options], variables
 
 
 class PiWorld(OtherWorld):

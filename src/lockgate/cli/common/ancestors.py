@@ -27,6 +27,7 @@ AGENTS = frozenset(
         "gemini",
         "gemini-cli",
         "goose",
+        "kilo",
         "opencode",
         "openhands",
         "pi",

@@ -18,6 +18,7 @@ _AGENT_VARIABLES = (
     "COPILOT_CLI",
     "CURSOR_AGENT",
     "GEMINI_CLI",
+    "KILO",
     "OPENCODE",
     "PI_CODING_AGENT",
     "QWEN_CODE",

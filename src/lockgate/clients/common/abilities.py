@@ -64,9 +64,10 @@ ABILITIES: Mapping[str, Ability] = {
     "opencode": Ability(AskingParty.ELSEWHERE, Containing.ALWAYS, _ALL, _REFUSES, _REFUSES),
     "cursor": Ability(AskingParty.ELSEWHERE, Containing.BY_SOURCES, Redacting.SERVERS, _REFUSES, _REFUSES),
     "pi": Ability(AskingParty.DIALOG, Containing.ALWAYS, _ERRORS, _REFUSES, _REFUSES),
+    "kilo": Ability(AskingParty.ELSEWHERE, Containing.ALWAYS, _ALL, _REFUSES, _REFUSES),
     "qwen-code": Ability(AskingParty.DIALOG, Containing.CALLED_AGAIN, _ALL, _RUNS, _RUNS),
 }
-"""By the client's name. What fails closed in OpenCode, pi and Cursor is a part of the entry that is installed."""
+"""By the client's name. What fails closed in OpenCode, Kilo, pi and Cursor is a part of the entry that is installed."""
 _HEADS = ("client", "deny", "ask", "contain", "redact", "a hook that crashes", "a hook that hangs")
 
 

@@ -219,6 +219,7 @@ _PLACES = (
     LogPlace("gemini-cli", "", ".gemini", ("tmp/*/chats/session-*.jsonl",), _gemini),
     LogPlace("copilot-cli", "COPILOT_HOME", ".copilot", ("session-state/*/events.jsonl",), _copilot),
     LogPlace("opencode", "XDG_DATA_HOME", ".local/share", ("opencode/opencode.db",), _opencode),
+    LogPlace("kilo", "XDG_DATA_HOME", ".local/share", ("kilo/kilo.db",), _opencode),
 )
 READS = tuple(place.client for place in _PLACES)
 """The clients whose logs are read. Cursor's are not: nobody has seen them here."""

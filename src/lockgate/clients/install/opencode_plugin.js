@@ -1,4 +1,4 @@
-// Lockgate in OpenCode: every tool call is put to the gate, and every result shown to it. Written by `lockgate install opencode`.
+// Lockgate in OpenCode, and in Kilo: every tool call is put to the gate, and every result shown to it. Written by `lockgate install`.
 // It fails closed: whatever goes wrong, the call is refused (a hook that throws refuses it) or the result withheld.
 __LOCKGATE_GATE__
 export const Lockgate = async ({ client, directory, worktree }) => {
@@ -46,8 +46,10 @@ export const Lockgate = async ({ client, directory, worktree }) => {
       if (!info.parentID) begun.set(info.id, ask("session.created", info.id, {}).catch(() => {}));
     },
     "chat.message": async (input, output) => {
-      const prompt = output.parts.map((part) => part.text ?? "").join("\n");
-      await ask("chat.message", input.sessionID, { prompt });
+      // What the client adds is not typed: the content of a file, the report of an agent, a prompt for later.
+      const typed = output.parts.filter((part) => !part.synthetic);
+      const prompt = typed.map((part) => part.text ?? "").join("\n");
+      await ask("chat.message", input.sessionID, { prompt, typed: typed.length > 0 });
     },
     "tool.execute.before": async (input, output) => {
       await subject(input.sessionID);

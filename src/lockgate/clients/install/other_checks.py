@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lockgate.clients.adapter import adapter
+from lockgate.clients.adapter import OwnDialect, adapter
 from lockgate.clients.common.hook_command import either_client, hook_command, hook_words, missing_entries
 from lockgate.clients.install import codex_trust, others
 from lockgate.clients.install.claude import this_launch
@@ -26,6 +26,7 @@ PROGRAMS = {
     "cursor": "cursor-agent",
     "qwen-code": "qwen",
     "pi": "pi",
+    "kilo": "kilo",
 }
 """The program of each client, as it lies in PATH."""
 
@@ -75,14 +76,16 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
             "toolName": "create",
             "toolArgs": {"path": target},
         },
-        "opencode": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
+        **dict.fromkeys(
+            ("opencode", "kilo"), {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}}
+        ),
         "pi": {**ids, "tool_name": "write", "tool_input": {"path": target, "content": ""}},
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
     if client not in payloads:
         return None
     launch = this_launch(seen.folders, dict(guarded(seen))[client])
-    if client in ("opencode", "pi"):  # which start the hook from a file of their own
+    if isinstance(dialect, OwnDialect):  # which starts the hook from a file of their own
         return shlex.join([*hook_words(launch, client), "--event", dialect.CALL_EVENT]), payloads[client]
     return hook_command(launch, dialect.CALL_EVENT, client), payloads[client]
 

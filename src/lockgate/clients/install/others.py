@@ -105,6 +105,13 @@ WAYS: Mapping[str, ClientHooks] = {
         whole=_shim("opencode_plugin.js"),
         own=2,
     ),
+    "kilo": ClientHooks(
+        (".config", "kilo", "plugins", "lockgate.js"),
+        (".kilo", "plugins", "lockgate.js"),
+        "XDG_CONFIG_HOME",
+        whole=_shim("opencode_plugin.js"),
+        own=2,
+    ),
     "cursor": ClientHooks(
         (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
     ),

@@ -1,6 +1,7 @@
 """OpenCode's dialect, which is our own: a plugin in the client (``opencode_plugin.js``) writes it and reads it.
 
-Seen with version 1.18.33. The plugin gives every event the root session's id, and a sub-agent's own beside it.
+Seen with version 1.18.33. The plugin gives every event the root session's id, and a sub-agent's own beside it. Kilo is
+a descendant of OpenCode, loads the same plugin and speaks the same dialect.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
     mapping,
-    prompt_submitted,
     session_started,
     text,
 )
-from lockgate.core.events import Answer, Context, Event, ToolRequested
+from lockgate.core.events import Answer, Context, Event, PromptSubmitted, ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-CLIENT = "opencode"
 EVENTS = ("tool.execute.before", "tool.execute.after", "chat.message", "session.created")
 """The events that the plugin passes on."""
 _RULED = "ruled"
@@ -36,8 +35,8 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
     call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
     if call.tool.startswith("mcp__"):  # a name of the client's own, that says nothing of a server
-        return call._replace(tool=f"{CLIENT}:{call.tool}")
-    return tool_names.translated(CLIENT, call)
+        return call._replace(tool=f"{context.client}:{call.tool}")
+    return tool_names.translated(context.client, call)
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
@@ -56,10 +55,16 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     return results.finished(context, _call(payload, context), output, whole=False)
 
 
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    """A prompt: nobody's where the client made it, and where a sub-agent has it."""
+    typed = payload.get("typed") is not False and not context.subject.agent
+    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=typed)
+
+
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "tool.execute.before": _requested,
     "tool.execute.after": _finished,
-    "chat.message": prompt_submitted,
+    "chat.message": _prompt,
     "session.created": session_started,
 }
 
@@ -117,7 +122,7 @@ def _rules(value: Any) -> Iterator[tuple[str, str, str]]:
 class OpenCode(OwnDialect):
     """What is different in OpenCode."""
 
-    CLIENT = CLIENT
+    CLIENT = "opencode"
     EVENTS = EVENTS
     CALL_EVENT = "tool.execute.before"
     DECODERS = _DECODERS

@@ -22,15 +22,21 @@ def load(table: Path) -> Any:
     return compile_tables.load(table, HERE / "schema.json")
 
 
-def compiled(table: Path) -> str:
-    """The JSON text that the product reads: each tool's row by the tool's name, without examples."""
-    loaded = load(table)
+def _rows(table: Path) -> dict[str, Any]:
     rows: dict[str, Any] = {}
-    for row in loaded["tools"]:
+    for row in load(table)["tools"]:
         for tool in row["tools"]:
             if tool in rows:
                 raise ValueError(f"{table.name}: {tool} stands there twice")
             rows[tool] = {key: value for key, value in row.items() if key not in _FOR_PEOPLE}
+    return rows
+
+
+def compiled(table: Path) -> str:
+    """The JSON text that the product reads: each tool's row by the tool's name, without examples."""
+    loaded = load(table)
+    rows: dict[str, Any] = _rows(table.with_name(f"{loaded['extends']}.yaml")) if "extends" in loaded else {}
+    rows.update(_rows(table))
     others = {name: loaded[name] for name in ("closes_with", "stays_open") if name in loaded}
     return compile_tables.compact({"tools": rows, **others})
 
