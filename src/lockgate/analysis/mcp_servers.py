@@ -29,7 +29,8 @@ _ELEMENT = lazy_re(r"e\d{1,9}")
 """How Playwright names an element of the page itself; ``f1e2`` is one of a frame, which may be another site's."""
 _FIELD = {"name": "text", "type": "text", "element": "text", "value": "text", "ref": "element", "target": "element"}
 _DECLARING = (".mcp.json", ".claude/.mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json",
-              "opencode.json", "opencode.jsonc", "kilo.json", "kilo.jsonc", ".codex/config.toml", ".github/mcp.json")  # fmt: skip
+              "opencode.json", "opencode.jsonc", "kilo.json", "kilo.jsonc", ".codex/config.toml",
+              ".github/mcp.json")  # fmt: skip
 """Files of a project in which clients find servers."""
 _RUNNERS = frozenset({"npx", "bunx", "pnpx"})
 _PASSED = frozenset({"-y", "--yes", "-q", "--quiet"})

@@ -76,9 +76,8 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
             "toolName": "create",
             "toolArgs": {"path": target},
         },
-        **dict.fromkeys(
-            ("opencode", "kilo"), {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}}
-        ),
+        "opencode": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
+        "kilo": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
         "pi": {**ids, "tool_name": "write", "tool_input": {"path": target, "content": ""}},
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
