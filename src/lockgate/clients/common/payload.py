@@ -68,8 +68,9 @@ def _without_surrogates(value: Any) -> Any:
 
 # ---------------------------------------------------------------- events that clients spell alike
 def prompt_submitted(payload: Mapping[str, Any], context: Context) -> Event:
-    """A prompt: a person's, unless a sub-agent has it."""
-    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
+    """A prompt: a person's, unless a sub-agent has it, or the client says that nobody typed it."""
+    typed = payload.get("typed") is not False and not context.subject.agent
+    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=typed)
 
 
 def session_started(payload: Mapping[str, Any], context: Context) -> Event:

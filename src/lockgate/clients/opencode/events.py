@@ -14,10 +14,11 @@ from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
     mapping,
+    prompt_submitted,
     session_started,
     text,
 )
-from lockgate.core.events import Answer, Context, Event, PromptSubmitted, ToolRequested
+from lockgate.core.events import Answer, Context, Event, ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 
@@ -55,16 +56,10 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     return results.finished(context, _call(payload, context), output, whole=False)
 
 
-def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
-    """A prompt: nobody's where the client made it, and where a sub-agent has it."""
-    typed = payload.get("typed") is not False and not context.subject.agent
-    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=typed)
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "tool.execute.before": _requested,
     "tool.execute.after": _finished,
-    "chat.message": _prompt,
+    "chat.message": prompt_submitted,
     "session.created": session_started,
 }
 
