@@ -274,7 +274,11 @@ class KiloWorld(OpenCodeWorld):
         return self.home / ".config" / "kilo" / "plugins" / "lockgate.js"
 
     def _answer_first_run_questions(self) -> None:
-        """It asks none."""
+        """The client installs the types of its plugins too, and waits two minutes where it cannot."""
+        folder = self.home / ".config" / "kilo"
+        (folder / "node_modules").mkdir(parents=True)
+        installed = {"packages": {"": {"dependencies": {"@kilocode/plugin": "*"}}}}
+        (folder / "package-lock.json").write_text(json.dumps(installed))
 
     def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
         """Command line, and variables beside those of every program."""
