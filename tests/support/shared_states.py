@@ -22,8 +22,8 @@ def share(states: Sequence[Path], url: str) -> None:
     own = SqliteStore.open(str(states[0]))
     keys = [own.key, *(os.urandom(32) for _ in states[1:])]
     for state, key in zip(states, keys, strict=True):
-        use(state, url, state.parent.name)
         (state / "key").write_bytes(key)
+        use(state, url, state.parent.name)
     # What the prepared state says of its compiled patterns, for all: compiling takes longer than a hook has.
     shared = opened(states[0])
     with own.transaction() as source, shared.transaction() as target:
