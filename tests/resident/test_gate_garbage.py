@@ -49,16 +49,16 @@ def old_ring() -> weakref.ref[Ring]:
 def test_what_is_new_goes_after_some_decisions() -> None:
     left, kept = ring(), GarbageCollector()
     for _ in range(garbage._NEW - 1):
-        kept.decided()
+        kept.note_decision()
     assert left() is not None
-    kept.decided()
+    kept.note_decision()
     assert left() is None
 
 
 def test_what_is_older_goes_in_a_second_without_decisions(generations: list[int]) -> None:
     left, kept = old_ring(), GarbageCollector()
     generations.clear()
-    kept.decided()
+    kept.note_decision()
     kept.looked()
     assert left() is not None
     kept.looked()
@@ -71,7 +71,7 @@ def test_what_is_older_goes_without_any_such_second(generations: list[int]) -> N
     left, kept = old_ring(), GarbageCollector()
     generations.clear()
     for number in range(garbage._ALL):
-        kept.decided()
+        kept.note_decision()
         if number % 500 == 0:
             kept.looked()
     assert left() is None

@@ -149,7 +149,7 @@ def test_after_a_step_that_does_not_end_nobodys_answer_is_decided_on(tmp_path: P
         decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
         decider.serving.measures.failed = failed
         connection = Connection(ours, Peer(os.geteuid(), 1), bytes(32))
-        decider.serving._consulted(connection, decider.begin(wire.HookRequest(1, (), {}, b""), 1), None)
+        decider.serving._on_advice(connection, decider.begin(wire.HookRequest(1, (), {}, b""), 1), None)
         assert hooks.recv(4096) == (wire.NOT_HERE if failed else wire.answer(*ANSWER))
         assert decider.done == ([] if failed else ["step"])
         decider.serving._end()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import gc
 import json
 import os
 import runpy
@@ -130,6 +131,7 @@ class _Forking:
             while not data.endswith(b"\n"):
                 data += self._control.recv(_MOST)
             self._import()
+            gc.freeze()  # what it has so far is not looked at by a child, and stays shared with it
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
             pid = os.fork()
             if pid == 0:
