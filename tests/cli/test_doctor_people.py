@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.doctor.optional import people
+from lockgate.cli.doctor.optional import author_hosts, people
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.gate.approvals.wakeups import WakeupSocket
 from lockgate.store.sqlite.store import SqliteStore
@@ -55,3 +55,23 @@ def test_it_sees_who_watches(project: Path) -> None:
     SqliteStore.open(str(project / "state")).close()
     with WakeupSocket(str(project / "state"), WATCHERS):
         assert "waits" in next(people(str(project), str(project / "state")))[1]
+
+
+@pytest.mark.parametrize(
+    ("trust", "said"),
+    [
+        pytest.param("{}", "no service is asked", id="nobody"),
+        pytest.param("{owners: [me], lookups: false}", "no service is asked", id="look-ups off"),
+        pytest.param("{owners: [me, my-org]}", "asks github.com who", id="GitHub"),
+        pytest.param(
+            "{owners: [me, git.example/us], apis: {git.example: 'https://api.example'}}",
+            "asks git.example (https://api.example), github.com who",
+            id="two hosts",
+        ),
+    ],
+)
+def test_it_names_the_hosts_that_the_gate_asks_who_wrote_what(project: Path, trust: str, said: str) -> None:
+    config = project / ".config" / "lockgate"
+    config.mkdir(parents=True)
+    (config / "lockgate.yaml").write_text(f"trust: {trust}\n")
+    assert said in next(author_hosts(str(project)))[1]

@@ -55,6 +55,24 @@ def people(project: str, state: str) -> Iterator[Found]:
         yield "ok", f"in a headless session, a call that needs a person {does}", ""
 
 
+def author_hosts(project: str) -> Iterator[Found]:
+    """Which hosts the gate itself asks who wrote what an agent reads; none where nobody is trusted by author.
+
+    Args:
+        project: The project's folder.
+    """
+    try:
+        trust = load.load_for_cli(project).options.trust
+    except LockgateError:
+        return  # the configuration has a check of its own
+    if trust is None or not trust.get("owners") or trust.get("lookups", True) in (False, "off"):
+        yield "ok", "no service is asked who wrote what: everybody is a stranger (docs/whose-words.md)", ""
+        return
+    hosts = {owner.lower().rpartition("/")[0] or "github.com" for owner in trust["owners"]}
+    named = [f"{host} ({trust['apis'][host]})" if host in trust.get("apis", {}) else host for host in sorted(hosts)]
+    yield "ok", f"the gate asks {', '.join(named)} who may write, with your log-in of gh", ""
+
+
 def approver_keys(project: str) -> Iterator[Found]:
     """Whose keys have to sign a yes, and whether the person's own is among them.
 

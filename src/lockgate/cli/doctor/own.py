@@ -56,6 +56,7 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield from _plugins(seen)
     yield _containment(seen.folders)
     yield from _judge(seen)
+    yield from _authors(seen)
     yield from _approvers(seen)
     yield from _people(seen)
     yield from _telemetry(seen)
@@ -311,6 +312,13 @@ def _approvers(seen: CheckContext) -> Iterator[DoctorCheck]:
 
     for status, detail, mend in approver_keys(seen.project):
         yield DoctorCheck("approvers", status, detail, mend)
+
+
+def _authors(seen: CheckContext) -> Iterator[DoctorCheck]:
+    from lockgate.cli.doctor.optional import author_hosts
+
+    for status, detail, mend in author_hosts(seen.project):
+        yield DoctorCheck("whose words", status, detail, mend)
 
 
 def _people(seen: CheckContext) -> Iterator[DoctorCheck]:

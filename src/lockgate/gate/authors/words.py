@@ -26,7 +26,10 @@ _FIELDS = frozenset(
         "minimizedreason reactiongroups content users totalcount viewerdidauthor merged mergedat baserefname",
         "headrefname reviews latestreviews submittedat commit oid is_bot isbot databaseid user total_count",
         "description color ispinned mergeable reviewdecision iscrossrepository changedfiles issue pullrequest nodes",
-        "data items",
+        "data items issues page path line profile_url details has_parent has_children issue_type field_values value",
+        "issue_field_values issue_field_id single_select_option data_type sub_issues_summary percent_completed",
+        "changed_files closed_by_pull_requests review_threads is_collapsed is_outdated is_resolved repo",
+        "+1 -1 confused eyes heart hooray laugh rocket message full_name merged_by ref sha base head",
     )
     for word in line.split()
 )
