@@ -15,11 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lockgate.configuration import load
-from lockgate.core.model import Verdict
+from lockgate.core.events import SessionStarted, ToolFinished, ToolRequested
+from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate import Monitor
-from lockgate.gate.authors import lookup
+from lockgate.gate.authors import lookup, service
 from lockgate.gate.authors.lookup import Lookup
 from lockgate.gate.authors.service import SECONDS, UnansweredError, api_of, token_for
+from lockgate.gate.host.assembly import open_gate
+from lockgate.system.folders import Folders
 from support.stress import examples
 
 from .github_service import AT, LATER, TOKEN, GitHub, comment, issue, serving, slowly, user
@@ -573,6 +576,22 @@ def test_the_address_of_an_api(host: str, configured: str, address: str | None) 
             api_of(host, configured)
     else:
         assert api_of(host, configured) == address
+
+
+def test_a_gate_on_this_machine_asks_with_the_log_in_of_gh(
+    asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "FOLDERS", (_gh(tmp_path / "bin", GH),))
+    where = Folders(str(tmp_path / "home"), str(tmp_path / "state"), str(asking.world.config))
+    monitor = open_gate(where)
+    context, call = asking.world.context(), ToolCall("Bash", {"command": VIEW}, str(tmp_path), "c1")
+    for event in (SessionStarted(context, "startup"), ToolRequested(context, call)):
+        monitor.handle(event)
+    monitor.handle(ToolFinished(context, call, SHOWN, SHOWN))
+    with monitor.parts.store.reading() as tx:
+        assert not tx.labels(context.subject)
+    monitor.parts.store.close()
+    assert asking.github.asked
 
 
 # ---------------------------------------------------------------- the property

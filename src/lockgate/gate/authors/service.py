@@ -73,19 +73,21 @@ def api_of(host: str, configured: str = "") -> str:
     return configured
 
 
-def token_for(host: str, environ: Mapping[str, str], seconds: float, folders: Sequence[str] = FOLDERS) -> str:
+def token_for(host: str, environ: Mapping[str, str], seconds: float, folders: Sequence[str] = ()) -> str:
     """The token with which ``gh`` is logged in to a host.
 
     Args:
         host: The host.
         environ: The variables of whoever asks.
         seconds: How long it may take.
-        folders: Where ``gh`` is looked for.
+        folders: Where ``gh`` is looked for, if not in those of the system.
 
     Raises:
         UnansweredError: There is none.
     """
-    program = next((path for folder in folders if os.access(path := os.path.join(folder, "gh"), os.X_OK)), "")
+    program = next(
+        (path for folder in folders or FOLDERS if os.access(path := os.path.join(folder, "gh"), os.X_OK)), ""
+    )
     if not program:
         raise UnansweredError("gh is not installed in a folder of the system")
     kept = {name: environ[name] for name in _KEPT if name in environ}
