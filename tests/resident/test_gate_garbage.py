@@ -59,11 +59,11 @@ def test_what_is_older_goes_in_a_second_without_decisions(generations: list[int]
     left, kept = old_ring(), GarbageCollector()
     generations.clear()
     kept.note_decision()
-    kept.looked()
+    kept.collect_if_idle()
     assert left() is not None
-    kept.looked()
+    kept.collect_if_idle()
     assert left() is None
-    kept.looked()
+    kept.collect_if_idle()
     assert generations == [2]
 
 
@@ -73,6 +73,6 @@ def test_what_is_older_goes_without_any_such_second(generations: list[int]) -> N
     for number in range(garbage._ALL):
         kept.note_decision()
         if number % 500 == 0:
-            kept.looked()
+            kept.collect_if_idle()
     assert left() is None
     assert generations.count(2) == 1
