@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import hook
+from lockgate.clients.hook.ask_resident import connect_gate
 from lockgate.gate.approvals import wakeups
 from lockgate.service.containers import http as web
 from lockgate.store.opening import open_store
@@ -71,10 +71,10 @@ def test_a_host_of_containers_knows_its_peers_user() -> None:
 def test_a_hook_talks_to_its_own_users_gate_alone(uid: int) -> None:
     connection = Connection(uid, 1)
     if uid == os.geteuid():
-        hook.connect_gate(connection, "/state/run")  # type: ignore[arg-type]
+        connect_gate(connection, "/state/run")  # type: ignore[arg-type]
         return
     with pytest.raises(OSError):
-        hook.connect_gate(connection, "/state/run")  # type: ignore[arg-type]
+        connect_gate(connection, "/state/run")  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- paths

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import hook
+from lockgate.clients.hook.ask_resident import connect_gate
 from lockgate.system.unix_sockets import short_path
 
 
@@ -30,6 +30,6 @@ def test_folders_of_any_length(near: Path, name: str) -> None:
         with short_path(str(folder), "gate.sock") as path:
             listening.bind(path)
         listening.listen()
-        hook.connect_gate(asking, str(folder))
+        connect_gate(asking, str(folder))
         listening.accept()[0].close()
     assert os.getcwd() == here

@@ -157,13 +157,13 @@ def test_without_the_key_no_gate_is_believed(client: Path, tmp_path: Path, spoil
 ASKS = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from lockgate import hook
+from lockgate.clients.hook import ask_resident
 try:
-    hook._ask(sys.argv[1:], sys.argv[5])
+    ask_resident._ask(sys.argv[1:], sys.argv[5])
 except Exception as error:
-    print("itself", type(error).__name__, hook._FORGED[0])
+    print("itself", type(error).__name__, ask_resident._FORGED[0])
 else:
-    print("itself", None, hook._FORGED[0])
+    print("itself", None, ask_resident._FORGED[0])
 """
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

@@ -4,7 +4,7 @@ A digest of all the code would take longer than the hook does. So it is told by 
 files: the program's own, and ``build``, which no two builds have in common. The time of the last change of a file's
 facts is one of them: nobody can set it, and an upgrade that keeps sizes and times changes it all the same.
 
-``hook.py`` and ``native/request.c`` tell the same in the same words, and import nothing for it.
+``clients/hook/ask_resident.py`` and ``native/request.c`` tell the same in the same words, and import nothing for it.
 """
 
 from __future__ import annotations
