@@ -22,6 +22,7 @@ RESULTS = {
     "gemini-cli": "AfterTool",
     "opencode": "tool.execute.after",
     "kilo": "tool.execute.after",
+    "cline": "after_tool",
     "pi": "tool_result",
     "qwen-code": "PostToolUse",
 }
@@ -47,7 +48,7 @@ def test_what_becomes_of_a_call(client: str) -> None:
     assert "deny" in refused
     asked = _spelt(client, event, Answer(Verdict.ASK, to_agent="no", to_person="no"))
     assert ('"ask"' in asked) == (ABILITIES[client].asks is AskingParty.DIALOG)
-    assert (asked == refused) == (ABILITIES[client].asks is AskingParty.ELSEWHERE)
+    assert (asked == refused) == (ABILITIES[client].asks is not AskingParty.DIALOG)
     contained = _spelt(client, event, Answer(Verdict.CONTAIN, new_input=CHANGED))
     assert "box make" in contained
     assert ("deny" in contained) == (ABILITIES[client].contains is Containing.CALLED_AGAIN)
@@ -81,11 +82,11 @@ def test_what_a_secret_is_taken_out_of(client: str) -> None:
 
 def test_who_refuses_by_itself_where_the_gate_fails() -> None:
     assert all(entry["failClosed"] for entry in entries_of("cursor", LAUNCH).values())
-    for client in ("opencode", "pi", "kilo"):
+    for client in ("opencode", "pi", "kilo", "cline"):
         whole = WAYS[client].whole
         assert whole is not None
         assert "reject(new Error(REFUSAL))" in whole(client, LAUNCH)
     by_itself = {client for client, can in ABILITIES.items() if can.hang is Failing.REFUSES}
-    assert by_itself == {"cursor", "opencode", "pi", "kilo"}
+    assert by_itself == {"cursor", "opencode", "pi", "kilo", "cline"}
     for client in set(CLIENTS) - by_itself - {"claude-code", "copilot-cli"}:
         assert all("exit 2" in json.dumps(entry) for entry in entries_of(client, LAUNCH).values())

@@ -35,6 +35,7 @@ CHILD = {**COPILOT, "sessionId": "a1", "agentId": "a1", "agentType": "explore", 
 CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": [WORK], "cursor_version": "3"}
 QWEN = {"session_id": "s1", "transcript_path": "/x/a.jsonl", "cwd": WORK, "permission_mode": "yolo"}
 PI = {"session_id": "s1", "transcript_path": "", "cwd": WORK}
+CLINE = {"session_id": "s1", "agent_id": "", "cwd": "/w", "mode": "act"}
 OPENCODE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "workspace": WORK}
 PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
 
@@ -97,6 +98,20 @@ DECODED: list[tuple[str, dict[str, Any], type, str, str]] = [
                   "tool_input": {"filePath": "a"}, "tool_output": "text"}, ToolFinished, "", "Read"),
     ("opencode", {**OPENCODE, "hook_event_name": "chat.message", "prompt": "do it"}, PromptSubmitted, "", ""),
     ("opencode", {**OPENCODE, "hook_event_name": "session.created"}, SessionStarted, "", ""),
+    ("cline", {**CLINE, "hook_event_name": "before_tool", "tool_name": "run_commands",
+               "tool_input": {"commands": ["ls"]}, "tool_use_id": "c1"}, ToolRequested, "", "Bash"),
+    ("cline", {**CLINE, "hook_event_name": "before_tool", "agent_id": "a1", "tool_name": "demo__fetch",
+               "tool_input": {"n": 7}, "tool_use_id": "c1"}, ToolRequested, "a1", "mcp__demo__fetch"),
+    ("cline", {**CLINE, "hook_event_name": "before_tool", "tool_name": "team_run_task", "tool_input": {"task": "t"},
+               "tool_use_id": "c1"}, ToolRequested, "", "cline:team_run_task"),
+    ("cline", {**CLINE, "hook_event_name": "before_tool", "tool_name": "run_commands",
+               "tool_input": {"commands": [{"command": "ls"}]}, "tool_use_id": "c1"},
+     ToolRequested, "", "cline:run_commands"),
+    ("cline", {**CLINE, "hook_event_name": "after_tool", "tool_name": "read_files",
+               "tool_input": {"files": [{"path": "a"}]}, "tool_use_id": "c1",
+               "tool_output": [{"query": "a", "result": "text", "success": True}]}, ToolFinished, "", "ReadFiles"),
+    ("cline", {**CLINE, "hook_event_name": "prompt", "prompt": "do it", "typed": True}, PromptSubmitted, "", ""),
+    ("cline", {**CLINE, "hook_event_name": "session_start"}, SessionStarted, "", ""),
     ("kilo", {**OPENCODE, "hook_event_name": "tool.execute.before", "agent_id": "a1", "tool_name": "demo_fetch",
               "tool_input": {"n": 7}}, ToolRequested, "a1", "kilo:demo_fetch"),
     ("kilo", {**OPENCODE, "hook_event_name": "tool.execute.before", "tool_name": "bash",
@@ -275,6 +290,7 @@ ASKED = {
     "cursor": "preToolUse",
     "opencode": "tool.execute.before",
     "kilo": "tool.execute.before",
+    "cline": "before_tool",
     "qwen-code": "PreToolUse",
     "pi": "tool_call",
 }
@@ -286,6 +302,7 @@ DENIED: dict[str, Any] = {
     "cursor": {"permission": "deny", "agent_message": "no", "user_message": "no"},
     "opencode": {"deny": "no"},
     "kilo": {"deny": "no"},
+    "cline": {"deny": "no"},
     "pi": {"deny": "no"},
     "qwen-code": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
                                          "permissionDecisionReason": "no"}},
@@ -297,6 +314,7 @@ SILENCE = {
     "cursor": "{}",
     "opencode": "{}",
     "kilo": "{}",
+    "cline": "{}",
     "qwen-code": "",
     "pi": "{}",
 }
@@ -334,6 +352,7 @@ CONTAINED: dict[str, Any] = {
     "cursor": {"updated_input": {"command": "box make"}, "additional_context": "how"},
     "opencode": {"args": CHANGED},
     "kilo": {"args": CHANGED},
+    "cline": {"args": {"commands": ["box make"]}},
     "pi": {"args": CHANGED},
 }
 
@@ -350,6 +369,36 @@ def test_a_contained_call_is_changed(client: str, permitted: bool) -> None:
     assert (json.loads(stdout), code) == (expected, 0)
     asked, _ = adapter(client).encode(ASKED[client], answer._replace(verdict=Verdict.ASK, to_agent="no"))
     assert "box make" not in asked, "a question is about the call as it was made, which is what then runs"
+
+
+CLINE_CALLS: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
+    ("run_commands", {"commands": ["cd /x", "git push 'a b'"]}, "Bash",
+     {"command": "bash -c 'cd /x'; bash -c 'git push '\"'\"'a b'\"'\"''"}),
+    ("run_commands", {"commands": ["cat <<E", "git push"]}, "Bash",
+     {"command": "bash -c 'cat <<E'; bash -c 'git push'"}),
+    ("run_commands", {"commands": []}, "cline:run_commands", {"commands": []}),
+    ("run_commands", {"commands": "ls"}, "cline:run_commands", {"commands": "ls"}),
+    ("read_files", {"files": [{"path": "a"}, {"path": "b", "start_line": 1}]}, "ReadFiles", {"paths": ["a", "b"]}),
+    ("read_files", {"files": [{"path": "a"}, "b"]}, "cline:read_files", {"files": [{"path": "a"}, "b"]}),
+    ("fetch_web_content", {"requests": [{"url": "https://a.example", "prompt": "p"}]}, "WebFetches",
+     {"prompt": "https://a.example\np"}),
+    ("search_codebase", {"queries": ["a", "b"]}, "Grep", {"pattern": "a\nb"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "given", "known", "words"), CLINE_CALLS)
+def test_a_list_of_cline_is_one_call(tool: str, given: dict[str, Any], known: str, words: dict[str, Any]) -> None:
+    """Each command has a shell of its own, so that none can be hidden in the quotes of another."""
+    payload = {**CLINE, "hook_event_name": "before_tool", "tool_name": tool, "tool_input": given, "tool_use_id": "c1"}
+    event = _decoded("cline", payload)
+    assert isinstance(event, ToolRequested)
+    assert (event.call.tool, event.call.tool_input) == (known, words)
+
+
+@pytest.mark.parametrize(("mode", "fixed"), [("act", False), ("yolo", False), ("plan", True), ("", True)])
+def test_where_cline_plans_a_command_stays_as_it_is(mode: str, fixed: bool) -> None:
+    context = Context("cline", Subject("s"), "/w", "/w", mode=mode)
+    assert adapter("cline").is_fixed(context, ToolCall("Bash", {"command": "make"}, "/w"), "/home/user") is fixed
 
 
 @pytest.mark.parametrize(("fields", "human"), [({}, True), ({"typed": True}, True), ({"typed": False}, False)])
@@ -424,6 +473,8 @@ def test_codex_is_told_nothing_that_it_does_not_know(verdict: Verdict, event: st
                   "tool_input": {"filePath": "a"}, "tool_output": "two"}, {"result": "[gone]"}, ("output",)),
     ("kilo", {**OPENCODE, "hook_event_name": "tool.execute.after", "tool_name": "read",
               "tool_input": {"filePath": "a"}, "tool_output": "two"}, {"result": "[gone]"}, ("output",)),
+    ("cline", {**CLINE, "hook_event_name": "after_tool", "tool_name": "ask_question", "tool_input": {},
+               "tool_output": "two"}, {"result": "[gone]"}, ("output",)),
     ("pi", {**PI, "hook_event_name": "tool_result", "tool_name": "read", "tool_input": {"path": "a"},
             "tool_output": [{"type": "text", "text": "two"}]}, {"[0].text": "[gone]"}, ("output", 0, "text")),
 ])  # fmt: skip

@@ -26,6 +26,7 @@ FILES = {
     "qwen-code": ".qwen/settings.json",
     "pi": ".pi/agent/extensions/lockgate.js",
     "kilo": ".config/kilo/plugins/lockgate.js",
+    "cline": ".cline/plugins/lockgate.js",
 }
 MERGED = {
     "codex": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}\n',

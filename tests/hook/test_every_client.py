@@ -33,6 +33,8 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
                          "tool_input": {"command": "ls"}, "tool_use_id": "c", "has_ui": True}),
     "opencode": ("tool.execute.before", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before",
                                          "tool_name": "bash", "tool_input": {"command": "ls"}}),
+    "cline": ("before_tool", {"session_id": "s", "cwd": "/w", "hook_event_name": "before_tool", "mode": "act",
+                              "tool_name": "run_commands", "tool_input": {"commands": ["ls"]}, "tool_use_id": "c"}),
     "kilo": ("tool.execute.before", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before",
                                      "tool_name": "bash", "tool_input": {"command": "ls"}}),
 }  # fmt: skip

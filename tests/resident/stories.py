@@ -48,6 +48,8 @@ _OTHERS: tuple[tuple[str, Event], ...] = (
                    "tool_input": {"command": "git push https://e.example/x.git"}, "tool_use_id": "c"}),
     ("pi", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool_call", "tool_name": "bash",
             "tool_input": {"command": "git push https://e.example/x.git"}, "tool_use_id": "c", "has_ui": True}),
+    ("cline", {"session_id": "s", "cwd": "/w", "hook_event_name": "before_tool", "tool_name": "run_commands",
+               "tool_input": {"commands": ["git push https://e.example/x.git"]}, "tool_use_id": "c"}),
     ("kilo", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before", "tool_name": "bash",
               "tool_input": {"command": "git push https://e.example/x.git"}}),
     ("opencode", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before", "tool_name": "bash",

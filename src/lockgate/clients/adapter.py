@@ -325,6 +325,7 @@ _MODULES = {
     "qwen-code": "qwen",
     "pi": "pi",
     "kilo": "kilo",
+    "cline": "cline",
 }
 _LOADED: dict[str, ClientAdapter] = {}
 CLIENTS = tuple(_MODULES)

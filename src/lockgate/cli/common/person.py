@@ -13,6 +13,7 @@ from lockgate.core.display_text import visible
 _AGENT_VARIABLES = (
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
+    "CLINE_CONNECTOR_CLI_LAUNCH",
     "CODEX_SANDBOX",
     "CODEX_SANDBOX_NETWORK_DISABLED",
     "COPILOT_CLI",

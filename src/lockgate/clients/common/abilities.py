@@ -15,6 +15,7 @@ class AskingParty(StrEnum):
     """Who asks a person."""
 
     DIALOG = "its own dialog; without a terminal refused"
+    NOBODY = "nobody: refused at once"
     ELSEWHERE = "where somebody listens elsewhere; else refused at once"
 
 
@@ -65,9 +66,10 @@ ABILITIES: Mapping[str, Ability] = {
     "cursor": Ability(AskingParty.ELSEWHERE, Containing.BY_SOURCES, Redacting.SERVERS, _REFUSES, _REFUSES),
     "pi": Ability(AskingParty.DIALOG, Containing.ALWAYS, _ERRORS, _REFUSES, _REFUSES),
     "kilo": Ability(AskingParty.ELSEWHERE, Containing.ALWAYS, _ALL, _REFUSES, _REFUSES),
+    "cline": Ability(AskingParty.NOBODY, Containing.ALWAYS, _ERRORS, _REFUSES, _REFUSES),
     "qwen-code": Ability(AskingParty.DIALOG, Containing.CALLED_AGAIN, _ALL, _RUNS, _RUNS),
 }
-"""By the client's name. What fails closed in OpenCode, Kilo, pi and Cursor is a part of the entry that is installed."""
+"""By the client's name. What fails closed in OpenCode, Kilo, pi, Cline and Cursor is a part of what is installed."""
 _HEADS = ("client", "deny", "ask", "contain", "redact", "a hook that crashes", "a hook that hangs")
 
 

@@ -24,7 +24,7 @@ CALL_TIMEOUT = 3630
 Both observed versions take any positive number; their own default for these hooks is 600.
 """
 
-CALL_EVENTS = frozenset({"PreToolUse", "BeforeTool", "preToolUse", "tool.execute.before", "tool_call"})
+CALL_EVENTS = frozenset({"PreToolUse", "BeforeTool", "preToolUse", "tool.execute.before", "tool_call", "before_tool"})
 """The ``CALL_EVENT`` of each adapter: a hook tells them without loading any."""
 
 REPORTS = frozenset({"PostToolBatch", "Stop"})

@@ -103,7 +103,7 @@ _NO_CLIENTS = frozenset(
     | {b"alacritty", b"foot", b"ghostty", b"gnome-terminal-", b"kitty", b"konsole", b"wezterm-gui", b"xterm"}
 )
 """What a person's own shells run below: taken for a client, it would make all of them look like an agent's."""
-_FIRST_CLIENTS = frozenset(b"MainThread bun claude codex copilot node node-MainThread opencode".split())
+_FIRST_CLIENTS = frozenset(b"MainThread bun claude cline codex copilot kilo node node-MainThread opencode".split())
 """Process 1 in containers of a client alone. Any other inherits what a dead client, or a person, has left."""
 
 

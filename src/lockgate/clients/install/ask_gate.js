@@ -4,11 +4,11 @@ const COMMAND = __LOCKGATE_COMMAND__;
 const WAITS = __LOCKGATE_WAITS__; // the event of a call: a person may be asked about it
 const REFUSAL = "Lockgate could not decide and blocks to be safe. Run: lockgate doctor";
 
-// Asks the gate; rejects with its reason where it refuses, fails or does not answer in time.
-function gate(payload) {
+// Asks the gate; rejects with its reason where it refuses, fails or does not answer in time (milliseconds).
+function gate(payload, limit = payload.hook_event_name === WAITS ? 3630000 : 20000) {
   return new Promise((resolve, reject) => {
     const child = spawn(COMMAND[0], [...COMMAND.slice(1), "--event", payload.hook_event_name], { stdio: ["pipe", "pipe", "ignore"] });
-    const timer = setTimeout(() => child.kill("SIGKILL"), payload.hook_event_name === WAITS ? 3630000 : 20000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), limit);
     let said = "";
     child.stdout.setEncoding("utf8").on("data", (part) => { said += part; });
     child.stdin.on("error", () => {});

@@ -27,6 +27,7 @@ PROGRAMS = {
     "qwen-code": "qwen",
     "pi": "pi",
     "kilo": "kilo",
+    "cline": "cline",
 }
 """The program of each client, as it lies in PATH."""
 
@@ -79,6 +80,7 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
         "opencode": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
         "kilo": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
         "pi": {**ids, "tool_name": "write", "tool_input": {"path": target, "content": ""}},
+        "cline": {**ids, "tool_name": "editor", "tool_input": {"path": target, "new_text": ""}},
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
     if client not in payloads:
@@ -163,7 +165,13 @@ def _qwen(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
             yield DoctorCheck("qwen-code switch", "fail", says, "take it out")
 
 
-_HAZARDS = {"codex": _codex, "gemini-cli": _gemini, "qwen-code": _qwen}
+def _cline(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
+    if not shutil.which("node", path=seen.environ.get("PATH")):
+        says = "node is not in PATH: Cline loads no plugin without it, and says nothing"
+        yield DoctorCheck("cline node", "fail", says, "install Node, or start Cline where it is in PATH")
+
+
+_HAZARDS = {"codex": _codex, "gemini-cli": _gemini, "qwen-code": _qwen, "cline": _cline}
 
 
 def _settings(file: str) -> dict[str, Any]:

@@ -121,6 +121,12 @@ WAYS: Mapping[str, ClientHooks] = {
         "PI_CODING_AGENT_DIR",
         whole=_shim("pi_extension.js"),
     ),
+    "cline": ClientHooks(
+        (".cline", "plugins", "lockgate.js"),
+        (".cline", "plugins", "lockgate.js"),
+        "CLINE_DIR",
+        whole=_shim("cline_plugin.js"),
+    ),
     "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _named),
 }
 """How each client is told, by its name."""
