@@ -11,6 +11,7 @@ import pytest
 from lockgate.clients.adapter import CLIENTS, adapter
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
+    Context,
     REGISTERED,
     AgentStarted,
     AgentStopped,
@@ -24,7 +25,7 @@ from lockgate.core.events import (
     ToolFinished,
     ToolRequested,
 )
-from lockgate.core.model import Subject, Verdict
+from lockgate.core.model import Subject, ToolCall, Verdict
 
 WORK = "/home/user/work"
 OTHERS = [client for client in CLIENTS if client != "claude-code"]

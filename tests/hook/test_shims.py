@@ -26,6 +26,12 @@ async function call(name, output) {
   try { await hooks[name](input, output); return { output }; } catch (error) { return { refused: error.message }; }
 }
 """
+CLINE = """
+import shim from "./shim.mjs";
+const snapshot = { agentId: "a", conversationId: "s", messages: [] };
+const toolCall = { toolName: "run_commands", toolCallId: "c" };
+async function call(name, more) { return (await shim.hooks[name]({ snapshot, toolCall, ...more })) ?? null; }
+"""
 GATES = {
     "kills itself": "import os; os.kill(os.getpid(), 9)",
     "fails": "import sys; print('{}'); sys.exit(1)",
@@ -65,6 +71,22 @@ def test_a_gate_that_fails_refuses_a_call_and_withholds_a_result(tmp_path: Path,
     before, after = shim.run(gate, calls)
     assert "blocks to be safe" in before["refused"]
     assert "blocks to be safe" in after["output"]["output"]
+
+
+@pytest.mark.parametrize("gate", [*GATES.values(), "import time; time.sleep(30)"], ids=[*GATES, "hangs"])
+def test_such_a_gate_skips_a_call_of_cline(tmp_path: Path, gate: str) -> None:
+    calls = """[await call("beforeTool", { input: { commands: ["ls"] } }),
+                await call("afterTool", { toolCall: { ...toolCall, toolCallId: "d" }, result: { output: "secret" } })]"""
+    before, after = Shim(tmp_path, "cline", CLINE).run(gate, calls)
+    assert before["skip"] is True
+    assert "blocks to be safe" in before["reason"]
+    assert "blocks to be safe" in after["result"]["output"]
+
+
+def test_an_agent_of_cline_that_began_in_no_known_conversation_is_refused(tmp_path: Path) -> None:
+    calls = """[await call("beforeTool", { snapshot: { ...snapshot, parentAgentId: "x" }, input: {} })]"""
+    (refused,) = Shim(tmp_path, "cline", CLINE).run("print('{}')", calls)
+    assert refused["skip"] is True
 
 
 PARTS = [

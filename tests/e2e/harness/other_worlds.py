@@ -297,6 +297,42 @@ class KiloWorld(OpenCodeWorld):
         return [str(program), "run", "--format", "json", prompt, *self.options], variables
 
 
+class ClineWorld(OtherWorld):
+    """Cline, whose plugins run in a process of Node."""
+
+    client = "cline"
+
+    @property
+    def hooks(self) -> Path:
+        """The plugin that puts each call to the gate."""
+        return self.home / ".cline" / "plugins" / "lockgate.js"
+
+    def _answer_first_run_questions(self) -> None:
+        folder = self.home / ".cline" / "data" / "settings"
+        folder.mkdir(parents=True)
+        command, arguments = self._tracker
+        tracker = {"command": command, "args": arguments, "type": "stdio"}
+        (folder / "cline_mcp_settings.json").write_text(json.dumps({"mcpServers": {"tracker": tracker}}))
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        settings = {"provider": "openai-compatible", "apiKey": "none", "model": "m", "baseUrl": f"{model.url}/v1"}
+        provider = {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+        told = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
+        file = self.home / ".cline" / "data" / "settings" / "providers.json"
+        file.write_text(json.dumps({**told, "providers": {"openai-compatible": provider}}))
+        package = f"@cline/cli-{sys.platform}-{_short()}"
+        program = _found(package, _MODULES / package / "bin" / "cline")
+        variables = {
+            "CLINE_TELEMETRY_DISABLED": "1",
+            # Without its plugins it would run unguarded, and on a busy machine they load slowly.
+            "CLINE_PLUGIN_IMPORT_TIMEOUT_MS": "60000",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+        }
+        return [str(program), "--json", "--auto-approve", "true", prompt], variables
+
+
 class PiWorld(OtherWorld):
     """pi, which wants a newer Node than some systems have."""
 
