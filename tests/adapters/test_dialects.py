@@ -11,11 +11,11 @@ import pytest
 from lockgate.clients.adapter import CLIENTS, adapter
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
-    Context,
     REGISTERED,
     AgentStarted,
     AgentStopped,
     Answer,
+    Context,
     Event,
     InstructionsLoaded,
     PromptSubmitted,
@@ -36,7 +36,7 @@ CHILD = {**COPILOT, "sessionId": "a1", "agentId": "a1", "agentType": "explore", 
 CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": [WORK], "cursor_version": "3"}
 QWEN = {"session_id": "s1", "transcript_path": "/x/a.jsonl", "cwd": WORK, "permission_mode": "yolo"}
 PI = {"session_id": "s1", "transcript_path": "", "cwd": WORK}
-CLINE = {"session_id": "s1", "agent_id": "", "cwd": "/w", "mode": "act"}
+CLINE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "mode": "act"}
 OPENCODE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "workspace": WORK}
 PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
 

@@ -30,6 +30,7 @@ CLINE = """
 import shim from "./shim.mjs";
 const snapshot = { agentId: "a", conversationId: "s", messages: [] };
 const toolCall = { toolName: "run_commands", toolCallId: "c" };
+const other = { toolCall: { ...toolCall, toolCallId: "d" }, result: { output: "secret" } };
 async function call(name, more) { return (await shim.hooks[name]({ snapshot, toolCall, ...more })) ?? null; }
 """
 GATES = {
@@ -75,8 +76,7 @@ def test_a_gate_that_fails_refuses_a_call_and_withholds_a_result(tmp_path: Path,
 
 @pytest.mark.parametrize("gate", [*GATES.values(), "import time; time.sleep(30)"], ids=[*GATES, "hangs"])
 def test_such_a_gate_skips_a_call_of_cline(tmp_path: Path, gate: str) -> None:
-    calls = """[await call("beforeTool", { input: { commands: ["ls"] } }),
-                await call("afterTool", { toolCall: { ...toolCall, toolCallId: "d" }, result: { output: "secret" } })]"""
+    calls = """[await call("beforeTool", { input: { commands: ["ls"] } }), await call("afterTool", other)]"""
     before, after = Shim(tmp_path, "cline", CLINE).run(gate, calls)
     assert before["skip"] is True
     assert "blocks to be safe" in before["reason"]
