@@ -30,10 +30,10 @@ _SERVER_MARK = "__"
 
 def _listed(value: Any, *fields: str) -> list[str]:
     """The texts of a list of objects, or of texts where no field is named; empty where anything is something else."""
-    items = value if isinstance(value, list) else []
-    texts = [item.get(field) if isinstance(item, dict) else None for item in items for field in fields]
-    texts = texts if fields else items
-    return texts if all(isinstance(each, str) for each in texts) else []
+    items: list[Any] = value if isinstance(value, list) else []
+    told = [item.get(field) if isinstance(item, dict) else None for item in items for field in fields]
+    texts = [each for each in (told if fields else items) if isinstance(each, str)]
+    return texts if len(texts) == len(items) * max(len(fields), 1) else []
 
 
 def _as_one(commands: list[str]) -> str:
