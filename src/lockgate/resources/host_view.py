@@ -175,6 +175,11 @@ class HostView(Record):
     """Path patterns of results of this very session's own calls: their labels were given when the calls ran."""
     variables: Mapping[str, str] = MappingProxyType({})
     """Variables of the environment that the analysis may resolve in words (``HOME``, ``TMPDIR``, ``PWD``)."""
+    program_folders: tuple[str, ...] = ()
+    """Folders of the project in which the shell looks for programs (``PATH``): ``.venv/bin`` where it is activated.
+
+    Spelt as the workspace is; a relative one counts from where a command runs.
+    """
     exported: Callable[[str], bool] = lambda _: False
     """Whether a variable is in the environment in which a command begins, so that programs get what it is set to."""
     realpath: Callable[[str], str] = str

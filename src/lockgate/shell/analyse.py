@@ -47,6 +47,8 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
     else:
         machine.run(script, scope)
     machine.run_traps()
+    if around.program_folders and machine.findings.programs:
+        _record_helpers(machine, cwd)
     if around.shell_stays:
         from lockgate.shell.effects.persistent_shell import record_left_state
 
@@ -77,6 +79,18 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
         receipt=receipt,
         writes=_writes(machine),
     )
+
+
+def _record_helpers(machine: AbstractInterpreter, cwd: str) -> None:
+    """Record that the project has a program which others start by name: so each command may run it."""
+    from lockgate.shell.knowledge.lookup import table
+    from lockgate.shell.programs.own_programs import found_in_project
+
+    for name in table("started_by_others"):
+        if path := found_in_project(machine.around, (cwd,), name):
+            because = f"other programs start `{name}`, and the first one that they find is in the project"
+            machine.findings.execute(path, "shell:project-helper", because)
+            return
 
 
 def _record_variables(machine: AbstractInterpreter, scope: Scope) -> None:

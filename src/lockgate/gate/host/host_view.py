@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from lockgate.core.events import Context
 from lockgate.core.model import ToolCall
@@ -51,6 +52,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
     variables = {name: asked[name] for name in _VARIABLES if name in asked}
     variables["HOME"] = where.home
     files = _ProjectFiles(workspace)
+    search_path = variables.get("PATH")
     return HostView(
         home=where.home,
         real_home=real_path(where.home),
@@ -60,6 +62,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
         own_ports=lambda: own_ports(where.state),
         own_database=lambda: _own_database(where.state),
         variables=variables,
+        program_folders=() if search_path is None else _in_project(search_path, workspace),
         exported=lambda name: name in caller.environ(),
         realpath=real_path,
         may_be_zsh=_may_be_zsh(),
@@ -79,6 +82,27 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
         copied=_copied,
         only_contained_see=lambda path: _only_contained_see(where.state, workspace, path),
     )
+
+
+def _in_project(search_path: str, workspace: str) -> tuple[str, ...]:
+    """The folders of a ``PATH`` that lie in a project."""
+    if not workspace:
+        return ()
+    root, found = real_path(workspace), []
+    for folder in search_path.split(":"):
+        if not os.path.isabs(folder):
+            found.append(folder or ".")
+        elif f"{folder}/".startswith(f"{workspace}/"):
+            found.append(folder)
+        elif f"{(real := _real_folder(folder))}/".startswith(f"{root}/"):
+            found.append(workspace + real[len(root) :])
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=256)
+def _real_folder(folder: str) -> str:
+    """A folder of ``PATH`` with links resolved. One outside of the project no contained command can change."""
+    return real_path(folder)
 
 
 def _is_known_program(name: str) -> bool:

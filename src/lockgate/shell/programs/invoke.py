@@ -56,6 +56,11 @@ def run_program(
         stdin: What is known of its standard input.
         perform: Runs a command whose entry is known.
     """
+    if machine.around.program_folders and "/" not in args[0].text:
+        from lockgate.shell.programs.own_programs import found_in_project
+
+        if path := found_in_project(machine.around, scope.cwds, name):
+            args = [args[0]._replace(text=path), *args[1:]]
     word = args[0].text
     if scope.ever.exported:
         from lockgate.shell.effects.unlisted import record_exported

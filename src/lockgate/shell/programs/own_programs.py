@@ -29,6 +29,21 @@ _LONGEST_NUMBER = 6
 _ASKING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 
 
+def found_in_project(around: HostView, cwds: Sequence[str], name: str) -> str:
+    """The path of a program that is started by its name and may be one in the project; empty where it is none.
+
+    A contained command may write into these folders. So a program there is the project's, though it is called ``ls``.
+    """
+    for folder in around.program_folders:
+        for cwd in cwds:
+            path = absolute(posixpath.join(folder, name), cwd, around)
+            if path is None:
+                return posixpath.join(folder, name)  # nobody knows where the command runs
+            if around.is_there(path):
+                return path
+    return ""
+
+
 def of_project(
     around: HostView, cwds: Sequence[str], name: str, args: Sequence[Arg], own: list[Effect]
 ) -> list[Effect]:
