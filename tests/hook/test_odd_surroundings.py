@@ -55,7 +55,6 @@ DECIDES = {
     "an empty HOME": Surroundings({"HOME": ""}),
     "no TMPDIR": Surroundings({"TMPDIR": "/nonexistent"}),
     "20 files": Surroundings(shell="ulimit -n 20"),
-    "10 files": Surroundings(shell="ulimit -n 10"),
     "a small stack": Surroundings(shell="ulimit -s 256"),
     "a umask that takes all": Surroundings(shell="umask 777"),
     "a working folder that is gone": Surroundings(shell="mkdir gone && cd gone && rmdir ../gone"),
