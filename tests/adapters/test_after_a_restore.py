@@ -47,7 +47,18 @@ PAYLOADS: dict[str, dict[str, dict[str, Any]]] = {
         "prompt": {**PROMPTED, "hook_event_name": "chat.message"},
         "start": {"hook_event_name": "session.created"},
     },
+    "cline": {
+        "call": {
+            **CALLED,
+            "hook_event_name": "before_tool",
+            "tool_name": "run_commands",
+            "tool_input": {"commands": ["ls"]},
+        },
+        "prompt": {**PROMPTED, "hook_event_name": "prompt", "typed": True},
+        "start": {"hook_event_name": "session_start"},
+    },
 }
+PAYLOADS["kilo"] = PAYLOADS["opencode"]
 SAYS_HOW = {"claude-code", "codex", "gemini-cli", "copilot-cli", "qwen-code", "pi"}
 """Clients that say how a session begins. In the others no event comes before the beginning of a new one."""
 NEW = {"copilot-cli": "new"}
