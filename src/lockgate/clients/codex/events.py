@@ -175,9 +175,7 @@ class Codex(AnswersApart):
         """Programs that stay open: Codex types into them without asking a hook."""
         if question.call.tool != "Bash":
             return ()
-        from lockgate.clients.codex.open_shells import listening
-
-        program = listening(question.call, question.analysis, tool_names.table(CLIENT))
+        program = next(iter(question.analysis.listens), "")
         if not program:
             return ()
         from lockgate.core.questions import Objection

@@ -19,7 +19,7 @@ _MCP = "mcp__"
 
 @lru_cache(maxsize=2)
 def table(client: str) -> Mapping[str, Any]:
-    """The compiled table of a client: ``tools`` by their names, and ``stays_open``."""
+    """The compiled table of a client: ``tools`` by their names."""
     file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", f"{client}.json")
     with open(file, encoding="utf-8") as stream:
         loaded: Mapping[str, Any] = json.load(stream)

@@ -35,26 +35,35 @@ def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
         # ``rm -r "$x/"*`` with an empty variable is the classic; a path below a folder that is set here is none.
         empty = text.strip("\x00\x02/*") == "" and "/" in text
         return "this removes everything where the variable is empty" if empty else ""
-    cwd = scope.cwds[0]
-    path = absolute(text.replace(PLAIN, "*"), cwd, machine.around)
-    if path is None:
-        return ""
+    for cwd in scope.cwds:
+        path = absolute(text.replace(PLAIN, "*"), cwd, machine.around)
+        if path is not None and (reason := _loses(path, machine, behind_link=text.endswith("/"))):
+            return reason
+    return ""
+
+
+def _loses(path: str, machine: Machine, *, behind_link: bool) -> str:
+    """Why removing the tree at a path cannot be taken back, or an empty text.
+
+    Args:
+        path: Absolute.
+        machine: The analysis.
+        behind_link: Whether a link at its end is followed, as BSD's ``rm`` does where a slash is written behind it.
+    """
     folder = path.removesuffix("/*").removesuffix("/.*") or "/"
     workspace = machine.around.workspace
     if folder == "/" or (workspace and (workspace == folder or workspace.startswith(f"{folder}/"))):
         return "this removes the whole project or more"
     if path.rpartition("/")[2] == ".git":
         return "this removes the project's history"
-    # A link is removed itself. What lies behind one that is named on the way, or (BSD) with a slash, is elsewhere.
-    above, _, name = f"{path}/".rpartition("/") if text.endswith("/") else path.rpartition("/")
+    # A link is removed itself. What lies behind one that is named on the way, or with a slash, is elsewhere.
+    above, _, name = f"{path}/".rpartition("/") if behind_link else path.rpartition("/")
     real = f"{machine.around.realpath(above or '/').rstrip('/')}/{name}"
     if all(_may_go(form, machine) for form in (path, real)):
         return ""
-    return (
-        ""
-        if not workspace and not _system(folder, machine.around.home)
-        else "this removes a folder outside the project"
-    )
+    if not workspace and not _is_of_system(folder, machine.around.home):
+        return ""
+    return "this removes a folder outside the project"
 
 
 def _in_a_cache(arg: Arg, cwd: str, machine: Machine) -> bool:
@@ -80,7 +89,10 @@ def _is_cache(path: str, machine: Machine) -> bool:
 def _may_go(path: str, machine: Machine) -> bool:
     """Whether a folder is the project's or temporary, or holds only what programs make or fetch anew."""
     around = machine.around
-    places = [around.workspace, *_SHARED, around.variables.get("TMPDIR", "").rstrip("/")]
+    places = [around.workspace, *_SHARED]
+    temporary = around.variables.get("TMPDIR", "").rstrip("/")
+    if not f"{around.home}/".startswith(f"{temporary}/"):
+        places.append(temporary)
     places += [around.realpath(place) for place in places if place]
     if any(place and path.startswith(f"{place}/") for place in places):
         return True
@@ -94,5 +106,6 @@ def _may_go(path: str, machine: Machine) -> bool:
     )
 
 
-def _system(folder: str, home: str) -> bool:
+def _is_of_system(folder: str, home: str) -> bool:
+    """Whether a folder is the home folder, or the system's."""
     return folder == home or folder.count("/") == 1 or folder.startswith(("/etc/", "/usr/", "/var/", "/bin/", "/lib/"))

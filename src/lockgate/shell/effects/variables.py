@@ -24,8 +24,8 @@ _WORD = lazy_re(r"[\w.+@-]*")
 """What names a locale, a version, a place or a database, and cannot be a path, an address or settings."""
 _SHELLS = frozenset(f"{place}/{shell}" for place in ("/bin", "/usr/bin") for shell in ("sh", "bash", "dash", "zsh"))
 """Shells that the system brings."""
-_LOCAL = ("/", ":", "unix:", "npipe:")
-"""How an address begins that is a socket or a display of this machine."""
+_LOCAL = (":", "unix:", "npipe:")
+"""How an address begins that is a socket or a display of this machine. So is a path, which begins with one slash."""
 
 
 def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Running[None]:
@@ -114,9 +114,11 @@ def _record_proxy(name: str, text: str, rule: str, machine: Machine) -> None:
     from lockgate.resources.addresses import host_of
     from lockgate.resources.hosts import is_loopback, trusted
 
-    if text.startswith(_LOCAL) or text == "off":
+    is_path = text.startswith("/") and not text.startswith("//")
+    if is_path or text.startswith(_LOCAL) or text == "off":
         return
-    host = host_of(text if "://" in text else f"http://{text}") if known(text) else None
+    address = text if "://" in text else f"http://{text.removeprefix('//')}"
+    host = host_of(address) if known(text) else None
     if host is None or not (is_loopback(host) or trusted(host, machine.around)):
         because = f"`{name}` sends what other programs transfer through another machine"
         machine.findings.add(Effect(EffectKind.EGRESS, text, rule, because, gives=Label.UNTRUSTED))

@@ -286,6 +286,19 @@ def test_what_lies_behind_a_link_is_not_in_the_project(command, around):
     assert "shell:remove-tree" in {e.rule for e in analyse_shell(command, "/work/project", linked).effects}
 
 
+@pytest.mark.parametrize(("command", "temporary", "removes"), [
+    pytest.param("if test -d a; then cd /home/user; fi; rm -rf docs", "", True, id="in one of two folders"),
+    pytest.param("if test -d a; then cd src; fi; rm -rf docs", "", False, id="in two folders of the project"),
+    pytest.param("rm -rf /home/user/docs", "/home/user/", True, id="the home folder as the temporary one"),
+    pytest.param("rm -rf /home/user/docs", "/home", True, id="what holds the home folder as the temporary one"),
+    pytest.param("rm -rf /scratch/docs", "/scratch", False, id="below the temporary folder"),
+])  # fmt: skip
+def test_a_tree_is_removed_from_every_folder_it_may_be_in(command, temporary, removes, around):
+    around = around._replace(variables={"TMPDIR": temporary})
+    found = {effect.rule for effect in analyse_shell(command, "/work/project", around).effects}
+    assert ("shell:remove-tree" in found) is removes
+
+
 @pytest.mark.parametrize("command", ["rm -rf linked", "rm -rf build/*", "rm linked"])
 def test_a_link_is_removed_itself(command, around):
     linked = around._replace(realpath=lambda path: "/home/user/Pictures" if path == "/work/project/linked" else path)

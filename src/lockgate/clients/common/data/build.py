@@ -37,8 +37,7 @@ def compiled(table: Path) -> str:
     loaded = load(table)
     rows: dict[str, Any] = _rows(table.with_name(f"{loaded['extends']}.yaml")) if "extends" in loaded else {}
     rows.update(_rows(table))
-    others = {name: loaded[name] for name in ("closes_with", "stays_open") if name in loaded}
-    return compile_tables.compact({"tools": rows, **others})
+    return compile_tables.compact({"tools": rows})
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.knowledge import lookup
 from lockgate.shell.knowledge.options import HARMLESS, assign
 from lockgate.shell.state.findings import WORDS
 from lockgate.shell.state.scope import Arg
@@ -211,6 +212,8 @@ def apply_standard_input(call: ProgramCall) -> Running[None]:
     operands = call.matched.operands
     if call.stdin and _reads_on(call):
         call.machine.inputs.take(call.stdin)
+    if call.stdin is None and _takes_typed_commands(call):
+        call.machine.findings.listens[call.what] = None
     language = call.entry.stdin
     if not language:
         return
@@ -224,6 +227,15 @@ def apply_standard_input(call: ProgramCall) -> Running[None]:
             from lockgate.shell.inline.running import run_code
 
             yield from run_code(call, language, call.stdin)
+
+
+def _takes_typed_commands(call: ProgramCall) -> bool:
+    """Whether a program without a language of its own here does what is typed into it: ``ssh HOST`` does."""
+    most = lookup.table("typed_into").get(call.entry.name)
+    if most is None or len(call.matched.operands) > most:
+        return False
+    ends = lookup.table("ends_by_itself")
+    return not any(arg.text in ends for arg in call.args[1:])
 
 
 def _reads_on(call: ProgramCall) -> bool:
