@@ -23,7 +23,7 @@ from lockgate.core.model import Label, Subject, ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate import Consultants, Guard, Monitor, Parts, session
 from lockgate.gate.approvals import questions as approvals
-from lockgate.gate.monitor import kept_files
+from lockgate.gate.monitor import file_labels, kept_files
 from lockgate.resources.host_view import AnalysisRules, HostView, Repository, ScriptFile
 from support.prepared import open_new
 
@@ -118,7 +118,10 @@ class World:
 
     def _earlier(self, _: Context, around: HostView) -> HostView:
         look = kept_files.look(self.store, self.contents.get, self.contents.__contains__)
+        labels = file_labels.look(self.store, self.contents.get, self.contents.__contains__)
         return around._replace(
+            labelled_files=labels.files,
+            labelled_content=labels.content,
             keeps_any=look.any,
             kept_files=look.files,
             kept_content=look.content,

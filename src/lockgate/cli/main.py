@@ -29,6 +29,7 @@ _COMMANDS = {
     "doctor": "lockgate.cli.doctor:doctor",
     "endorse": "lockgate.cli.approvals.endorse:endorse",
     "explain": "lockgate.cli.explain:explain",
+    "files": "lockgate.cli.files:files",
     "gate": "lockgate.cli.gate:gate",
     "hook": "lockgate.cli.hook:hook_command",
     "install": "lockgate.cli.install:install",

@@ -320,6 +320,8 @@ class Analysis(Record):
     A short result of a receipt gives no label, unless one of its lines matches: the words are those of the programs and
     of servers that a person or the shipped tables vouch for.
     """
+    written: tuple[str, ...] = ()
+    """The files that a shell command writes, as far as it names them."""
     writes: bool = False
     """Whether a shell command names a file that it writes, removes or moves, or may write some that it does not name.
 

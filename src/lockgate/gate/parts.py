@@ -247,5 +247,6 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         keeps=frozenset(label for analysis in analyses for label in analysis.keeps),
         left=tuple(dict.fromkeys(left for analysis in analyses for left in analysis.left)),
         receipt=tuple(dict.fromkeys(line for lines in receipts for line in lines)) if all(receipts) else (),
+        written=tuple(dict.fromkeys(path for analysis in analyses for path in analysis.written)),
         writes=any(analysis.writes for analysis in analyses),
     )

@@ -238,6 +238,10 @@ class HostView(Record):
     """Whether a file at an absolute path is seen by contained commands of this project alone, in their own ``/tmp``."""
     kept_files: Callable[[], Mapping[str, tuple[Origin, ...]]] = dict
     """What lies in files that earlier calls have written, by absolute path: secrets, and code from the network."""
+    labelled_files: Callable[[], Mapping[str, str]] = dict
+    """Files into which earlier calls have written a stranger's text, by absolute path: from where it came."""
+    labelled_content: Callable[[str], str] = lambda _: ""
+    """The same of a file at an absolute path, by what it holds; empty for others."""
     keeps_any: Callable[[], bool] = lambda: False
     """Whether there is a file, or a content, of which something is known."""
     kept_content: Callable[[str], tuple[Origin, ...]] = lambda _: ()

@@ -55,6 +55,7 @@ _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
 _BELOW = "the gate's own state lies below it, where links and passwords are that can approve for a person"
+LABELLED = "file:stranger"
 OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
 
 
@@ -67,6 +68,11 @@ def read_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
         found += _own_read(form, path, around)
         found += [effect for place in find(form) if _meant(place, form) and (effect := read_of(place, path))]
         found += _configured(form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
+        found += _labelled(form, path, around)
+    if (labelled := around.labelled_files()) and not any(effect.rule == LABELLED for effect in found):
+        place = absolute(path, cwd, around)
+        source = around.labelled_content(place) if labelled and place is not None else ""
+        found += [_strangers_text(path, source)] if source else []
     return unique(found)
 
 
@@ -81,6 +87,7 @@ def recursive_read_effects(root: str, cwd: str, around: HostView) -> tuple[Effec
         found += [effect for place in find_below(form) if (effect := read_of(place, root))]
         found += _configured(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
         found += _own_read(form, root, around)
+        found += _labelled(below(form), root, around)
         if has_state_below(form, around):
             found.append(Effect(EffectKind.TAMPER, root, OWN_BELOW, _BELOW))
     return _first_of_each_kind(found)
@@ -208,6 +215,19 @@ def _own_read(form: Path, path: str, around: HostView) -> list[Effect]:
     if form.names[-1].endswith(_OWN_READABLE):
         return []
     return [Effect(EffectKind.TAMPER, path, OWN_STATE, _OWN, Variant.SELF)]
+
+
+def _labelled(form: Path, path: str, around: HostView) -> list[Effect]:
+    """The effect of reading a file, or one of several, into which an earlier call has written a stranger's text."""
+    source = next(
+        (source for file, source in around.labelled_files().items() if path_matches(form.names, names_of(file))), ""
+    )
+    return [_strangers_text(path, source)] if source else []
+
+
+def _strangers_text(path: str, source: str) -> Effect:
+    because = f"an agent has written text of others into it: {source}"
+    return Effect(EffectKind.INGEST, path, LABELLED, because, gives=Label.UNTRUSTED)
 
 
 def _is_session_result(form: Path, around: HostView) -> bool:

@@ -9,6 +9,7 @@ from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import Pipeline, Script, Simple, Unparsed
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.programs.invoke import PROGRAMS
+from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.machine import Machine
 from lockgate.shell.state.scope import Scope
 
@@ -77,6 +78,7 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
         commands=tuple(findings.commands),
         keeps=keeps,
         receipt=receipt,
+        written=tuple(sorted(path for path in machine.disk.written if known(path))),
         writes=_writes(machine),
     )
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from lockgate.containment.registry_proxy.lookup import Wanted
     from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion, ResultQuestion, TurnQuestion
+    from lockgate.gate.monitor.file_labels import LabelledFiles
     from lockgate.gate.monitor.kept_files import EarlierFiles
     from lockgate.gate.objections import Objectors
     from lockgate.store.protocol import Store, Transaction
@@ -250,6 +251,7 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
 
     def earlier(context: Context, around: HostView) -> HostView:
         seen: list[EarlierFiles] = []
+        labels: list[LabelledFiles] = []
 
         def look() -> EarlierFiles:
             if not seen:
@@ -257,6 +259,13 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
 
                 seen.append(look(store, _read_file, os.path.lexists))
             return seen[0]
+
+        def look_at_labels() -> LabelledFiles:
+            if not labels:
+                from lockgate.gate.monitor import file_labels
+
+                labels.append(file_labels.look(store, _read_file, os.path.lexists))
+            return labels[0]
 
         def outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
             from lockgate.gate.host.repositories.repository import outgoing
@@ -268,6 +277,8 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
             keeps_any=lambda: look().any(),
             kept_files=lambda: look().files(),
             kept_content=lambda path: look().content(path),
+            labelled_files=lambda: look_at_labels().files(),
+            labelled_content=lambda path: look_at_labels().content(path),
             outgoing=outgoing,
             contained_ports=lambda: _contained_ports(store, where.state, context.subject.session),
         )

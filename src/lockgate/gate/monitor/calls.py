@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 _KNOWN = "known_secrets/"
+_FILE_TOOLS = frozenset({"ApplyPatch", "Edit", "MultiEdit", "NotebookEdit", "Write"})
+"""Tools that write a text into a file."""
 """How the rules of this machine's own secrets begin."""
 _ROUNDS = 5
 """How often a decision may be taken anew because the session changed meanwhile."""
@@ -210,6 +212,7 @@ def _let_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionInp
     asked = verdict is Verdict.ASK
     session.expect(question.tx, context.subject, masked, told, case.digest, question.now, asked=asked, facts=facts)
     _keep_files(question, ruling.analysis, parts.store.fleet_key)
+    _label_files(parts, question, ruling.analysis)
     if question.configuration.options.trust is not None:
         from lockgate.gate.monitor.result_authors import note_writing
 
@@ -433,6 +436,18 @@ def _keep_files(question: DecisionInput, analysis: Analysis, key: bytes) -> None
         question.tx, session_id, call, question.digest, analysis, known, question.now, key=key,
         knows_secrets=knows_secrets,
     )  # fmt: skip
+
+
+def _label_files(parts: Parts, question: DecisionInput, analysis: Analysis) -> None:
+    """Note which files hold a stranger's text once the call has run."""
+    call, session_id = question.call, question.context.subject.session
+    if not (analysis.written or call.tool in _FILE_TOOLS):
+        return
+    from lockgate.gate.monitor import file_labels
+
+    source = file_labels.source_of(question.taints)
+    key = session.call_key(call, question.digest)
+    file_labels.note_written(question.tx, session_id, call, key, analysis, source, parts.read_file, question.now)
 
 
 def _first_time(question: DecisionInput, verdict: Verdict) -> bool:

@@ -51,6 +51,10 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
             found = addresses.extract(text, 1000)
             session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
         session.expose(tx, context.subject, "prompt", tuple(effects), now)
+        for part in strangers:
+            from lockgate.gate.monitor import file_labels
+
+            file_labels.remember_read(tx, context.subject.session, part.text, now)
         if (words or context.job) and not context.subject.agent:
             session.settle_prompt(tx, context.subject.session, said=bool(words))
         told = _answered(tx, event, now, human=bool(said))

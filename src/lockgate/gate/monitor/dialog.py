@@ -133,13 +133,14 @@ def _open_question(tx: Transaction, subject: Subject, call: ToolCall) -> Approva
 
 def unanswered(tx: Transaction, context: Context, now: float) -> None:
     """The agent has got all results: a call that was asked about and has none was answered with no."""
-    from lockgate.gate.monitor import kept_files
+    from lockgate.gate.monitor import file_labels, kept_files
 
     subject = context.subject
     for row in tx.approvals(session=subject.session, state="pending"):
         if row.agent == subject.agent and attendance.in_dialog(row):
             _answered(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
             kept_files.refused(tx, subject.session, row.call_id)
+            file_labels.take_back(tx, subject.session, row.call_id)
             session.refused(tx, subject, ToolCall(str(row.about.get("tool", "")), {}, "", row.call_id), digest="")
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from lockgate.core.events import Answer, Context, ToolFailed, ToolFinished, ToolRefused
-from lockgate.core.model import Analysis, ToolCall, Verdict
+from lockgate.core.model import Analysis, Label, ToolCall, Verdict
 from lockgate.core.questions import ResultQuestion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
@@ -67,6 +67,7 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
                 vouched=vouched,
             )
         _look_at_files(parts, tx, context, call, digest, now, done=True)
+        _remember_passages(tx, context, outcome, event.text, now)
         _look_at_page(tx, context, call, digest, event.text, now)
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
@@ -92,6 +93,7 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
                 tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held
             )
             session.hold_secrets(tx, context.subject, call, held, now)
+            _remember_passages(tx, context, outcome, event.error, now)
             _look_at_files(parts, tx, context, call, digest, now, done=False)
             _look_at_page(tx, context, call, digest, "", now)
             tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
@@ -100,14 +102,16 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
 
 def refused(parts: Parts, event: ToolRefused) -> Answer:
     """The client or the person refused a call."""
-    from lockgate.gate.monitor import kept_files
+    from lockgate.gate.monitor import file_labels, kept_files
 
     context, call = event.context, parts.original(event.context, event.call)
     digest = call_digest(call)
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
-        kept_files.refused(tx, context.subject.session, session.call_key(call, digest))
+        key = session.call_key(call, digest)
+        kept_files.refused(tx, context.subject.session, key)
+        file_labels.take_back(tx, context.subject.session, key)
         session.refused(tx, context.subject, call, digest=digest)
         tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
     return Answer()
@@ -178,6 +182,21 @@ def _look_at_files(
         from lockgate.gate.monitor import kept_files
 
         kept_files.settle(tx, row.facts, parts.read_file, now, done=done)
+    if row is not None and row.facts.get("labelled_files"):
+        from lockgate.gate.monitor import file_labels
+
+        file_labels.settle(tx, call, row.facts, parts.read_file, done=done)
+
+
+def _remember_passages(
+    tx: Transaction, context: Context, outcome: session.ResultOutcome | None, text: str, now: float
+) -> None:
+    """Remember what a stranger wrote, so that it is known again in the files that the agent writes."""
+    if outcome is None or Label.UNTRUSTED not in outcome.labels or not text:
+        return
+    from lockgate.gate.monitor import file_labels
+
+    file_labels.remember_read(tx, context.subject.session, text, now)
 
 
 def _look_at_page(tx: Transaction, context: Context, call: ToolCall, digest: str, text: str, now: float) -> None:

@@ -1,0 +1,101 @@
+"""``lockgate files``: files of this machine into which an agent wrote what it had read of strangers."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from lockgate.cli.approvals.approve import forget_what_was_typed
+from lockgate.cli.approvals.find import clients
+from lockgate.cli.common.person import require_approver
+from lockgate.cli.common.state import looking, opened, record_act
+from lockgate.cli.common.times import ago, iso
+from lockgate.core.display_text import BAR, visible, visible_block
+from lockgate.gate.monitor import file_labels
+from lockgate.gate.monitor.file_labels import LabelledFile
+from lockgate.system.digests import sha256
+from lockgate.system.files import read_regular
+
+_MOST_SHOWN = 20_000
+"""Characters of a file that a person is shown; of a longer one nobody would read all."""
+
+
+@click.group(invoke_without_command=True, short_help="Files that hold a stranger's text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@click.pass_context
+def files(context: click.Context, as_json: bool) -> None:
+    """List the files into which an agent wrote text that it had read of strangers.
+
+    Whoever reads one of them, in any session, has read the stranger: the session is untrusted then. A file that is
+    written anew, or is gone, is no longer listed.
+
+    Exit status: 0 listed, 3 state not readable.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with looking() as tx:
+        found = file_labels.labelled(tx) if tx is not None else []
+    found = [file for file in found if os.path.lexists(file.path)]
+    if as_json:
+        click.echo(json.dumps([_told(file) for file in found]))
+        return
+    for file in found:
+        click.echo(f"{visible(file.path, 300)}\n    {ago(iso(file.at))}, from {visible(file.source, 160)}")
+    if not found:
+        click.echo("no file holds a stranger's text", err=True)
+
+
+@files.command(short_help="Say that a file is fine.")
+@click.argument("path", type=click.Path())
+@click.option("--yes", is_flag=True, help="Do not ask. It takes your terminal all the same.")
+def endorse(path: str, yes: bool) -> None:
+    """Show the file at PATH, ask whether its text is fine, and take its label away.
+
+    This is said of what it holds now. Sessions that have read it keep their label.
+
+    Exit status: 0 endorsed, 1 not confirmed, not labelled, too long to be shown, or not a person's terminal, 2 usage,
+    3 state not writable.
+    """
+    place = os.path.abspath(path)
+    with opened() as store:
+        file = None
+        if store is not None:
+            with store.reading() as tx:
+                file = next((each for each in file_labels.labelled(tx) if each.path == place), None)
+        if store is None or file is None:
+            raise click.ClickException(f"{visible(place, 300)} is no labelled file (see: lockgate files)")
+        require_approver("say that a file is fine", clients(store))
+        data = _shown(file)
+        if not yes:
+            forget_what_was_typed()
+            click.confirm("Is this text fine, so that no session is held back by it?", default=False, abort=True)
+        if read_regular(place, _MOST_SHOWN) != data:
+            raise click.ClickException("the file holds something else by now: look at it again")
+        with store.transaction() as tx:
+            file_labels.forget(tx, place)
+            facts = {"path": place, "text": sha256(data).hexdigest(), "source": file.source}
+            record_act(tx, store.clock(), "file_endorsed", facts)
+    click.echo("endorsed")
+
+
+def _shown(file: LabelledFile) -> bytes:
+    """Show a file to a person; give what it holds."""
+    try:
+        data = read_regular(file.path, _MOST_SHOWN)
+        text = data.decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise click.ClickException(
+            f"{visible(file.path, 300)} cannot be shown whole, so nobody can say that it is fine: write it anew, "
+            "or remove it"
+        ) from error
+    click.echo(f"{visible(file.path, 300)}, from {visible(file.source, 300)}:")
+    for line in visible_block(text, _MOST_SHOWN).split("\n"):
+        click.echo(f"{BAR}{line}")
+    return data
+
+
+def _told(file: LabelledFile) -> dict[str, Any]:
+    return {"path": file.path, "source": file.source, "session": file.session, "written_at": iso(file.at)}

@@ -1,0 +1,259 @@
+"""Files that hold a stranger's text after a call: whoever reads one later, in any session, has read the stranger.
+
+A file counts where the agent wrote a passage into it that an untrusted result of its session held, and that the file
+did not hold before. So does one into which a download went. Paths are noted when a call is let run, since nobody tells
+of one that is ended. What a file holds is looked at when the call has come back, so that a copy is known too.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Mapping, Sequence
+
+from lockgate.core.model import Analysis, Label, ToolCall
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate.session import is_out
+from lockgate.gate.session.shingles import Shingles, packed, shingles_of, unpacked
+from lockgate.system.digests import sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lockgate.store.protocol import Store, Transaction
+
+    Read = Callable[[str], bytes | None]
+
+_PREFIX = "file-label:"
+_ANY = "file-labels"
+"""Set once a file was labelled on this machine: before that nothing is looked up."""
+_PASSAGES = "stranger-passages:"
+_MOST = 300
+"""Files that are remembered, the newest."""
+_MOST_SESSIONS = 50
+"""Sessions whose passages are remembered, the newest."""
+_MOST_WRITTEN = 16
+"""Files that one call writes."""
+FACT, PUT = "labelled_files", "put_labels"
+"""Facts of a call: the files to be looked at when it has come back, and what was noted of them before."""
+_TEXTS = {
+    "Write": ("file_path", ("content",)),
+    "Edit": ("file_path", ("new_string",)),
+    "MultiEdit": ("file_path", ("edits",)),
+    "NotebookEdit": ("notebook_path", ("new_source",)),
+}
+"""Tools that write the text in their input: where they name the file, and what they write."""
+
+
+class LabelledFile(Record):
+    """A file that holds a stranger's text."""
+
+    path: str
+    """Absolute."""
+    source: str
+    """What its writer had read: a source of the session, as a taint tells it. May hold untrusted text."""
+    session: str
+    at: float
+    """When it was written, in seconds since the epoch."""
+    content: str = ""
+    """SHA-256 of what it holds, hexadecimal; empty where that was not looked at."""
+
+
+class LabelledFiles(Record):
+    """The labelled files of this machine, as one decision sees them. They are read when they are first asked for."""
+
+    files: Callable[[], Mapping[str, str]]
+    """The source of each that is still there, by path."""
+    content: Callable[[str], str]
+    """The source of a file, by what it holds; empty for others."""
+
+
+def look(store: Store, read: Read, exists: Callable[[str], bool]) -> LabelledFiles:
+    """What is known now.
+
+    Args:
+        store: Where it is kept.
+        read: Reads a regular file that is not too long; ``None`` for all others.
+        exists: Whether something lies at a path.
+    """
+    seen: list[list[LabelledFile]] = []
+
+    def every() -> list[LabelledFile]:
+        if not seen:
+            with store.reading() as tx:
+                seen.append(labelled(tx))
+        return seen[0]
+
+    def content(path: str) -> str:
+        known = {file.content: file.source for file in every() if file.content}
+        data = read(path) if known else None
+        return known.get(sha256(data).hexdigest(), "") if data else ""
+
+    return LabelledFiles(lambda: {file.path: file.source for file in every() if exists(file.path)}, content)
+
+
+def labelled(tx: Transaction) -> list[LabelledFile]:
+    """Every labelled file, the oldest first."""
+    if tx.setting(_ANY) is None:
+        return []
+    found = filter(None, map(_file, tx.settings(_PREFIX).values()))
+    return sorted(found, key=lambda file: file.at)
+
+
+def forget(tx: Transaction, path: str) -> None:
+    """Take the label from a file, as a person has said."""
+    tx.put_setting(_name(path), None)
+
+
+def remember_read(tx: Transaction, session: str, text: str, now: float) -> None:
+    """Remember the passages of a stranger's text that a session has read."""
+    read = shingles_of(text)
+    if not read.hashes:
+        return
+    known = _passages(tx, session)
+    both = known.united(read)
+    if both == known:
+        return
+    if not known.hashes:
+        _make_room(tx)
+    tx.put_setting(_PASSAGES + session, f"{now:.0f} {packed(both)}")
+
+
+def note_written(
+    tx: Transaction, session: str, call: ToolCall, key: str, analysis: Analysis, source: str, read: Read, now: float
+) -> None:
+    """Note which files will hold a stranger's text once a call that is let run has run.
+
+    Args:
+        tx: The transaction that lets it run, in which it is expected already.
+        session: Whose call it is.
+        call: The call.
+        key: Its name in its session.
+        analysis: What it can do.
+        source: What made the session untrusted, as a taint tells it; empty where nothing did.
+        read: Reads a regular file that is not too long; ``None`` for all others.
+        now: Seconds since the epoch.
+    """
+    places = [posixpath.normpath(posixpath.join(call.cwd, path)) for path in _written(call, analysis)[:_MOST_WRITTEN]]
+    before = {path: tx.setting(_name(path)) for path in places} if tx.setting(_ANY) is not None else {}
+    kept = _kept_source(analysis)
+    found = {path: LabelledFile(path, kept, session, now) for path in places if kept}
+    found |= {path: LabelledFile(path, what, session, now) for path, what in _downloads(analysis).items()}
+    passages = _passages(tx, session).shared(shingles_of(_text(call))) if source and places else frozenset[int]()
+    for path in places if passages else ():
+        data = read(path)
+        old = shingles_of(data.decode("utf-8", "replace")) if data else Shingles()
+        if passages - old.hashes:
+            found.setdefault(path, LabelledFile(path, source, session, now))
+    for file in found.values():
+        _put(tx, file)
+    looked_at = [*found, *(path for path, text in before.items() if text is not None and path not in found)]
+    row = tx.call(session, key) if looked_at else None
+    if row is not None:
+        facts = {FACT: looked_at, PUT: {path: [before.get(path), json.dumps(file)] for path, file in found.items()}}
+        tx.put_call(row._replace(facts={**row.facts, **facts}))
+
+
+def settle(tx: Transaction, call: ToolCall, facts: Mapping[str, Any], read: Read, *, done: bool) -> None:
+    """Look at the labelled files that a call has written; ``done`` where it did what it was to do."""
+    put = facts.get(PUT, {})
+    for path in facts.get(FACT, ()):
+        if done and call.tool == "Write" and path not in put:
+            forget(tx, path)
+            continue
+        kept, data = _file(tx.setting(_name(path)) or put.get(path, ("", ""))[1]), read(path)
+        if kept is not None and data:
+            _put(tx, kept._replace(content=sha256(data).hexdigest()))
+
+
+def take_back(tx: Transaction, session: str, key: str) -> None:
+    """Forget what was noted of the files of a call that was not run after all, where nothing was noted since."""
+    row = tx.call(session, key)
+    for path, (before, put) in row.facts.get(PUT, {}).items() if row is not None and is_out(row) else ():
+        if tx.setting(_name(path)) == put:
+            tx.put_setting(_name(path), before)
+
+
+def _written(call: ToolCall, analysis: Analysis) -> Sequence[str]:
+    """The files that a call writes, as far as they are named."""
+    if call.tool == "ApplyPatch":
+        from lockgate.analysis.tool_parameters import patched_paths
+
+        patch = call.tool_input.get("patch")
+        return patched_paths(patch) if isinstance(patch, str) else ()
+    if call.tool == "Bash":
+        return sorted(analysis.written)
+    path = call.tool_input.get(_TEXTS.get(call.tool, ("", ()))[0])
+    return (path,) if isinstance(path, str) and path else ()
+
+
+def _text(call: ToolCall) -> str:
+    """What a call writes, with what else stands beside it in its input."""
+    _, names = _TEXTS.get(call.tool, ("", ("command", "patch")))
+    values = [call.tool_input.get(name) for name in names]
+    return "\n".join(each for value in values for each in _texts(value))
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    edits = value if isinstance(value, list | tuple) else ()
+    return [edit["new_string"] for edit in edits if isinstance(edit, dict) and isinstance(edit.get("new_string"), str)]
+
+
+def _kept_source(analysis: Analysis) -> str:
+    """Where that comes from which a command of strangers' text writes into files; empty where it writes none."""
+    if Label.UNTRUSTED not in analysis.keeps:
+        return ""
+    return next((effect.what for effect in analysis.effects if effect.gives is Label.UNTRUSTED), "")
+
+
+def _downloads(analysis: Analysis) -> dict[str, str]:
+    """The files into which a call downloads something, and from where."""
+    found = {left.path: [origin.what for origin in left.origins if origin.origin] for left in analysis.left}
+    return {path: what[0] for path, what in found.items() if what}
+
+
+def source_of(taints: Sequence[Any]) -> str:
+    """What made a session untrusted first; empty where nothing did."""
+    return next((taint.source for taint in taints if taint.label is Label.UNTRUSTED), "")
+
+
+def _passages(tx: Transaction, session: str) -> Shingles:
+    text = tx.setting(_PASSAGES + session)
+    return unpacked(text.partition(" ")[2]) if text is not None else Shingles()
+
+
+def _make_room(tx: Transaction) -> None:
+    rows = tx.settings(_PASSAGES)
+    if len(rows) >= _MOST_SESSIONS:
+        tx.put_setting(min(rows, key=lambda name: _time_of(rows[name])), None)
+
+
+def _time_of(text: str) -> float:
+    at = text.partition(" ")[0]
+    return float(at) if at.isdecimal() else 0.0
+
+
+def _name(path: str) -> str:
+    return _PREFIX + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _put(tx: Transaction, file: LabelledFile) -> None:
+    name = _name(file.path)
+    if tx.setting(name) is None:
+        files = labelled(tx)
+        if len(files) >= _MOST:
+            forget(tx, files[0].path)
+    tx.put_setting(_ANY, "1")
+    tx.put_setting(name, json.dumps(file))
+
+
+def _file(text: str) -> LabelledFile | None:
+    """What was kept; ``None`` for what no gate of ours has written."""
+    try:
+        path, source, session, at, content = json.loads(text)
+        return LabelledFile(str(path), str(source), str(session), float(at), str(content))
+    except (ValueError, TypeError, RecursionError):
+        return None
