@@ -160,6 +160,7 @@ STARTS = {
     "analysis": "the analysis itself failed, so the call counts as one that can do anything",
     "codex": "a command of Codex that stays open",
     "escape": "a message or a brief that asks for more than it may",
+    "file": "a file into which an agent wrote what strangers wrote",
     "mcp": "a tool of an MCP server that is known or was asked about",
     "mention": "something that a prompt mentions with `@`",
     "place": "a path, by the table below",

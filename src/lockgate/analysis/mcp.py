@@ -87,12 +87,17 @@ def named_places(call: ToolCall, around: HostView, *, only_reads: bool) -> tuple
     found: dict[Effect, None] = {}
     for path in paths[:_MOST_PATHS]:
         for effect in (*read_effects(path, call.cwd, around), *write_effects(path, call.cwd, around)):
-            if effect.kind in kinds:
+            if effect.kind in kinds or effect.rule.startswith("file:"):
                 found[effect] = None
     if len(paths) > _MOST_PATHS:
         because = f"the input names more than {_MOST_PATHS} paths, and only these are looked at"
         found[Effect(EffectKind.EXECUTE, call.tool, "tool:many-paths", because)] = None
     return tuple(found)
+
+
+def named_paths(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths that an input names: a tool of which nobody knows what it does with them may write there."""
+    return tuple(dict.fromkeys(_paths(tool_input)))[:_MOST_PATHS]
 
 
 def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:

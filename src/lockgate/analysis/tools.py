@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places
+from lockgate.analysis.mcp import is_mcp, mcp_effects, named_paths, named_places
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
@@ -29,11 +29,11 @@ _ELSEWHERE = lazy_re(r"^(?:bridge|did):|^(?:session|cse)_|\[(?:session|cse)_[\w-
 def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     """What a call of any tool can do. A shell command in it (``Monitor``) is analysed like one of ``Bash``."""
     if is_mcp(call.tool):
-        return Analysis(mcp_effects(call, around))
+        return Analysis(mcp_effects(call, around), written=named_paths(call.tool_input))
     row = _rows().get(call.tool)
     if row is None:
         named = named_places(call, around, only_reads=False)
-        return Analysis((*_unknown(call.tool, around), *named))
+        return Analysis((*_unknown(call.tool, around), *named), written=named_paths(call.tool_input))
     problem = _misfit(row, call.tool_input)
     if problem:
         return Analysis((not_understood(call.tool, problem),), hints=(_HINT,))
@@ -55,7 +55,22 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
         effects += _socket(call, around)
     effects = [*analysis.effects, *effects]
     found = _configured(call.tool, tuple(dict.fromkeys(effects)), around)
-    return analysis._replace(effects=found, receipt=analysis.receipt if found == analysis.effects else ())
+    receipt = analysis.receipt if found == analysis.effects else ()
+    return analysis._replace(effects=found, receipt=receipt, written=(*analysis.written, *_written(row, call)))
+
+
+def _written(row: Mapping[str, Any], call: ToolCall) -> list[str]:
+    """The files that a call writes by its parameters."""
+    found: list[str] = []
+    for name, role in row.get("input", {}).items():
+        value = call.tool_input.get(name)
+        if role == "write" and value:
+            found.append(value)
+        elif role == "patch" and value:
+            from lockgate.analysis.tool_parameters import patched_paths
+
+            found += patched_paths(value)
+    return found
 
 
 def _shaped(row: Mapping[str, Any], given: Mapping[str, Any]) -> bool:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients
+from lockgate.cli.approvals.find import clients, opened_for_questions, person
+from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import looking, opened, record_act
+from lockgate.cli.common.state import looking, unreadable
 from lockgate.cli.common.times import ago, iso
 from lockgate.core.display_text import BAR, visible, visible_block
-from lockgate.gate.monitor import file_labels
-from lockgate.gate.monitor.file_labels import LabelledFile
+from lockgate.core.errors import EndorsementError, StoreError
+from lockgate.gate.approvals import endorsing
+from lockgate.gate.session import endorsements
 from lockgate.system.digests import sha256
 from lockgate.system.files import read_regular
 
@@ -37,10 +38,14 @@ def files(context: click.Context, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         return
     with looking() as tx:
-        found = file_labels.labelled(tx) if tx is not None else []
+        found = endorsements.labelled_files(tx) if tx is not None else []
     found = [file for file in found if os.path.lexists(file.path)]
     if as_json:
-        click.echo(json.dumps([_told(file) for file in found]))
+        told = [
+            {"path": file.path, "source": file.source, "session": file.session, "written_at": iso(file.at)}
+            for file in found
+        ]
+        click.echo(json.dumps(told))
         return
     for file in found:
         click.echo(f"{visible(file.path, 300)}\n    {ago(iso(file.at))}, from {visible(file.source, 160)}")
@@ -56,46 +61,43 @@ def endorse(path: str, yes: bool) -> None:
 
     This is said of what it holds now. Sessions that have read it keep their label.
 
+    Only a person at a terminal of their own can do this.
+
     Exit status: 0 endorsed, 1 not confirmed, not labelled, too long to be shown, or not a person's terminal, 2 usage,
     3 state not writable.
     """
     place = os.path.abspath(path)
-    with opened() as store:
-        file = None
-        if store is not None:
-            with store.reading() as tx:
-                file = next((each for each in file_labels.labelled(tx) if each.path == place), None)
-        if store is None or file is None:
+    with opened_for_questions() as store:
+        with store.reading() as tx:
+            source = next((file.source for file in endorsements.labelled_files(tx) if file.path == place), None)
+        if source is None:
             raise click.ClickException(f"{visible(place, 300)} is no labelled file (see: lockgate files)")
         require_approver("say that a file is fine", clients(store))
-        data = _shown(file)
+        data = _shown(place, source)
         if not yes:
             forget_what_was_typed()
             click.confirm("Is this text fine, so that no session is held back by it?", default=False, abort=True)
         if read_regular(place, _MOST_SHOWN) != data:
             raise click.ClickException("the file holds something else by now: look at it again")
-        with store.transaction() as tx:
-            file_labels.forget(tx, place)
-            facts = {"path": place, "text": sha256(data).hexdigest(), "source": file.source}
-            record_act(tx, store.clock(), "file_endorsed", facts)
+        try:
+            endorsing.endorse_file(store, place, sha256(data).hexdigest(), by=person(), signer=signer(store))
+        except EndorsementError as error:
+            raise click.ClickException(str(error)) from error
+        except StoreError as error:
+            raise unreadable(error) from error
     click.echo("endorsed")
 
 
-def _shown(file: LabelledFile) -> bytes:
+def _shown(path: str, source: str) -> bytes:
     """Show a file to a person; give what it holds."""
     try:
-        data = read_regular(file.path, _MOST_SHOWN)
+        data = read_regular(path, _MOST_SHOWN)
         text = data.decode("utf-8")
     except (OSError, ValueError) as error:
         raise click.ClickException(
-            f"{visible(file.path, 300)} cannot be shown whole, so nobody can say that it is fine: write it anew, "
-            "or remove it"
+            f"{visible(path, 300)} cannot be shown whole, so nobody can say that it is fine: remove it"
         ) from error
-    click.echo(f"{visible(file.path, 300)}, from {visible(file.source, 300)}:")
+    click.echo(f"{visible(path, 300)}, from {visible(source, 300)}:")
     for line in visible_block(text, _MOST_SHOWN).split("\n"):
         click.echo(f"{BAR}{line}")
     return data
-
-
-def _told(file: LabelledFile) -> dict[str, Any]:
-    return {"path": file.path, "source": file.source, "session": file.session, "written_at": iso(file.at)}

@@ -321,7 +321,7 @@ class Analysis(Record):
     of servers that a person or the shipped tables vouch for.
     """
     written: tuple[str, ...] = ()
-    """The files that a shell command writes, as far as it names them."""
+    """The files that the call writes, or may write, as far as it names them."""
     writes: bool = False
     """Whether a shell command names a file that it writes, removes or moves, or may write some that it does not name.
 

@@ -56,6 +56,7 @@ _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 _OWN = "this belongs to the gate itself"
 _BELOW = "the gate's own state lies below it, where links and passwords are that can approve for a person"
 LABELLED = "file:stranger"
+"""The rule of a file into which an agent wrote what strangers wrote."""
 OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.errors import EndorsementError
 from lockgate.core.events import Context
-from lockgate.core.model import Label
+from lockgate.core.model import Label, Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import fetches
 from lockgate.gate.approvals.answering import signed
@@ -60,6 +60,34 @@ def endorse(
         body = happened(Context(client, shown.subject), "endorse", facts)
         tx.append_audit(now, {**body, **signed(signer, "endorse", body, now)})
     return left
+
+
+def endorse_file(store: Store, path: str, text: str, *, by: str, signer: Signer | None = None) -> None:
+    """Take the label from a file into which an agent wrote what it had read of strangers, and record that.
+
+    Args:
+        store: The store.
+        path: The file, absolute.
+        text: SHA-256 of what the person was shown of it, hexadecimal.
+        by: Who says so, as ``ann (terminal)``.
+        signer: The approver who signs it, where the configuration names any.
+
+    Raises:
+        EndorsementError: It has no label (any more).
+        StoreError: The store cannot be written.
+    """
+    from lockgate.gate.monitor import file_labels
+
+    by = signer.by if signer is not None else by
+    with store.transaction() as tx:
+        now = store.clock()
+        file = next((file for file in file_labels.labelled(tx) if file.path == path), None)
+        if file is None:
+            raise EndorsementError("this file has no label any more")
+        file_labels.forget(tx, path)
+        facts = {"path": path, "text": text, "source": file.source, "by": by}
+        body = happened(Context("cli", Subject(file.session)), "endorse-file", facts)
+        tx.append_audit(now, {**body, **signed(signer, "endorse", body, now)})
 
 
 def _is_as_recorded(tx: Transaction, shown: UntrustedResult) -> bool:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 _KNOWN = "known_secrets/"
-_FILE_TOOLS = frozenset({"ApplyPatch", "Edit", "MultiEdit", "NotebookEdit", "Write"})
-"""Tools that write a text into a file."""
 """How the rules of this machine's own secrets begin."""
 _ROUNDS = 5
 """How often a decision may be taken anew because the session changed meanwhile."""
@@ -441,7 +439,7 @@ def _keep_files(question: DecisionInput, analysis: Analysis, key: bytes) -> None
 def _label_files(parts: Parts, question: DecisionInput, analysis: Analysis) -> None:
     """Note which files hold a stranger's text once the call has run."""
     call, session_id = question.call, question.context.subject.session
-    if not (analysis.written or call.tool in _FILE_TOOLS):
+    if not analysis.written:
         return
     from lockgate.gate.monitor import file_labels
 

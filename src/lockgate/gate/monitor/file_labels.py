@@ -1,17 +1,17 @@
 """Files that hold a stranger's text after a call: whoever reads one later, in any session, has read the stranger.
 
-A file counts where the agent wrote a passage into it that an untrusted result of its session held, and that the file
-did not hold before. So does one into which a download went. Paths are noted when a call is let run, since nobody tells
-of one that is ended. What a file holds is looked at when the call has come back, so that a copy is known too.
+A file counts where the agent wrote a passage into it that an untrusted result of its session held. What the file held
+before does not count. A file into which a download went counts too. Paths are noted when a call is let run, since
+nobody tells of one that is ended. What a file holds is looked at when the call has come back, so a copy is known too.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from lockgate.core.model import Analysis, Label, ToolCall
+from lockgate.core.model import ARRAY, OBJECT, Analysis, Label, Taint, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session import is_out
 from lockgate.gate.session.shingles import Shingles, packed, shingles_of, unpacked
@@ -37,13 +37,6 @@ _MOST_WRITTEN = 16
 """Files that one call writes."""
 FACT, PUT = "labelled_files", "put_labels"
 """Facts of a call: the files to be looked at when it has come back, and what was noted of them before."""
-_TEXTS = {
-    "Write": ("file_path", ("content",)),
-    "Edit": ("file_path", ("new_string",)),
-    "MultiEdit": ("file_path", ("edits",)),
-    "NotebookEdit": ("notebook_path", ("new_source",)),
-}
-"""Tools that write the text in their input: where they name the file, and what they write."""
 
 
 class LabelledFile(Record):
@@ -135,12 +128,13 @@ def note_written(
         read: Reads a regular file that is not too long; ``None`` for all others.
         now: Seconds since the epoch.
     """
-    places = [posixpath.normpath(posixpath.join(call.cwd, path)) for path in _written(call, analysis)[:_MOST_WRITTEN]]
+    places = [posixpath.normpath(posixpath.join(call.cwd, path)) for path in analysis.written[:_MOST_WRITTEN]]
     before = {path: tx.setting(_name(path)) for path in places} if tx.setting(_ANY) is not None else {}
     kept = _kept_source(analysis)
     found = {path: LabelledFile(path, kept, session, now) for path in places if kept}
     found |= {path: LabelledFile(path, what, session, now) for path, what in _downloads(analysis).items()}
-    passages = _passages(tx, session).shared(shingles_of(_text(call))) if source and places else frozenset[int]()
+    says = "\n".join(_texts(call.tool_input)) if source and places else ""
+    passages = _passages(tx, session).shared(shingles_of(says)) if says else frozenset[int]()
     for path in places if passages else ():
         data = read(path)
         old = shingles_of(data.decode("utf-8", "replace")) if data else Shingles()
@@ -175,31 +169,17 @@ def take_back(tx: Transaction, session: str, key: str) -> None:
             tx.put_setting(_name(path), before)
 
 
-def _written(call: ToolCall, analysis: Analysis) -> Sequence[str]:
-    """The files that a call writes, as far as they are named."""
-    if call.tool == "ApplyPatch":
-        from lockgate.analysis.tool_parameters import patched_paths
-
-        patch = call.tool_input.get("patch")
-        return patched_paths(patch) if isinstance(patch, str) else ()
-    if call.tool == "Bash":
-        return sorted(analysis.written)
-    path = call.tool_input.get(_TEXTS.get(call.tool, ("", ()))[0])
-    return (path,) if isinstance(path, str) and path else ()
-
-
-def _text(call: ToolCall) -> str:
-    """What a call writes, with what else stands beside it in its input."""
-    _, names = _TEXTS.get(call.tool, ("", ("command", "patch")))
-    values = [call.tool_input.get(name) for name in names]
-    return "\n".join(each for value in values for each in _texts(value))
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    edits = value if isinstance(value, list | tuple) else ()
-    return [edit["new_string"] for edit in edits if isinstance(edit, dict) and isinstance(edit.get("new_string"), str)]
+def _texts(tool_input: Mapping[str, Any]) -> Iterator[str]:
+    """All texts in an input."""
+    todo: list[Any] = [tool_input]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, OBJECT):
+            todo += item.values()
+        elif isinstance(item, ARRAY):
+            todo += item
 
 
 def _kept_source(analysis: Analysis) -> str:
@@ -215,7 +195,7 @@ def _downloads(analysis: Analysis) -> dict[str, str]:
     return {path: what[0] for path, what in found.items() if what}
 
 
-def source_of(taints: Sequence[Any]) -> str:
+def source_of(taints: Sequence[Taint]) -> str:
     """What made a session untrusted first; empty where nothing did."""
     return next((taint.source for taint in taints if taint.label is Label.UNTRUSTED), "")
 

@@ -21,6 +21,7 @@ from lockgate.system.digests import sha256
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.gate.monitor.file_labels import LabelledFile
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import CallRow
 
@@ -113,6 +114,13 @@ def endorse(tx: Transaction, shown: UntrustedResult, *, by: str, now: float) -> 
     facts = {name: value for name, value in row.facts.items() if name != SAID}
     tx.put_call(row._replace(facts={**facts, ENDORSED: {"by": by, "at": now}}))
     return tx.labels(source.subject)
+
+
+def labelled_files(tx: Transaction) -> list[LabelledFile]:
+    """The files into which an agent wrote what it had read of strangers, the oldest first."""
+    from lockgate.gate.monitor.file_labels import labelled
+
+    return labelled(tx)
 
 
 def _of_subject(tx: Transaction, subject: Subject) -> list[UntrustedResult]:
