@@ -27,6 +27,7 @@ from lockgate.gate.host.host_view import (
     task_folders,
     write_kept,
 )
+from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.store.opening import open_existing, open_store
 from lockgate.system import caller
@@ -251,7 +252,7 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
 
     def earlier(context: Context, around: HostView) -> HostView:
         seen: list[EarlierFiles] = []
-        labels: list[LabelledFiles] = []
+        labels: list[LabelledFiles | None] = []
 
         def look() -> EarlierFiles:
             if not seen:
@@ -260,11 +261,16 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
                 seen.append(look(store, _read_file, os.path.lexists))
             return seen[0]
 
-        def look_at_labels() -> LabelledFiles:
+        def look_at_labels() -> LabelledFiles | None:
             if not labels:
-                from lockgate.gate.monitor import file_labels
+                with store.reading() as tx:
+                    any_labelled = tx.setting(ANY_LABELLED) is not None
+                if any_labelled:
+                    from lockgate.gate.monitor import file_labels
 
-                labels.append(file_labels.look(store, _read_file, os.path.lexists))
+                    labels.append(file_labels.look(store, _read_file, os.path.lexists))
+                else:
+                    labels.append(None)
             return labels[0]
 
         def outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
@@ -277,8 +283,8 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
             keeps_any=lambda: look().any(),
             kept_files=lambda: look().files(),
             kept_content=lambda path: look().content(path),
-            labelled_files=lambda: look_at_labels().files(),
-            labelled_content=lambda path: look_at_labels().content(path),
+            labelled_files=lambda: found.files() if (found := look_at_labels()) else {},
+            labelled_content=lambda path: found.content(path) if (found := look_at_labels()) else "",
             outgoing=outgoing,
             contained_ports=lambda: _contained_ports(store, where.state, context.subject.session),
         )

@@ -21,6 +21,7 @@ from lockgate.gate.monitor.decide import MESSAGE_TOOL, DecisionInput, Ruling, re
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merged
 from lockgate.gate.session.calls import LOOKS
+from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.patterns.model import GuardrailResult
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.audit import record
@@ -439,11 +440,11 @@ def _keep_files(question: DecisionInput, analysis: Analysis, key: bytes) -> None
 def _label_files(parts: Parts, question: DecisionInput, analysis: Analysis) -> None:
     """Note which files hold a stranger's text once the call has run."""
     call, session_id = question.call, question.context.subject.session
-    if not analysis.written:
+    source = next((taint.source for taint in question.taints if taint.label is Label.UNTRUSTED), "")
+    if not (source or analysis.left or analysis.keeps or question.tx.setting(ANY_LABELLED)) or not analysis.written:
         return
     from lockgate.gate.monitor import file_labels
 
-    source = file_labels.source_of(question.taints)
     key = session.call_key(call, question.digest)
     file_labels.note_written(question.tx, session_id, call, key, analysis, source, parts.read_file, question.now)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from lockgate.core.model import ARRAY, OBJECT, Analysis, Label, Taint, ToolCall
+from lockgate.core.model import ARRAY, OBJECT, Analysis, Label, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session import is_out
+from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.gate.session.shingles import Shingles, packed, shingles_of, unpacked
 from lockgate.system.digests import sha256
 
@@ -26,10 +27,8 @@ if TYPE_CHECKING:
     Read = Callable[[str], bytes | None]
 
 _PREFIX = "file-label:"
-_ANY = "file-labels"
-"""Set once a file was labelled on this machine: before that nothing is looked up."""
 _PASSAGES = "stranger-passages:"
-_MOST = 300
+_MOST = 100
 """Files that are remembered, the newest."""
 _MOST_SESSIONS = 50
 """Sessions whose passages are remembered, the newest."""
@@ -88,7 +87,7 @@ def look(store: Store, read: Read, exists: Callable[[str], bool]) -> LabelledFil
 
 def labelled(tx: Transaction) -> list[LabelledFile]:
     """Every labelled file, the oldest first."""
-    if tx.setting(_ANY) is None:
+    if tx.setting(ANY_LABELLED) is None:
         return []
     found = filter(None, map(_file, tx.settings(_PREFIX).values()))
     return sorted(found, key=lambda file: file.at)
@@ -129,7 +128,7 @@ def note_written(
         now: Seconds since the epoch.
     """
     places = [posixpath.normpath(posixpath.join(call.cwd, path)) for path in analysis.written[:_MOST_WRITTEN]]
-    before = {path: tx.setting(_name(path)) for path in places} if tx.setting(_ANY) is not None else {}
+    before = {path: tx.setting(_name(path)) for path in places} if tx.setting(ANY_LABELLED) is not None else {}
     kept = _kept_source(analysis)
     found = {path: LabelledFile(path, kept, session, now) for path in places if kept}
     found |= {path: LabelledFile(path, what, session, now) for path, what in _downloads(analysis).items()}
@@ -195,11 +194,6 @@ def _downloads(analysis: Analysis) -> dict[str, str]:
     return {path: what[0] for path, what in found.items() if what}
 
 
-def source_of(taints: Sequence[Taint]) -> str:
-    """What made a session untrusted first; empty where nothing did."""
-    return next((taint.source for taint in taints if taint.label is Label.UNTRUSTED), "")
-
-
 def _passages(tx: Transaction, session: str) -> Shingles:
     text = tx.setting(_PASSAGES + session)
     return unpacked(text.partition(" ")[2]) if text is not None else Shingles()
@@ -226,7 +220,7 @@ def _put(tx: Transaction, file: LabelledFile) -> None:
         files = labelled(tx)
         if len(files) >= _MOST:
             forget(tx, files[0].path)
-    tx.put_setting(_ANY, "1")
+    tx.put_setting(ANY_LABELLED, "1")
     tx.put_setting(name, json.dumps(file))
 
 
