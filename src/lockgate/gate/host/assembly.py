@@ -268,7 +268,7 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
                 if any_labelled:
                     from lockgate.gate.monitor import file_labels
 
-                    labels.append(file_labels.look(store, _read_file, os.path.lexists))
+                    labels.append(file_labels.look(store, _read_file, os.path.isfile))
                 else:
                     labels.append(None)
             return labels[0]

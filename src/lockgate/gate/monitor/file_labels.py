@@ -61,13 +61,13 @@ class LabelledFiles(Record):
     """The source of a file, by what it holds; empty for others."""
 
 
-def look(store: Store, read: Read, exists: Callable[[str], bool]) -> LabelledFiles:
+def look(store: Store, read: Read, is_file: Callable[[str], bool]) -> LabelledFiles:
     """What is known now.
 
     Args:
         store: Where it is kept.
         read: Reads a regular file that is not too long; ``None`` for all others.
-        exists: Whether something lies at a path.
+        is_file: Whether a file lies at a path.
     """
     seen: list[list[LabelledFile]] = []
 
@@ -82,7 +82,7 @@ def look(store: Store, read: Read, exists: Callable[[str], bool]) -> LabelledFil
         data = read(path) if known else None
         return known.get(sha256(data).hexdigest(), "") if data else ""
 
-    return LabelledFiles(lambda: {file.path: file.source for file in every() if exists(file.path)}, content)
+    return LabelledFiles(lambda: {file.path: file.source for file in every() if is_file(file.path)}, content)
 
 
 def labelled(tx: Transaction) -> list[LabelledFile]:
@@ -182,10 +182,16 @@ def _texts(tool_input: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _kept_source(analysis: Analysis) -> str:
-    """Where that comes from which a command of strangers' text writes into files; empty where it writes none."""
+    """Where that comes from which a command of strangers' text writes into files; empty where it writes none.
+
+    What it reads from a labelled file counts by its passages and as a copy: a formatter that reads one writes all.
+    """
     if Label.UNTRUSTED not in analysis.keeps:
         return ""
-    return next((effect.what for effect in analysis.effects if effect.gives is Label.UNTRUSTED), "")
+    brings = (
+        effect for effect in analysis.effects if effect.gives is Label.UNTRUSTED and not effect.rule.startswith("file:")
+    )
+    return next((effect.what for effect in brings), "")
 
 
 def _downloads(analysis: Analysis) -> dict[str, str]:
