@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from adapters.payloads import tool
+from e2e.harness.terminal import Terminal
 from hook.process import Told, run
 from lockgate.core.model import Label, Subject
 from lockgate.gate.contradictions import accept_contradictions, contradictions
@@ -29,6 +30,8 @@ pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "upgrading.md"
 PUSH = tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"})
+CLIENT = "import subprocess, sys; sys.exit(subprocess.call(['/bin/sh', '-c', sys.argv[1]]))"
+"""A client of its own, which is no process above the person's terminal."""
 PAGE_READ = {"tool_input": {"url": "https://example.org/"}, "tool_response": {"result": "text", "code": 200}}
 
 
@@ -68,6 +71,10 @@ class Person:
             return ""
         if words[0] == "lockgate":
             words[:1] = [sys.executable, "-m", "lockgate"]
+        if line.startswith("lockgate store restore ") and code == 0:  # only a person may, at a terminal
+            with Terminal(words, self.environ, self.home) as terminal:
+                terminal.wait_for("Start new ones.")
+                return terminal.text
         done = subprocess.run(
             words, cwd=self.home, env=self.environ, capture_output=True, text=True, timeout=100, check=False
         )
@@ -78,7 +85,7 @@ class Person:
         """What the hook in the settings says."""
         settings = json.loads((self.home / ".claude" / "settings.json").read_text())
         command = settings["hooks"][event["hook_event_name"]][0]["hooks"][0]["command"]
-        return run(["/bin/sh", "-c", command], event, env=self.environ, cwd=self.home)
+        return run([sys.executable, "-c", CLIENT, command], event, env=self.environ, cwd=self.home)
 
     @property
     def state(self) -> Path:

@@ -29,6 +29,12 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(folder)
 
 
+@pytest.fixture(autouse=True)
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person sits at the terminal in which the commands are typed, unless an agent's shell says otherwise."""
+    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: True)
+
+
 def _run(state: str, script: str) -> None:
     with closing(sqlite3.connect(os.path.join(state, "lockgate.db"), isolation_level=None)) as connection:
         connection.executescript(script)
@@ -91,3 +97,29 @@ def test_the_doctor_says_how_many_approvers_there_are(
     assert says in next(approver_keys(str(tmp_path)))[1]
     line = next(line for line in _said("doctor", code=1).splitlines() if "approvers" in line)
     assert says in line
+
+
+@pytest.mark.parametrize(
+    "words", [("restore", "copy.db"), ("mend",), ("use", "sqlite"), ("use", "postgresql:///x"), ("copy", "sqlite")]
+)
+def test_nothing_takes_the_place_of_records_without_a_terminal(
+    state: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A program of the user can run the command, and nobody sits there."""
+    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: False)
+    before = Path(state, "lockgate.db").read_bytes()
+    assert "in a terminal of their own: this is none" in _said("store", *words, code=1)
+    assert Path(state, "lockgate.db").read_bytes() == before
+    assert not Path(state, "store.json").exists()
+
+
+def test_whoever_sets_a_machine_up_needs_no_terminal(
+    state: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "new"))
+    (tmp_path / "new" / "lockgate").mkdir(parents=True, mode=0o700)
+    _said("store", "use", "sqlite", code=0)
+    SqliteStore.open(str(tmp_path / "new" / "lockgate")).close()
+    Path(tmp_path / "new" / "lockgate" / "lockgate.db").unlink()
+    _said("store", "use", "sqlite", code=1)

@@ -67,6 +67,12 @@ def _schema(path: Path) -> int:
     return copying.look(str(path)).schema
 
 
+@pytest.fixture(autouse=True)
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person sits at the terminal in which the commands are typed, unless an agent's shell says otherwise."""
+    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: True)
+
+
 def _lockgate(*words: str, code: int = 0) -> Result:
     result = CliRunner().invoke(cli, list(words))
     assert result.exit_code == code, (result.output, result.exception)

@@ -17,7 +17,6 @@ from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store import chain_links
 from lockgate.store.audit.record import happened
-from lockgate.store.files import PUT_BACK
 from lockgate.store.rows import AuditQuery
 from lockgate.system.files import read_regular, replace
 from lockgate.system.folders import PAUSE
@@ -86,7 +85,8 @@ def _goes_on(tx: Transaction, seq: int, until: float) -> bool:
     there to its head, whose seal is looked at when the call is recorded.
     """
     links = tx.audit(after=seq - 1, gate=tx.gate)
-    if tx.setting(PUT_BACK) or not links or links[0].seq != seq:
+    put_back = tx.put_back()
+    if (put_back is not None and put_back.reason) or not links or links[0].seq != seq:
         return False
     body = json.loads(links[0].body)
     if (body.get("event"), body.get("until")) != ("pause", until):

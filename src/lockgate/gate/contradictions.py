@@ -17,7 +17,6 @@ from lockgate.gate.approvals.proof import UNSIGNED, is_proven, parsed_body
 from lockgate.gate.approvals.questions import without_call
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.record import happened
-from lockgate.store.files import PUT_BACK
 
 if TYPE_CHECKING:
     from typing import Any
@@ -150,10 +149,10 @@ def contradictions(tx: Transaction, approvers: Approvers) -> list[Contradiction]
         tx: The transaction.
         approvers: The ``approvers`` of the configuration: what loosens counts only where one of them has signed it.
     """
-    put_back = tx.setting(PUT_BACK)
-    if put_back is not None:
+    put_back = tx.put_back()
+    if put_back is not None and put_back.reason:
         # By its records it is consistent, and what is missing in it is what they cannot tell.
-        says = f"{put_back}: it may have been put back from a copy, so every session of before has every label"
+        says = f"{put_back.reason}: it may have been put back from a copy, so every session of before has every label"
         return [Contradiction(says, is_of_all=True), *_unsealed(tx)]
     chains = _Chains(tx, approvers)
     rows = {row.approval: row for row in tx.approvals()}
@@ -194,7 +193,7 @@ def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by
     for each in found:
         row = tx.approval(each.approval) if each.approval else None
         if each.is_of_all:
-            tx.put_setting(PUT_BACK, None)
+            tx.accept_put_back()
         elif not each.approval:
             # Each part of the list of who has begun may be told, and one mending writes all of them.
             if each.subject not in mended:

@@ -15,7 +15,7 @@ from lockgate.store.audit.chain import Verification, verify_store
 from lockgate.store.chain_links import fleet_key_of
 from lockgate.store.copy.copying import CopyResult, copy
 from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
-from lockgate.store.files import DATABASE, ELSEWHERE, VERSION, own_folder, read_key
+from lockgate.store.files import DATABASE, ELSEWHERE, KEY, VERSION, own_folder, read_key
 from lockgate.store.opening import chosen
 from lockgate.store.postgres import migrations
 from lockgate.store.postgres.anchor_notes import NOTES, noted
@@ -77,6 +77,17 @@ def use_shared(state: str, url: str, name: str) -> None:
     path = os.path.join(state, ELSEWHERE)
     with _choosing(state, key, seal):
         replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
+
+
+def has_records(state: str) -> bool:
+    """Whether a state folder has records, or had some: its places outside may still tell.
+
+    Raises:
+        StoreError: The key cannot be read.
+    """
+    if any(os.path.lexists(os.path.join(state, name)) for name in (DATABASE, ELSEWHERE)):
+        return True
+    return os.path.lexists(os.path.join(state, KEY)) and bool(OutsideHead(state, read_key(state)).kept())
 
 
 def use_own(state: str) -> None:

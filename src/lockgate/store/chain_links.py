@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import AuditCheckpoint
+from lockgate.store.rows import AuditCheckpoint, AuditHead
 from lockgate.system.digests import blake2b, canonical_json, sha256
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ PURPOSE_ROOM = b"lockgate room 1"
 """For the name of a room of contained commands: `lockgate.gate.monitor.rooms`; and for the commit that a session began
 with, which has other fields: `lockgate.gate.monitor.bases`."""
 
+_EPOCH_DIGITS = 16
+"""Digits of a digest: a chain that was put back has another record with the same number."""
+
 BY_A_PERSON = frozenset(("cli", "dashboard"))
 """What stands for the client in the record of what a person has done with a command or a page of ours."""
 SCHEMA = "schema"
@@ -89,12 +92,31 @@ def link_digest(previous: str, seq: int, at: float, body: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def seal(key: bytes, seq: int, digest: str) -> str:
+def seal(key: bytes, seq: int, digest: str, epoch: str = "") -> str:
     """The keyed hash (BLAKE2b, RFC 7693) of the head: how many records there are, and the last one's digest.
 
     Without it the newest records could be cut off and what is left would still be a chain.
+
+    Args:
+        key: The installation's key.
+        seq: How many records there are.
+        digest: The last one's digest.
+        epoch: Which labels' seals hold, where older ones do not any more: see :func:`epoch_at`. It follows the hash.
     """
-    return blake2b(f"{seq}\n{digest}".encode(), key=key, person=_HEAD, digest_size=32).hexdigest()
+    text = f"{seq}\n{digest}\n{epoch}" if epoch else f"{seq}\n{digest}"
+    mark = blake2b(text.encode(), key=key, person=_HEAD, digest_size=32).hexdigest()
+    return f"{mark}.{epoch}" if epoch else mark
+
+
+def epoch_at(seq: int, digest: str) -> str:
+    """What tells that seals of labels are of after a record: its number, and the beginning of its digest."""
+    return f"{seq}-{digest[:_EPOCH_DIGITS]}"
+
+
+def epoch_of(key: bytes, head: AuditHead) -> str | None:
+    """Since which record seals of labels hold, empty where all do; ``None`` where the head's seal does not hold."""
+    epoch = head.seal.partition(".")[2]
+    return epoch if head.seal == seal(key, head.seq, head.digest, epoch) else None
 
 
 def keyed(key: bytes, purpose: bytes, text: str) -> str:

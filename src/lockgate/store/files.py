@@ -20,6 +20,8 @@ PUT_BACK = "rollback:open"
 """The setting that says why the state is not taken for the one that was there before, until a person has looked."""
 PUT_BACK_SINCE = "rollback:since"
 """The setting that says when that last was so. A session that is not known may then have had any label."""
+PUT_BACK_SEEN = "rollback:seen"
+"""The setting that says since which record seals of labels hold, where a person has looked at why."""
 COPIED = "upgrade:copy"
 """The setting that names the copy of a database that was made before it was brought to this version."""
 

@@ -18,6 +18,7 @@ from lockgate.store.rows import (
     BriefRow,
     CallRow,
     GateRow,
+    PutBack,
     SessionRow,
 )
 
@@ -203,6 +204,12 @@ class Transaction(Protocol):
 
         A store that only one gate uses has none.
         """
+
+    def put_back(self) -> PutBack | None:
+        """Whether the state was put back from a copy: ``None`` where it never was."""
+
+    def accept_put_back(self) -> None:
+        """Tell no more that it was: a person has looked. No label goes."""
 
     def setting(self, name: str) -> str | None:
         """A value of the gate's own (cached configuration, trust), or ``None``."""

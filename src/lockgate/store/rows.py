@@ -206,6 +206,25 @@ class GateRow(Record):
     """Whether it is the gate that looks."""
 
 
+class PutBack(Record):
+    """That the state was put back from a copy, or was left for another one for a while."""
+
+    reason: str
+    """Why it is not taken for the one that was there before; empty once a person has looked."""
+    since: float
+    """When that was. A session that is not known may then have had any label."""
+
+
+def put_back_of(reason: str | None, since: str | None) -> PutBack | None:
+    """The same, of two settings."""
+    if reason is None and since is None:
+        return None
+    try:
+        return PutBack(reason or "", float(since or "inf"))
+    except ValueError:  # somebody else has written it: no session is younger
+        return PutBack(reason or "", float("inf"))
+
+
 class AnchorRow(Record):
     """One link of the central record of heads."""
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.person import require_person
+from lockgate.cli.approvals.find import clients
+from lockgate.cli.common.person import require_approver, require_person
 from lockgate.cli.common.state import UNREADABLE, WRONG, record_act, unreadable
 from lockgate.cli.common.times import clock, iso
 from lockgate.cli.store.store_status import LOCAL, status_lines, status_of, verified, verified_lines
@@ -111,7 +112,7 @@ def restore(copy: str | None, as_json: bool) -> None:
     Each upgrade that changes the tables keeps a copy, lockgate.db.N. What was recorded since is not in it. So every
     session that it knows gets both labels; start new ones. The database of now is kept beside it. The gate is ended.
 
-    Exit status: 0 done, or listed; 1 not a person's shell; 2 usage; 3 it cannot be used: nothing was changed.
+    Exit status: 0 done, or listed; 1 not a person's terminal; 2 usage; 3 it cannot be used: nothing was changed.
     """
     from lockgate.store.sqlite.copies import copies
 
@@ -119,7 +120,7 @@ def restore(copy: str | None, as_json: bool) -> None:
     if copy is None:
         _list_copies(copies(state), as_json=as_json)
         return
-    require_person("replace what is recorded")
+    _require_approver(state, "replace what is recorded")
     path = os.path.abspath(copy)
 
     def record(tx: Transaction, now: float, replaced: str) -> None:
@@ -146,10 +147,11 @@ def mend(as_json: bool) -> None:
     Look first at what `lockgate doctor` names: somebody has put it there. It may have changed rows, so run
     `lockgate audit verify` afterwards. The gate is ended.
 
-    Exit status: 0 done, or nothing to do; 1 not a person's shell; 2 usage; 3 it cannot be mended: nothing was changed.
+    Exit status: 0 done, or nothing to do; 1 not a person's terminal; 2 usage; 3 it cannot be mended: nothing was
+    changed.
     """
-    require_person("change what the database has")
     state = folders().state
+    _require_approver(state, "change what the database has")
     try:
         stop_gate(state)
         done = administration.mend_schema(state)
@@ -161,6 +163,16 @@ def mend(as_json: bool) -> None:
     except (StoreError, OSError) as error:
         raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error
     _say(facts, _mended_lines, as_json)
+
+
+def _require_approver(state: str, action: str) -> None:
+    """Refuse what takes the place of records where nobody sits at a terminal: a program could go back by it."""
+    known: frozenset[str] = frozenset()
+    with suppress(StoreError):  # one that cannot be opened knows no client
+        if (found := open_existing(state)) is not None:
+            with closing(found):
+                known = clients(found)
+    require_approver(action, known)
 
 
 def _mended_lines(facts: dict[str, Any]) -> Iterable[str]:
@@ -218,12 +230,16 @@ def _url_of(state: str) -> str:
 def use(where: str, name: str, as_json: bool) -> None:
     """Let this gate keep everything at WHERE from now on: the address of a database, or `sqlite`.
 
-    The database is tried first. Nothing is moved: see `lockgate store copy`. A gate that runs notices by itself.
+    The database is tried first. Nothing is moved: see `lockgate store copy`. A gate that runs notices by itself. Where
+    something is recorded already, only a person at a terminal of their own may do this.
 
-    Exit status: 0 it is used from now on; 1 not a person's shell; 2 usage; 3 it cannot be used: nothing was changed.
+    Exit status: 0 it is used from now on; 1 not a person's terminal; 2 usage; 3 it cannot be used: nothing was changed.
     """
-    require_person("choose where everything is kept")
     state = folders().state
+    if administration.has_records(state):
+        _require_approver(state, "choose where everything is kept")
+    else:  # whoever sets a machine up does so in a script, and there is nothing to lose
+        require_person("choose where everything is kept")
     try:
         if where == LOCAL:
             _leave(state, LOCAL)
@@ -302,11 +318,14 @@ def copy(to: str, source: str, name: str, as_json: bool) -> None:
     The audit chain is copied with its seals, and verified in both. What other gates have recorded stays where it is.
     Doing it twice changes nothing. Nothing is removed, and `lockgate store use` decides which of the two is used.
 
-    Exit status: 0 copied; 1 a chain does not hold, or not a person's shell; 2 usage; 3 a store cannot be used. In all
-    cases but 0 nothing was changed.
+    Exit status: 0 copied; 1 a chain does not hold, or not a person's terminal; 2 usage; 3 a store cannot be used. In
+    all cases but 0 nothing was changed.
     """
-    require_person("move what is recorded")
     state = folders().state
+    if to == LOCAL:
+        _require_approver(state, "replace what is recorded")
+    else:
+        require_person("copy what is recorded")
     try:
         url = (source or _url_of(state)) if to == LOCAL else to
         done, head = administration.copy_store(state, url, name, back=to == LOCAL)

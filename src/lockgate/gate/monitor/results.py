@@ -46,6 +46,23 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         now = parts.clock()
         parts.enter(tx, context, now)
         if _came_back_before(tx, context, call, digest):
+            again = None
+            if not (event.agent and event.background):
+                again = session.finished_again(
+                    tx,
+                    context.subject,
+                    call,
+                    event.text,
+                    now,
+                    digest=digest,
+                    fresh=fresh,
+                    background=event.background or bool(event.kept),
+                    vouched=vouched,
+                )
+            _look_at_page(tx, context, call, digest, event.text, now)
+            session.hold_secrets(tx, context.subject, call, held, now)
+            if again is not None:
+                tx.append_audit(now, record.came_back(context, call, digest, "finished", again, screening.record))
             return result_answer(call, screening)
         if event.agent:
             session.launched(tx, context.subject.session, session.call_key(call, digest), event.agent)
@@ -87,7 +104,14 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
-        if not _came_back_before(tx, context, call, digest):
+        if _came_back_before(tx, context, call, digest):
+            outcome = session.finished_again(
+                tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, state="failed"
+            )
+            session.hold_secrets(tx, context.subject, call, held, now)
+            if outcome is not None:
+                tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
+        else:
             told = _answered(tx, context, call, now)
             outcome = session.failed(
                 tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held

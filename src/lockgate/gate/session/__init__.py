@@ -10,7 +10,17 @@ grow, but for four cases:
 """
 
 from lockgate.gate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
-from lockgate.gate.session.calls import ResultOutcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
+from lockgate.gate.session.calls import (
+    ResultOutcome,
+    call_key,
+    expect,
+    failed,
+    finished,
+    finished_again,
+    hold_secrets,
+    is_out,
+    refused,
+)
 from lockgate.gate.session.labels import (
     address_key,
     column,
@@ -50,6 +60,7 @@ __all__ = [
     "expose",
     "failed",
     "finished",
+    "finished_again",
     "fork_is_open",
     "has_read_untrusted",
     "hold_secrets",

@@ -194,6 +194,60 @@ def failed(
     return _settle(tx, subject, call, error, now, digest=digest, fresh=fresh, state="failed", keep=keep)
 
 
+def finished_again(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    text: str,
+    now: float,
+    *,
+    digest: str,
+    fresh: Callable[[], Analysis],
+    state: str = "finished",
+    background: bool = False,
+    vouched: bool = False,
+) -> ResultOutcome | None:
+    """Label a subject by a second result of a call that has come back, where it brings what the first did not.
+
+    Hooks may be installed twice, so the same result may come twice. Somebody may also tell an empty one before it.
+
+    Args:
+        tx: The transaction.
+        subject: Who made the call.
+        call: The call.
+        text: All text of the result that enters the subject's context.
+        now: Seconds since the epoch.
+        digest: SHA-256 of the exact call, hexadecimal.
+        fresh: Analyses the call anew.
+        state: Whether it finished or failed, as the second result says.
+        background: As for :func:`finished`.
+        vouched: As for :func:`finished`.
+
+    Returns:
+        What it gave; ``None`` where that is nothing new.
+    """
+    row = tx.call(subject.session, call_key(call, digest))
+    if row is None:
+        return None
+    said, quiet = None if background else text, ()
+    if row.agent == subject.agent and _is_as_let_run(row, call, digest, fresh):
+        is_vouched = vouched and said is not None and row.facts.get(GIVES) == [Label.UNTRUSTED]
+        if (is_vouched and not row.facts.get(KEEPS)) or _has_receipt(row, said, state):
+            return None
+        quiet = row.quiet
+    if not _brings(row, said, quiet):
+        return None
+    analysis = fresh()
+    if analysis.gives <= {taint.label for taint in tx.taints(subject) if taint.call_id == row.call_id}:
+        return None
+    taints = taints_of(call.tool, named(call, analysis.effects), row.call_id, now, TaintState.CONFIRMED)
+    tx.add_taints(subject, taints)
+    _late(tx, subject)
+    # These labels may be those of two results: a person cannot be shown what they come from.
+    tx.put_call(row._replace(facts={name: value for name, value in row.facts.items() if name != SOURCES_COUNTED}))
+    return ResultOutcome(analysis.gives, known=True)
+
+
 def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Sequence[str], now: float) -> None:
     """Label a subject for secrets that were found in what it wrote or read, whatever the call was expected to bring.
 

@@ -9,7 +9,6 @@ from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session.labels import flow
 from lockgate.patterns.redaction.credentials import redact
-from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
 from lockgate.store.rows import AuditQuery, SessionRow
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ def _unwatched(
 
 def _add(tx: Transaction, session: str, source: str, now: float, state: TaintState, call_id: str) -> None:
     # A state that was put back has forgotten sessions, which may have read anything.
-    labels = tuple(Label) if tx.setting(PUT_BACK_SINCE) else (Label.UNTRUSTED,)
+    labels = tuple(Label) if tx.put_back() else (Label.UNTRUSTED,)
     tx.add_taints(Subject(session), [Taint(label, source, "", call_id, now, state) for label in labels])
 
 
@@ -281,10 +280,10 @@ def _may_be_forgotten(tx: Transaction, context: Context) -> bool:
 
     Its transcript does not tell: it may have been taken away as well.
     """
-    since = tx.setting(PUT_BACK_SINCE)
+    found = tx.put_back()
     try:
-        return since is not None and not (context.made_at and float(context.made_at) > float(since))
-    except ValueError:  # somebody else has written it
+        return found is not None and not (context.made_at and float(context.made_at) > found.since)
+    except ValueError:  # no client writes it so
         return True
 
 
@@ -317,7 +316,7 @@ def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
     from lockgate.gate.session.forgeries import told_of_forged_answer, told_of_forged_pause
 
     found = []
-    if reason := tx.setting(PUT_BACK):
+    if reason := _put_back_reason(tx):
         short = "STATE PUT BACK (lockgate audit verify)"
         found.append(StateWarning(short, reason, put_back_note(tx), "lockgate audit accept"))
     if says := told_of_forged_answer(tx, now):
@@ -331,11 +330,16 @@ def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
 
 def put_back_note(tx: Transaction) -> str:
     """What to tell while the state is not believed to be the one of before; said until a person has looked."""
-    reason = tx.setting(PUT_BACK)
+    reason = _put_back_reason(tx)
     if not reason:
         return ""
     says = "Every session of before has every label. Look: lockgate audit verify. Then: lockgate audit accept."
     return f"Lockgate: {reason}. {says}"
+
+
+def _put_back_reason(tx: Transaction) -> str:
+    found = tx.put_back()
+    return found.reason if found is not None else ""
 
 
 _SHELL_HOSTS = frozenset({"cursor"})

@@ -114,8 +114,14 @@ class SqliteEnd:
         self.tx._write("DELETE FROM audit WHERE seq <= ?", (base.seq,))
 
     def put_head(self, head: AuditHead) -> None:
-        """Put the head."""
-        self.tx._write("INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)", head)
+        """Put the head. No seal of a label from before it holds any more."""
+        found = self.tx.put_back()
+        self.tx._put_head(head.seq, head.digest)
+        self.tx.begin_epoch()
+        self.tx.seal_labels()
+        self.tx.list_begun()
+        if found is None or not found.reason:
+            self.tx.accept_put_back()
 
 
 # What another role has added to a session counts only for that one.
@@ -196,7 +202,7 @@ class PostgresEnd:
 
     def put_head(self, head: AuditHead) -> None:
         """Put the head."""
-        self.tx.put_head(head)
+        self.tx.put_head(head._replace(seal=seal(self.tx._key, head.seq, head.digest)))
 
     def _make_known(self, at: float) -> None:
         self.tx._write(

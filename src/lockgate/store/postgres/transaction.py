@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
 from lockgate.store.postgres.audit import PostgresAuditQueries
 from lockgate.store.postgres.questions import PostgresQuestionQueries
 from lockgate.store.postgres.statements import lock_key, replacing
 from lockgate.store.postgres.subjects import SubjectQueries
+from lockgate.store.rows import put_back_of
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
     from lockgate.store.postgres.connections import Connection
-    from lockgate.store.rows import ApprovalRow, CallRow
+    from lockgate.store.rows import ApprovalRow, CallRow, PutBack
 
 _PUT_SETTING = replacing("settings", "gate, name", ("gate", "name", "value"))
 _PUT_POLICY = (
@@ -49,6 +51,14 @@ class PostgresTransaction(SubjectQueries, PostgresQuestionQueries, PostgresAudit
         """Add or replace a question to a person."""
         self._without_noes.discard(row.session)
         super().put_approval(row)
+
+    def put_back(self) -> PutBack | None:
+        """Whether a person has said of this store that it misses something: anchors tell what is older."""
+        return put_back_of(self.setting(PUT_BACK), self.setting(PUT_BACK_SINCE))
+
+    def accept_put_back(self) -> None:
+        """Tell no more of it: a person has looked."""
+        self.put_setting(PUT_BACK, None)
 
     def setting(self, name: str) -> str | None:
         """A value of this gate's own, or ``None``."""

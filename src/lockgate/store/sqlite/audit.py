@@ -6,7 +6,19 @@ from collections.abc import Mapping
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import BY_A_PERSON, PRUNED, SCHEMA, canonical, gate_of, is_cut, keyed, link_digest, seal
+from lockgate.store.chain_links import (
+    BY_A_PERSON,
+    PRUNED,
+    SCHEMA,
+    canonical,
+    epoch_at,
+    epoch_of,
+    gate_of,
+    is_cut,
+    keyed,
+    link_digest,
+    seal,
+)
 from lockgate.store.files import VERSION
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 from lockgate.store.sqlite.statements import SqliteStatements
@@ -14,11 +26,15 @@ from lockgate.store.sqlite.statements import SqliteStatements
 if TYPE_CHECKING:
     from typing import Any
 
+_BROKEN = "?"
+"""What stands for the epoch where the head's seal does not hold: no seal of a label does then."""
+
 
 class SqliteAuditQueries(SqliteStatements):
     """The chain of this gate, which is the only one in such a store."""
 
     moved: bool
+    _epoch: str | None = None
 
     @property
     def gate(self) -> str:
@@ -38,7 +54,7 @@ class SqliteAuditQueries(SqliteStatements):
     def _checked_head(self) -> tuple[int, str]:
         """Number and digest of the last record. Raises ``StoreError`` where the seal of the head does not hold."""
         head = self.audit_head()
-        if seal(self._key, head.seq, head.digest) != head.seal:
+        if epoch_of(self._key, head) is None:
             raise StoreError(
                 "the head of the audit chain was changed by something else:"
                 " see `lockgate audit verify`, then move the state folder aside to begin anew",
@@ -61,8 +77,26 @@ class SqliteAuditQueries(SqliteStatements):
         return row
 
     def _put_head(self, seq: int, digest: str) -> None:
-        values = (seq, digest, seal(self._key, seq, digest))
+        values = (seq, digest, seal(self._key, seq, digest, self.epoch()))
         self._write("INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)", values)
+
+    def epoch(self) -> str:
+        """Since which record seals of labels hold; empty where all do.
+
+        It is a part of the head's seal, so that nobody goes back to an older one without the chain's end.
+        """
+        if self._epoch is None:
+            found = epoch_of(self._key, self._kept_head())
+            self._epoch = _BROKEN if found is None else found
+        return self._epoch
+
+    def begin_epoch(self) -> None:
+        """Let seals of labels count only where they are made from here on."""
+        head = self.audit_head()
+        if epoch_of(self._key, head) is not None:  # else nothing is decided before a person has looked
+            self._epoch = epoch_at(head.seq, head.digest)
+            self._put_head(head.seq, head.digest)
+        self.moved = True
 
     def audit(self, *, after: int = 0, limit: int = 0, gate: str = "") -> list[AuditRow]:
         """Audit records in order, those with a greater sequence number than ``after``."""
@@ -92,8 +126,11 @@ class SqliteAuditQueries(SqliteStatements):
 
     def audit_head(self, *, gate: str = "") -> AuditHead:
         """The chain's sealed head as it is kept, whether or not its seal holds."""
+        return self._kept_head() if self._is_own(gate) else AuditHead()
+
+    def _kept_head(self) -> AuditHead:
         row = self._one("SELECT seq, digest, seal FROM audit_head WHERE id = 1", ())
-        return AuditHead._make(row) if row and self._is_own(gate) else AuditHead()
+        return AuditHead._make(row) if row else AuditHead()
 
     def audit_checkpoint(self, *, gate: str = "") -> AuditCheckpoint:
         """Where the chain was last cut, whether or not its seal holds; ``AuditCheckpoint()`` where it never was."""

@@ -183,8 +183,27 @@ class LabelQueries(SqliteStatements):
                 self._put_seal(subject, counts, began.get(subject, 0.0))
 
     def distrust_labels(self) -> None:
-        """Let every subject that is known have every label."""
+        """Let every subject that is known have every label, also where somebody puts seals of before back."""
+        parts = {part: marks for part in range(_PARTS) for marks, holds in [self._read_part(part)] if holds}
         self._write("DELETE FROM label_seals", ())
+        self.begin_epoch()
+        for part, marks in parts.items():
+            self._put_part(part, marks)
+
+    def seal_anew(self, subjects: Iterable[Subject]) -> None:
+        """Let no seal of before hold, and seal those who are about to get every label."""
+        counts, began = self._counted(), self._beginnings()
+        self.distrust_labels()
+        for subject in subjects:
+            self._put_seal(subject, counts.get(subject, [0] * len(_KINDS)), began.get(subject, 0.0))
+
+    if TYPE_CHECKING:  # the head of the chain has it
+
+        def epoch(self) -> str:
+            """Since which record seals of labels hold; empty where all do."""
+
+        def begin_epoch(self) -> None:
+            """Let seals of labels count only where they are made from here on."""
 
     def label_contradictions(self) -> list[tuple[Subject, str]]:
         """The subjects whose labels are not what was sealed, each with what is wrong, for a person."""
@@ -314,7 +333,7 @@ class LabelQueries(SqliteStatements):
         self._write("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (part, text, self._part_seal(part, text)))
 
     def _part_seal(self, part: int, text: str) -> str:
-        return keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
+        return keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text, *self._since()]}))
 
     def _subject_mark(self, subject: Subject) -> str:
         return keyed(self._key, PURPOSE_SUBJECT, canonical({"subject": _kept_names(subject)}))[:_MARK]
@@ -377,7 +396,13 @@ class LabelQueries(SqliteStatements):
         return self._one("SELECT 1 FROM sessions WHERE session = ?", (subject.session,)) is not None
 
     def _mark(self, subject: Subject, sealed: Sequence[float]) -> str:
-        return keyed(self._key, PURPOSE_LABELS, canonical({"labels": [*_kept_names(subject), *sealed]}))
+        values = [*_kept_names(subject), *sealed, *self._since()]
+        return keyed(self._key, PURPOSE_LABELS, canonical({"labels": values}))
+
+    def _since(self) -> list[str]:
+        """What binds a seal to the time since labels were distrusted last. Where they never were, there is none."""
+        epoch = self.epoch()
+        return [epoch] if epoch else []
 
 
 _TAINTS = f"SELECT {TAINT_COLUMNS} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours

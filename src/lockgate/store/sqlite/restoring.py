@@ -57,8 +57,8 @@ def restore(folder: str, path: str, record: Callable[[Transaction, float, str], 
         try:
             with store.transaction() as tx:
                 _refuse_broken(tx, store.key, path)
-                labelled = miss(tx, store.clock(), _SOURCE)
                 record(tx, store.clock(), replaced)
+                labelled = miss(tx, store.clock(), _SOURCE)
                 head = tx.audit_head()
         finally:
             store.close()
@@ -85,6 +85,9 @@ def _refuse_broken(tx: Transaction, key: bytes, path: str) -> None:
 def miss(tx: SqliteTransaction, now: float, source: str) -> int:
     """Let every session have both labels, and no answer count: the database misses what comes from now on, or has come.
 
+    A person has it so, and nothing of it is told afterwards. To be called when that is recorded: no seal of a label
+    from before that record holds any more.
+
     Args:
         tx: The transaction.
         now: Seconds since the epoch.
@@ -93,12 +96,16 @@ def miss(tx: SqliteTransaction, now: float, source: str) -> int:
     Returns:
         How many sessions it knows.
     """
+    found = tx.put_back()
     sessions = [row.session for row in tx.sessions()]
-    for session in sessions:
-        for agent in ("", *(row.agent for row in tx.agents(session))):
-            tx.add_taints(Subject(session, agent), [Taint(label, source, "", "", now) for label in Label])
+    subjects = [Subject(name, agent) for name in sessions for agent in ("", *(row.agent for row in tx.agents(name)))]
+    tx.seal_anew(subjects)
+    for subject in subjects:
+        tx.add_taints(subject, [Taint(label, source, "", "", now) for label in Label])
     tx.end_answers()
     tx.put_setting(PUT_BACK_SINCE, str(now))
+    if found is None or not found.reason:
+        tx.accept_put_back()
     return len(sessions)
 
 

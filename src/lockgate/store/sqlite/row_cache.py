@@ -75,13 +75,15 @@ class Memory:
         self._version = -1
         self.head: tuple[int, str] | None = None
         """Number and digest of the last audit record, where the head's seal was looked at or made by this process."""
+        self.epoch: str | None = None
+        """Since which record seals of labels hold."""
         self.owes_head = False
         """Whether that record is in the database, and the head that names it is not yet."""
 
     def forget(self) -> None:
         """Know nothing any more of what stands in the database."""
         self.sessions.clear()
-        self.head = None
+        self.head = self.epoch = None
         self.owes_head = False
 
     def locked(self, connection: Connection) -> bool:
@@ -110,7 +112,7 @@ class RememberingTransaction(SqliteTransaction):
         """Begin anew, as the next part of a group, on the cursor that there is."""
         memory = self._memory
         self._writable = writable
-        self._last_call = None
+        self._last_call = self._epoch = None
         self.written: list[Written] = []
         self.head_before = memory.head, memory.owes_head
         """The memory's, as they were."""
@@ -241,8 +243,21 @@ class RememberingTransaction(SqliteTransaction):
         """The chain's sealed head: what it will be once this is committed."""
         memory = self._memory
         if memory.owes_head and memory.head is not None and self._is_own(gate):
-            return AuditHead(*memory.head, seal(self._key, *memory.head))
+            return AuditHead(*memory.head, seal(self._key, *memory.head, self.epoch()))
         return super().audit_head(gate=gate)
+
+    def epoch(self) -> str:
+        """Since which record seals of labels hold; empty where all do."""
+        memory = self._memory
+        if memory.epoch is None:
+            memory.epoch = super().epoch()
+        return memory.epoch
+
+    def begin_epoch(self) -> None:
+        """Let seals of labels count only where they are made from here on."""
+        self.keep_head()
+        self._memory.forget()
+        super().begin_epoch()
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to the audit chain."""

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable
 
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import AgentRow, SessionRow, agent_of
+from lockgate.store.chain_links import epoch_at
+from lockgate.store.files import PUT_BACK, PUT_BACK_SEEN, PUT_BACK_SINCE
+from lockgate.store.rows import AgentRow, AuditRow, PutBack, SessionRow, agent_of, put_back_of
 from lockgate.store.sqlite.audit import SqliteAuditQueries
 from lockgate.store.sqlite.labels import LabelQueries
 from lockgate.store.sqlite.questions import SqliteQuestionQueries
 from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, SESSIONS, SETTINGS, parsed
-from lockgate.system.digests import sha256
+from lockgate.system.digests import json_object, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +36,7 @@ _OF_A_SESSION = (
 _LATEST = 1e12
 """Seconds since the epoch that no clock gives."""
 _SESSION, _AGENT = ", ".join(SessionRow._fields), ", ".join(AgentRow._fields)
+_PUT_BACK = "the state was put back from a copy"
 _POLICY = "policy:"
 """Settings with what is published for a fleet: digest, serial, bundle."""
 
@@ -175,6 +178,38 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         for row in rows:
             if self._unsealed(ADDRESSES, row) is not None and row[2] >= human_only:
                 self.add_addresses(target, [row[1]], human=bool(row[2]))
+
+    # whether the state was put back
+
+    def put_back(self) -> PutBack | None:
+        """Whether the state was put back from a copy: ``None`` where it never was.
+
+        Where labels were distrusted, the head of the chain tells it. A setting that is gone hides nothing then.
+        """
+        epoch = self.epoch()
+        told = put_back_of(self.setting(PUT_BACK), self.setting(PUT_BACK_SINCE))
+        if not epoch:
+            return told
+        record = self._record_of(epoch)
+        reason = told.reason if told is not None else ""
+        if self.setting(PUT_BACK_SEEN) == epoch:
+            reason = ""
+        elif not reason:
+            reason = str((json_object(record.body) or {}).get("reason") or _PUT_BACK) if record else _PUT_BACK
+        since = max(told.since if told else 0.0, record.at if record else 0.0)
+        return PutBack(reason, since or float("inf"))
+
+    def _record_of(self, epoch: str) -> AuditRow | None:
+        """The record with which an epoch began, where retention has left it."""
+        seq = epoch.partition("-")[0]
+        found = self.audit(after=int(seq) - 1, limit=1) if seq.isdigit() else []
+        return found[0] if found and epoch_at(found[0].seq, found[0].digest) == epoch else None
+
+    def accept_put_back(self) -> None:
+        """Tell no more that it was: a person has looked. No label goes."""
+        self.put_setting(PUT_BACK, None)
+        if epoch := self.epoch():
+            self.put_setting(PUT_BACK_SEEN, epoch)
 
     # the gate's own values
 
