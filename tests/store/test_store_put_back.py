@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -511,14 +512,46 @@ def test_a_move_is_no_alarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act
         assert looked_at(world.state) == (frozenset({Label.UNTRUSTED}), "")
 
 
-def test_a_file_system_that_a_user_can_mount_is_no_volume(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    device = os.stat(tmp_path).st_dev
-    assert not put_back._is_of_a_user(device)
-    line = f"36 35 {os.major(device)}:{os.minor(device)} / {tmp_path} rw - fuse.bindfs x rw\n"
-    table = tmp_path / "mountinfo"
-    table.write_text(line)
+def mounts_of(table: Path, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have this process's list of mounts say of a folder's what it is; nothing where no kind is given."""
+    handle = os.open(folder, os.O_RDONLY)
+    number = re.findall(r"mnt_id:\s*(\d+)", Path(f"/proc/self/fdinfo/{handle}").read_text())[0]
+    os.close(handle)
+    table.write_text(f"{number} 35 0:77 / {folder} rw - {kind} x rw\n" if kind else "")
     monkeypatch.setattr(put_back, "_MOUNTS", str(table))
-    assert put_back._is_of_a_user(device)
+
+
+@pytest.mark.parametrize(("kind", "is_a_users"), [("ext4", False), ("fuse.bindfs", True), ("", True)])
+def test_a_mount_that_a_user_can_make_is_no_volume(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, is_a_users: bool
+) -> None:
+    assert not put_back._is_of_a_user(str(tmp_path))
+    mounts_of(tmp_path / "mountinfo", tmp_path, kind, monkeypatch)
+    assert put_back._is_of_a_user(str(tmp_path)) is is_a_users
+
+
+def test_what_only_another_namespace_has_lasts(world: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder above that belongs to somebody else says nothing where the user has mounted it there."""
+    outside = OutsideHead(str(world.state), world.store.key)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert not put_back._lasts(outside)
+    mounts_of(world.folder / "mountinfo", world.state, "", monkeypatch)
+    assert put_back._lasts(outside)
+
+
+def test_a_copy_that_looks_like_a_volume_in_another_folder_is_not_believed(
+    world: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = world.copy()
+    world.taint()
+    world.store.close()
+    (world.folder / "there").mkdir()
+    copy.rename(world.folder / "there" / "state")
+    shutil.rmtree(world.state)
+    shutil.rmtree(world.outside[0].parent)
+    monkeypatch.setattr(put_back, "_lasts", lambda _: False)
+    assert looked_at(world.folder / "there" / "state")[0] == BOTH
 
 
 def test_an_agent_may_not_touch_what_is_kept(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ _REPLACED = "another installation has kept its state in this folder meanwhile, o
 _MOVED = "the state came here from another folder"
 _KILLED = "a process ended before it had written what it had announced"
 _MOUNTS = "/proc/self/mountinfo"
+_HANDLES = "/proc/self/fdinfo"
 _SOURCE = "a call whose process ended before it had written what was read"
 
 
@@ -177,7 +178,8 @@ def _contradiction(
         return _COPIED
     if before.others is not None and not outside.others() <= before.others:
         return _REPLACED
-    may_be_gone = is_empty or not before.lasts or not _lasts(outside)
+    # A volume is mounted where it was: one that is moved has brought nothing along.
+    may_be_gone = is_empty or not before.lasts or not (is_moved or _lasts(outside))
     return "" if told or may_be_gone or (is_moved and others) else _GONE
 
 
@@ -220,18 +222,28 @@ def _lasts(outside: OutsideHead) -> bool:
     """Whether what is kept beside the state folder can last as long as it does.
 
     It cannot where the folder is a volume, which outlasts its container, or where the folder above is somebody else's.
-    A user's own programs can make neither. They can mount a file system of theirs (FUSE), so that counts for nothing.
+    A user's own programs can mount a file system of theirs (FUSE). In a mount namespace of their own they can mount
+    anything, and a path leads there (``/proc/PID/root``). So neither counts.
     """
-    state, above = os.stat(outside.state), os.stat(os.path.dirname(outside.state))
-    if state.st_dev != above.st_dev:
-        return _is_of_a_user(state.st_dev)
-    return above.st_uid == os.geteuid() or os.access(os.path.dirname(outside.state), os.W_OK)
+    above = os.path.dirname(outside.state)
+    if _is_of_a_user(outside.state) or _is_of_a_user(above):
+        return True
+    if os.stat(outside.state).st_dev != os.stat(above).st_dev:
+        return False
+    return os.stat(above).st_uid == os.geteuid() or os.access(above, os.W_OK)
 
 
-def _is_of_a_user(device: int) -> bool:
-    """Whether a file system is one that a user can mount."""
-    number = f"{os.major(device)}:{os.minor(device)}"
-    with suppress(OSError), open(_MOUNTS, encoding="utf-8", errors="replace") as file:
-        mounts = [line.partition(" - ") for line in file]
-        return any(mount.split()[2] == number and kind.startswith("fuse") for mount, _, kind in mounts)
-    return False
+def _is_of_a_user(folder: str) -> bool:
+    """Whether a folder is in a mount that a user can make: in FUSE, or in none of this process's own namespace."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with open(f"{_HANDLES}/{handle}", encoding="ascii") as file:
+                number = next(line.split()[1] for line in file if line.startswith("mnt_id:"))
+        finally:
+            os.close(handle)
+        with open(_MOUNTS, encoding="utf-8", errors="replace") as file:
+            kinds = [kind for mount, _, kind in (line.partition(" - ") for line in file) if mount.split()[0] == number]
+    except (OSError, StopIteration):  # another system than Linux
+        return False
+    return not kinds or kinds[0].startswith("fuse")
