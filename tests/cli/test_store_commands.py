@@ -37,7 +37,7 @@ def state(home: Path) -> Path:
 @pytest.fixture(autouse=True)
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person sits at the terminal in which the commands are typed, unless an agent's shell says otherwise."""
-    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: True)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture(autouse=True)
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person sits at the terminal in which the commands are typed, unless an agent's shell says otherwise."""
-    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: True)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
 
 
 def _run(state: str, script: str) -> None:
@@ -106,7 +106,7 @@ def test_nothing_takes_the_place_of_records_without_a_terminal(
     state: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     """A program of the user can run the command, and nobody sits there."""
-    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: False)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: -1)
     before = Path(state, "lockgate.db").read_bytes()
     assert "in a terminal of their own: this is none" in _said("store", *words, code=1)
     assert Path(state, "lockgate.db").read_bytes() == before
@@ -116,7 +116,7 @@ def test_nothing_takes_the_place_of_records_without_a_terminal(
 def test_whoever_sets_a_machine_up_needs_no_terminal(
     state: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: False)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: -1)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "new"))
     (tmp_path / "new" / "lockgate").mkdir(parents=True, mode=0o700)
     _said("store", "use", "sqlite", code=0)

@@ -70,7 +70,7 @@ def _schema(path: Path) -> int:
 @pytest.fixture(autouse=True)
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person sits at the terminal in which the commands are typed, unless an agent's shell says otherwise."""
-    monkeypatch.setattr("lockgate.cli.common.person._in_the_foreground", lambda: True)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
 
 
 def _lockgate(*words: str, code: int = 0) -> Result:

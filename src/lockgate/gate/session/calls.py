@@ -229,7 +229,8 @@ def finished_again(
     row = tx.call(subject.session, call_key(call, digest))
     if row is None:
         return None
-    said, quiet = None if background else text, ()
+    said = None if background else text
+    quiet: tuple[str, ...] = ()
     if row.agent == subject.agent and _is_as_let_run(row, call, digest, fresh):
         is_vouched = vouched and said is not None and row.facts.get(GIVES) == [Label.UNTRUSTED]
         if (is_vouched and not row.facts.get(KEEPS)) or _has_receipt(row, said, state):
