@@ -10,8 +10,7 @@ import pytest
 from lockgate.core.display_text import barred, visible_block
 from lockgate.core.events import ToolRequested
 from lockgate.core.model import ToolCall, Verdict
-from lockgate.gate.delegates.briefs import BriefRefusal
-from lockgate.gate.delegates.steps import read
+from lockgate.gate.delegates.briefs import BriefRefusal, note_shown
 from lockgate.gate.parts import call_digest
 from lockgate.store.rows import ApprovalRow
 
@@ -148,7 +147,7 @@ def test_a_long_brief_counts_once_it_was_read(world: World) -> None:
     answer, call = world.ask("Agent", {"description": "d", "prompt": LONG, "subagent_type": TYPE})
     assert "line 1" not in answer.to_person
     name = answer.to_person.split("lockgate brief ")[1].split()[0]
-    row = read(world.store, name, by="ann (terminal)")
+    row = note_shown(world.store, name, by="ann (terminal)")
     assert not isinstance(row, BriefRefusal)
     assert row.text == LONG
     assert push(world, "d1", call) is ALLOW
@@ -163,7 +162,7 @@ def test_reading_a_brief_that_was_refused_does_not_wake_it(world: World) -> None
     with world.store.reading() as tx:
         [brief] = tx.briefs("s1")
     world.prompt("no", rejected=(call.call_id,))
-    read(world.store, brief.brief, by="ann (terminal)")
+    note_shown(world.store, brief.brief, by="ann (terminal)")
     assert push(world, "d1", call) is DENY
     assert world.records("brief-read") == []
 
@@ -173,7 +172,7 @@ def test_a_brief_that_was_read_and_then_refused_binds_nobody(world: World) -> No
     _, call = spawn(world, LONG)
     with world.store.reading() as tx:
         [brief] = tx.briefs("s1")
-    read(world.store, brief.brief, by="ann (terminal)")
+    note_shown(world.store, brief.brief, by="ann (terminal)")
     world.prompt("no", rejected=(call.call_id,))
     assert push(world, "d1", call) is DENY
 
@@ -182,7 +181,7 @@ def test_a_brief_that_was_read_and_then_refused_binds_nobody(world: World) -> No
 def test_an_id_that_names_no_brief(world: World, wanted: str) -> None:
     world.taint()
     spawn(world, LONG)
-    assert isinstance(read(world.store, wanted, by="ann (terminal)"), BriefRefusal)
+    assert isinstance(note_shown(world.store, wanted, by="ann (terminal)"), BriefRefusal)
 
 
 # ---------------------------------------------------------------- steps

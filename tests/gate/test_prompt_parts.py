@@ -22,6 +22,7 @@ from lockgate.core.events import (
 from lockgate.core.model import Verdict
 from lockgate.gate import session
 from lockgate.gate.monitor.prompt_parts import register
+from lockgate.resources.addresses import extract
 from support.stress import examples
 
 from .world import World
@@ -378,3 +379,37 @@ def test_no_word_of_a_stranger_opens_anything(
     with told.store.reading() as tx:
         for address in (INSTALLER, "https://evil.example/"):
             assert not session.knows(tx, told.store.fleet_key, "s1", address)
+
+
+SCHEMES = st.sampled_from(["https://", "http://", "HTTPS://", "ssh://git@", "//", ""])
+AROUND = st.sampled_from(["", " ", "\n", "<", ">", "](", ")", '"', "'", "`", "\u200b", "\u2028", "</issue>", "\\"])
+ADDRESSES = st.builds(
+    "{}{}.example{}".format,
+    SCHEMES,
+    st.from_regex(r"[a-z0-9-]{1,12}", fullmatch=True),
+    st.sampled_from(["", "/", "/a?b=c"]),
+)
+
+
+@settings(max_examples=examples(60))
+@given(
+    said=st.lists(st.tuples(AROUND, ADDRESSES, AROUND).map("".join), min_size=1, max_size=5).map("".join),
+    person=st.sampled_from(["Please look.", "See https://", "See https://docs.example/", "See https://docs.example"]),
+    before=st.booleans(),
+    registered=st.booleans(),
+)
+def test_no_address_of_a_stranger_becomes_known(
+    tmp_path_factory: pytest.TempPathFactory, said: str, person: str, before: bool, registered: bool
+) -> None:
+    """Whatever stands in a stranger's part, and however it touches the person's: only the person's are known."""
+    own, others = PromptPart(PERSON, person), PromptPart(STRANGER, said, "issue 7")
+    parts = (others, own) if before else (own, others)
+    world = World(tmp_path_factory.mktemp("world"))
+    if registered:
+        _in_job(world, _register(world, *parts))
+    else:
+        _submit(world, *parts)
+    text = "".join(part.text for part in parts)
+    with world.store.reading() as tx:
+        known = {each for each in extract(text, 1000) if session.knows(tx, world.store.fleet_key, "s1", each)}
+    assert known <= set(extract(person, 1000))

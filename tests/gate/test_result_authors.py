@@ -18,10 +18,11 @@ from lockgate.configuration import load
 from lockgate.core.events import SessionStarted, ToolFinished, ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate import Monitor
-from lockgate.gate.authors import lookup, service
+from lockgate.gate.authors import lookup, service, whose_words
 from lockgate.gate.authors.lookup import Lookup
 from lockgate.gate.authors.service import SECONDS, UnansweredError, api_of, token_for
 from lockgate.gate.host.assembly import open_gate
+from lockgate.gate.parts import merged
 from lockgate.system.folders import Folders
 from support.stress import examples
 
@@ -115,6 +116,7 @@ def test_what_members_wrote_gives_no_label(asking: Asking, command: str, result:
     asking.github.comments["my-org/app/7"] = [comment("bob", "I made it blue.")]
     assert asking.read(command, result) == set()
     assert asking.world.records("authors")[0]["stranger"] == ""
+    assert asking.world.records("outcome")[-1]["whose_words"].startswith("trusted: github.com/my-org/app/")
 
 
 @pytest.mark.parametrize(
@@ -329,6 +331,113 @@ def test_a_comment_that_came_after_the_answer_labels(asking: Asking) -> None:
 def test_a_comment_that_was_removed_before_the_answer_labels(asking: Asking) -> None:
     asking.github.comments["my-org/app/7"] = [comment("bob", "Mine.")]
     assert asking.read(TALK, shown_comment("bob", "Mine.") + shown_comment("eve", STRANGE)) == {"untrusted"}
+
+
+# ---------------------------------------------------------------- what is told of it
+MEMBERS = [comment("bob", "Mine."), comment("ann", "Yours.", id=12)]
+APP = "github.com/my-org/app/issues/7"
+
+
+@pytest.mark.parametrize(
+    ("command", "comments", "changed", "said"),
+    [
+        pytest.param(VIEW, [], {}, f"trusted: {APP}: ann: write (the first text)", id="a member"),
+        pytest.param(
+            TALK,
+            MEMBERS,
+            {},
+            f"trusted: {APP} (talk): ann: write (the first text), bob: admin (comment 11)",
+            id="two members",
+        ),
+        pytest.param(
+            VIEW,
+            [],
+            {"user": user("tim")},
+            f"strangers: {APP}: tim is nobody who may write to the repository",
+            id="somebody who may only read",
+        ),
+        pytest.param(
+            "gh issue view 7 -R evil/private",
+            [],
+            {},
+            "strangers: github.com/evil/private/issues/7: its owner is not named",
+            id="another owner",
+        ),
+        pytest.param(
+            VIEW,
+            [],
+            {"number": 8},
+            f"strangers: {APP}: github.com: it answers other JSON",
+            id="a failure",
+        ),
+        pytest.param(VIEW, [], {"body": "Else."}, "strangers: line 11 stands in none of their texts", id="a line"),
+    ],
+)
+def test_the_audit_tells_why_a_result_is_whose(
+    asking: Asking, command: str, comments: list[Any], changed: dict[str, Any], said: str
+) -> None:
+    asking.github.issues["my-org/app/7"] = issue(**changed)
+    asking.github.comments["my-org/app/7"] = comments
+    shown = shown_comment("bob", "Mine.") if comments else SHOWN
+    asking.read(command, shown)
+    assert asking.world.records("outcome")[-1]["whose_words"] == said
+
+
+def test_the_audit_tells_who_wrote_what_a_stranger_has_a_part_in(asking: Asking) -> None:
+    asking.github.comments["my-org/app/7"] = [comment("bob", "Mine."), comment("eve", STRANGE, id=12)]
+    asking.read(TALK, shown_comment("bob", "Mine."))
+    assert asking.world.records("authors")[-1]["written_by"] == [
+        "ann: write (the first text)",
+        "bob: admin (comment 11)",
+        "eve: none (comment 12)",
+    ]
+
+
+def test_who_endorsed_an_issue_is_told(asking: Asking) -> None:
+    asking.trust(owners=["my-org"], endorsed_by={"labels": ["reviewed"]})
+    asking.github.issues["my-org/app/7"] = issue(by="eve", labels=REVIEWED)
+    asking.github.events["my-org/app/7"] = [labelled("bob")]
+    asking.read(VIEW, SHOWN.replace("ann", "eve").replace("bug", "reviewed"))
+    assert asking.world.records("outcome")[-1]["whose_words"].endswith("bob: write (endorses it as it is)")
+
+
+def explained(asking: Asking, command: str, **said: Any) -> list[tuple[str, tuple[str, ...]]]:
+    configured = {"owners": ["my-org"], **said}
+    call = ToolCall("Bash", {"command": command}, "/home/u/work", "c1")
+    context = asking.world.context()
+    parts = asking.world.gate.parts
+    configuration = parts.configure(context)
+    analysis = merged(parts.analyse(context, call, configuration))
+    around = parts.host_view(context, configuration.policies[0].rules)
+    told = whose_words.explain_words(call, analysis, around, configured, asking.world.store, asking.world._now())
+    return [(each.says, each.authors) for each in told]
+
+
+@pytest.mark.parametrize(
+    ("by", "says", "author"),
+    [
+        pytest.param("bob", "no label, where each line", "bob: admin (the first text)", id="a member"),
+        pytest.param("eve", "strangers' words: eve is nobody", "eve: none (the first text)", id="a stranger"),
+        pytest.param(
+            "x[bot]", "strangers' words: x[bot] is", "x[bot]: a bot that nobody names (the first text)", id="bot"
+        ),
+    ],
+)
+def test_it_is_explained_whose_words_a_call_reads(asking: Asking, by: str, says: str, author: str) -> None:
+    assert explained(asking, VIEW)[0][0].startswith("github.com is asked when a result comes")
+    asking.github.issues["my-org/app/7"] = issue(by=by)
+    asking.read(VIEW, SHOWN)
+    before = len(asking.github.asked)
+    ((told, authors),) = explained(asking, VIEW)
+    assert told.startswith(says)
+    assert authors == (author,)
+    assert len(asking.github.asked) == before
+
+
+def test_it_is_explained_that_an_owner_is_not_named_and_nothing_where_none_is(asking: Asking) -> None:
+    assert "not named" in explained(asking, VIEW, owners=["me"])[0][0]
+    assert explained(asking, VIEW, owners=[]) == []
+    assert explained(asking, "gh pr diff 7 -R my-org/app") == []
 
 
 # ---------------------------------------------------------------- which calls

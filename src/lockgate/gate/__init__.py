@@ -45,6 +45,7 @@ __all__ = [
     "Monitor",
     "Parts",
     "approvals",
+    "authors",
     "contradictions",
     "delegates",
     "host",

@@ -10,7 +10,6 @@ from lockgate.cli.common.state import unreadable
 from lockgate.core.display_text import BAR, condensed, visible, visible_block
 from lockgate.core.errors import StoreError
 from lockgate.gate.delegates import briefs
-from lockgate.gate.delegates.steps import read
 
 
 @click.command(short_help="Read a delegate's brief.")
@@ -25,7 +24,7 @@ def brief(brief: str) -> None:
     with opened_for_questions() as store:
         require_approver("read a brief for a delegate", clients(store))
         try:
-            row = read(store, brief.strip().lower(), by=person())
+            row = briefs.note_shown(store, brief.strip().lower(), by=person())
         except StoreError as error:
             raise unreadable(error) from error
     if isinstance(row, briefs.BriefRefusal):

@@ -21,7 +21,7 @@ from lockgate.cli.common.times import clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
 from lockgate.core.model import Tier, ToolCall
-from lockgate.gate.contradictions import accept_contradictions, contradictions
+from lockgate.gate import contradictions
 from lockgate.gate.messages.calls import call_text
 from lockgate.store.audit.archives import reading
 from lockgate.store.audit.chain import Verification, items, verify_parts, verify_store
@@ -170,6 +170,8 @@ def _what(facts: dict[str, Any], answers: Mapping[str, str]) -> str:
     if facts.get("outcome"):
         gave = ", ".join(map(str, facts["gave"])) if isinstance(facts.get("gave"), list) else ""
         said.append(visible(f"{facts['outcome']}{f', gave {gave}' if gave else ''}", 80))
+    if isinstance(facts.get("whose_words"), str):
+        said.append(f"({visible(facts['whose_words'], 140)})")
     reasons = facts.get("reasons")
     if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":
         said.append(f"[{visible(str(reasons[0].get('rule', '')), 80)}]" if isinstance(reasons[0], dict) else "")
@@ -281,7 +283,7 @@ def _holds(found: Verification, *, sealed: bool) -> str:
 
 def problems(tx: Transaction) -> list[str]:
     """What the state says against the audit, for a person."""
-    return [visible(each.text, 300) for each in contradictions(tx, configured())]
+    return [visible(each.text, 300) for each in contradictions.contradictions(tx, configured())]
 
 
 def first_of(found: Sequence[str]) -> list[str]:
@@ -326,5 +328,7 @@ def _mend(store: Store, found: Sequence[str]) -> None:
             raise click.ClickException(f"the audit itself does not hold: {visible(verified.problem, 300)}")
         if problems(tx) != found:
             raise click.ClickException("the state has changed meanwhile: look again")
-        accept_contradictions(tx, contradictions(tx, configured()), by=person(), now=store.clock())
+        contradictions.accept_contradictions(
+            tx, contradictions.contradictions(tx, configured()), by=person(), now=store.clock()
+        )
     click.echo(f"mended, and recorded: {len(found)}")

@@ -20,6 +20,7 @@ from lockgate.configuration.bundles.keys import NOT_INSTALLED
 from lockgate.configuration.layers.files import joined
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.gate.approvals import notifiers, waiting
+from lockgate.gate.authors import whose_words
 from lockgate.service.observability.process import only_exporter
 from lockgate.service.observability.settings import TelemetrySettings, settings_of
 from lockgate.store.opening import open_existing
@@ -65,12 +66,11 @@ def author_hosts(project: str) -> Iterator[Found]:
         trust = load.load_for_cli(project).options.trust
     except LockgateError:
         return  # the configuration has a check of its own
-    if trust is None or not trust.get("owners") or trust.get("lookups", True) in (False, "off"):
+    hosts = whose_words.hosts_asked(trust)
+    if not hosts:
         yield "ok", "no service is asked who wrote what: everybody is a stranger (docs/whose-words.md)", ""
         return
-    hosts = {owner.lower().rpartition("/")[0] or "github.com" for owner in trust["owners"]}
-    named = [f"{host} ({trust['apis'][host]})" if host in trust.get("apis", {}) else host for host in sorted(hosts)]
-    yield "ok", f"the gate asks {', '.join(named)} who may write, with your log-in of gh", ""
+    yield "ok", f"the gate asks {', '.join(hosts)} who may write, with your log-in of gh", ""
 
 
 def approver_keys(project: str) -> Iterator[Found]:

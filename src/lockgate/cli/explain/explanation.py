@@ -16,11 +16,13 @@ from lockgate.core.display_text import visible
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.core.questions import Objection, RulesQuestion
+from lockgate.gate.authors import whose_words
 from lockgate.gate.host.host_view import host_view_of
 from lockgate.gate.parts import merged
 from lockgate.policy.compiled import Policy
 from lockgate.policy.decide import decide
 from lockgate.policy.steps import DecisionStep, steps
+from lockgate.store.opening import open_existing
 from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class Explanation(NamedTuple):
     """What the built-in rules have against the call, in every state. Plugins are not asked."""
     patterns: PatternFindings = PatternFindings()
     """What the pattern library found. ``call`` and ``analysis`` are without it."""
+    words: Sequence[whose_words.ObjectWords] = ()
+    """Whose words the call reads, where a person trusts some authors."""
     made: ToolCall | None = None
     """The call as it was made: only the analysis reads it."""
 
@@ -137,8 +141,23 @@ def explained(call: ToolCall, check: Check | None = None) -> Explanation:
         found,
         rules,
         patterns,
+        _words(call, analysis),
         call,
     )
+
+
+def _words(call: ToolCall, analysis: Analysis) -> tuple[whose_words.ObjectWords, ...]:
+    trust = _configuration(call.cwd).options.trust
+    if trust is None:
+        return ()
+    store = open_existing(folders().state)
+    try:
+        return whose_words.explain_words(
+            call, analysis, _policies(call.cwd)[0][1], trust, store, store.clock() if store is not None else 0.0
+        )
+    finally:
+        if store is not None:
+            store.close()
 
 
 def _outline(call: ToolCall) -> CommandStep | None:

@@ -72,6 +72,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
             }
             for effect in analysis.effects
         ],
+        "whose_words": [words._asdict() for words in explanation.words],
         "flows": [{**flow._asdict(), "says": flow.sentence} for flow in analysis.flows],
         "hints": list(analysis.hints),
         "commands": [_step(step) for step in outline.steps()] if outline is not None else None,

@@ -58,6 +58,10 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
         _add_effect(tree, effect, explanation, outline)
     if not analysis.effects:
         tree.add(Text("no effect: it is local"))
+    for words in explanation.words:
+        branch = tree.add(Text(f"whose words {visible(words.object, 200)}: {visible(words.says, 300)}"))
+        for author in words.authors:
+            branch.add(Text(visible(author, 200)))
     for flow in analysis.flows:
         tree.add(Text(f"flow: {visible(flow.sentence, 300)}"))
     for hint in analysis.hints:

@@ -18,6 +18,7 @@ _LOG_IN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,98}(\[bot\])?")
 _NOT_THEIRS = frozenset({"diff_hunk", "patch"})
 """Fields that hold lines of files."""
 WRITES = frozenset({"write", "admin"})
+PERMISSIONS = WRITES | {"read", "none"}
 """What ``permission`` says of who may push; ``maintain`` is told as ``write``, ``triage`` as ``read``.
 
 Source: github/rest-api-description, "Get repository permissions for a user"
@@ -209,13 +210,34 @@ def login_in(user: Any) -> str:
     return _author(user).login
 
 
-def may_write(answer: Any, login: str) -> bool:
-    """Whether an answer about somebody's permission says that they may write.
+def permission_of(answer: Any, login: str) -> str:
+    """What an answer about somebody's permission says that they may do: one of :data:`PERMISSIONS`.
 
     Raises:
         FormError: It is of another form, or about somebody else.
     """
     user = answer.get("user") if isinstance(answer, dict) else None
-    if not isinstance(user, dict) or str(user.get("login")).lower() != login or "permission" not in answer:
+    said = answer.get("permission") if isinstance(answer, dict) else None
+    if not isinstance(user, dict) or str(user.get("login")).lower() != login or said not in PERMISSIONS:
         raise FormError("it does not say what somebody may do")
-    return answer["permission"] in WRITES
+    return str(said)
+
+
+def part_by(texts: Sequence[Mapping[str, Any]], author: TextAuthor, number: int) -> str:
+    """Which text somebody wrote first, in the service's own numbers.
+
+    Args:
+        texts: All of them, as :func:`texts_in` has them.
+        author: One of their authors.
+        number: The object's number; 0 for a list of objects.
+    """
+    place, text = next((place, text) for place, text in enumerate(texts) if author in _authors(text))
+    if not number:
+        return f"number {_plain_number(text.get('number'))}"
+    if not place:
+        return "the first text"
+    return f"{'review' if 'submitted_at' in text else 'comment'} {_plain_number(text.get('id'))}"
+
+
+def _plain_number(value: Any) -> str:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1e18 else "?"

@@ -35,13 +35,30 @@ _NOT_YET = "the service is being asked"
 _PERSON = b"lockgate line"
 
 
+class AuthorStanding(Record):
+    """What somebody who wrote an object may do. It is told, and nothing is decided by it."""
+
+    login: str
+    permission: str
+    """What the service says, or what a person says of a bot."""
+    wrote: str
+    """Which part of the object they wrote first."""
+
+    @property
+    def sentence(self) -> str:
+        """All of it, for a person."""
+        return f"{self.login}: {self.permission} ({self.wrote})"
+
+
 class KnownObject(Record):
     """What is known of an object."""
 
     stranger: str
     """Why its words are a stranger's, in a few words; empty where they are not."""
     lines: frozenset[str] = frozenset()
-    """Keyed hashes of the lines that people who are trusted wrote."""
+    """The lines that people who are trusted wrote; where they come from the state, keyed hashes of them."""
+    authors: tuple[AuthorStanding, ...] = ()
+    """Who wrote it."""
 
 
 class Trust(Record):
@@ -82,7 +99,10 @@ def known_line(key: bytes, line: str) -> str:
 def known_of(tx: Transaction, name: str, now: float) -> KnownObject | None:
     """What is known of an object; ``None`` where it has to be asked for."""
     kept = _kept(tx, name, now)
-    return KnownObject(str(kept["stranger"]), frozenset(kept.get("lines", ()))) if kept else None
+    if not kept:
+        return None
+    authors = tuple(AuthorStanding(**each) for each in kept.get("authors", ()))
+    return KnownObject(str(kept["stranger"]), frozenset(kept.get("lines", ())), authors)
 
 
 def _kept(tx: Transaction, name: str, now: float) -> dict[str, Any]:
@@ -146,23 +166,28 @@ class Lookup:
 
     def _look(self, context: Context, each: ServiceObject, trust: Trust, until: float) -> None:
         api: ReadingApi | None = None
-        lines: frozenset[str] = frozenset()
         try:
             address = api_of(each.host, trust.apis.get(each.host, ""))
             api = ReadingApi(address, self._token(each.host, self._environ, until - time.monotonic()), until)
-            stranger, lines = self._said(api, each, trust)
+            said = self._said(api, each, trust)
         except (UnansweredError, facts.FormError) as error:
-            stranger = f"{each.host}: {error}"
+            said = KnownObject(f"{each.host}: {error}")
         except (LookupError, TypeError, AttributeError):
-            stranger = f"{each.host}: it answers other JSON"
-        kept = sorted(known_line(self._store.fleet_key, line) for line in lines)
+            said = KnownObject(f"{each.host}: it answers other JSON")
+        kept = sorted(known_line(self._store.fleet_key, line) for line in said.lines)
+        authors = [author._asdict() for author in said.authors]
         with self._store.transaction() as tx:
             now = self._clock()
-            _keep(tx, each.name, now, {"stranger": stranger, "lines": kept})
-            told = {"object": each.name, "requests": api.asked if api else 0, "stranger": stranger}
+            _keep(tx, each.name, now, {"stranger": said.stranger, "lines": kept, "authors": authors})
+            told = {
+                "object": each.name,
+                "requests": api.asked if api else 0,
+                "stranger": said.stranger,
+                "written_by": [author.sentence for author in said.authors],
+            }
             tx.append_audit(now, record.happened(context, "authors", told))
 
-    def _said(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> tuple[str, frozenset[str]]:
+    def _said(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> KnownObject:
         """Why the words of an object are a stranger's, or all of its lines."""
         paths = paths_of(each)
         root = f"/repos/{quote(each.owner)}/{quote(each.repository)}"
@@ -171,31 +196,51 @@ class Lookup:
         if is_new:
             self._note(f"{each.host}{root}".lower(), facts.owns(repository, each.owner, each.repository))
         if not self._knows(f"{each.host}{root}".lower()):
-            return "its repository has another owner", frozenset()
+            return KnownObject("its repository has another owner")
         return self._judged(api, each, trust, root, facts.texts_in(answers, each.number))
 
     def _judged(
         self, api: ReadingApi, each: ServiceObject, trust: Trust, root: str, texts: Sequence[Mapping[str, Any]]
-    ) -> tuple[str, frozenset[str]]:
+    ) -> KnownObject:
         authors = facts.authors_of(texts)
         people = [author.login for author in authors if not author.is_bot]
         named = [login for login in facts.named_in(texts) if login not in people]
         if len(people) > facts.MOST_AUTHORS:
-            return "it has too many authors", frozenset()
+            return KnownObject("it has too many authors")
         own, times = self._own_acts(api, each.host)
         able = self._able(api, f"{root}/collaborators", each.host, [*people, *named][: facts.MOST_AUTHORS])
+        standing = tuple(self._standing(each, trust, root, author, texts) for author in authors)
         strangers = [author.login for author in authors if author.login not in (trust.bots if author.is_bot else able)]
         if own in people and is_within(facts.written_by(texts, own), times):
             strangers.append(own)
         trusted = {*able, *trust.bots, each.owner.lower()}
         if not strangers:
-            return "", facts.lines_of(texts, trusted.__contains__)
-        if self._is_endorsed(api, each, trust, root, texts, own, times):
-            return "", facts.lines_of(texts, {*trusted, *strangers}.__contains__)
-        because = "wrote when an agent could" if strangers[0] == own else "is nobody who may write to the repository"
-        return f"{strangers[0]} {because}", frozenset()
+            return KnownObject("", facts.lines_of(texts, trusted.__contains__), standing)
+        if endorser := self._endorser(api, each, trust, root, texts, own, times):
+            standing += (AuthorStanding(endorser, "write", "endorses it as it is"),)
+            return KnownObject("", facts.lines_of(texts, {*trusted, *strangers}.__contains__), standing)
+        is_by_agent = strangers[0] == own and own in able
+        because = "wrote when an agent could" if is_by_agent else "is nobody who may write to the repository"
+        return KnownObject(f"{strangers[0]} {because}", authors=standing)
 
-    def _is_endorsed(
+    def _standing(
+        self,
+        each: ServiceObject,
+        trust: Trust,
+        root: str,
+        author: facts.TextAuthor,
+        texts: Sequence[Mapping[str, Any]],
+    ) -> AuthorStanding:
+        """What somebody may do, as far as that was asked."""
+        if author.is_bot:
+            may = "a bot that is named" if author.login in trust.bots else "a bot that nobody names"
+        else:
+            with self._store.reading() as tx:
+                kept = _kept(tx, f"{each.host}{root}/collaborators/{author.login}".lower(), self._clock())
+            may = str(kept.get("permission", "not asked"))
+        return AuthorStanding(author.login, may, facts.part_by(texts, author, each.number))
+
+    def _endorser(
         self,
         api: ReadingApi,
         each: ServiceObject,
@@ -204,21 +249,23 @@ class Lookup:
         texts: Sequence[Mapping[str, Any]],
         own: str,
         times: Times,
-    ) -> bool:
-        """Whether somebody who may write has endorsed an object as it is now."""
+    ) -> str:
+        """Who may write and has endorsed an object as it is now; empty where nobody has."""
         if not each.number or not (trust.labels or trust.reactions):
-            return False
+            return ""
         item = f"{root}/issues/{each.number}"
         page = f"per_page={facts.PAGE}"
         events, reactions = api.get_all([f"{item}/events?{page}", f"{item}/reactions?{page}"])
         found = facts.endorsements(texts[0], events, reactions, trust.labels, trust.reactions)
         able = self._able(api, f"{root}/collaborators", each.host, list(dict.fromkeys(each.login for each in found)))
-        return any(
-            said.login in able
+        counting = (
+            said.login
+            for said in found
+            if said.login in able
             and facts.is_unchanged_since(texts, said.at)
             and not (said.login == own and is_within([said.at], times))
-            for said in found
         )
+        return next(counting, "")
 
     def _own_acts(self, api: ReadingApi, host: str) -> tuple[str, Times]:
         """Who is logged in, and when an agent with a label may have written as them; nobody where none could."""
@@ -239,7 +286,8 @@ class Lookup:
         unknown = [login for login in people if self._knows_at_all(f"{host}{root}/{login}") is None]
         paths = [f"{root}/{quote(login)}/permission" for login in unknown]
         for login, answer in zip(unknown, api.get_all(paths), strict=True):
-            self._note(f"{host}{root}/{login}", facts.may_write(answer, login))
+            permission = facts.permission_of(answer, login)
+            self._note(f"{host}{root}/{login}", permission in facts.WRITES, {"permission": permission})
         return frozenset(login for login in people if self._knows(f"{host}{root}/{login}"))
 
     def _knows(self, name: str) -> bool:
@@ -250,9 +298,9 @@ class Lookup:
             kept = _kept(tx, name.lower(), self._clock())
         return bool(kept["is_so"]) if kept else None
 
-    def _note(self, name: str, is_so: bool) -> None:
+    def _note(self, name: str, is_so: bool, told: Mapping[str, str] = {}) -> None:
         with self._store.transaction() as tx:
-            _keep(tx, name.lower(), self._clock(), {"is_so": is_so})
+            _keep(tx, name.lower(), self._clock(), {"is_so": is_so, **told})
 
 
 def paths_of(each: ServiceObject) -> list[str]:

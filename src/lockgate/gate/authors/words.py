@@ -80,19 +80,25 @@ def normal(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def all_stand(text: str, is_known: Callable[[str], bool]) -> bool:
-    """Whether a result holds nothing but lines that are known, and the fields and numbers around them.
+def find_foreign(text: str, is_known: Callable[[str], bool]) -> str:
+    """Where a result holds something else than lines that are known, with fields and numbers around them.
 
     Args:
         text: All of it.
         is_known: Whether a line, as :func:`normal` writes it, is one of those whose authors are known.
+
+    Returns:
+        The place in a few words, without anything of the text; empty where there is none.
     """
     if len(text) > _LONGEST or text.count("\n") > MOST_LINES:
-        return False
+        return "it is too long to look at"
     values = _values(text)
     if values is not None:
-        return all(_value_stands(value, is_known) for value in values)
-    return all(_line_stands(line, is_known) for line in re.split(r"\r\n|\n|\r", text))
+        stands = all(_value_stands(value, is_known) for value in values)
+        return "" if stands else "a field or a value of its JSON stands in none of their texts"
+    lines = enumerate(re.split(r"\r\n|\n|\r", text), 1)
+    foreign = next((number for number, line in lines if not _line_stands(line, is_known)), None)
+    return "" if foreign is None else f"line {foreign} stands in none of their texts"
 
 
 def _values(text: str) -> list[Any] | None:

@@ -2,5 +2,4 @@
 
 __all__ = [
     "briefs",
-    "steps",
 ]

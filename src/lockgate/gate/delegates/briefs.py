@@ -18,7 +18,7 @@ from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.rows import AgentRow, AuditQuery, BriefRow
 
 if TYPE_CHECKING:
-    from lockgate.store.protocol import Transaction
+    from lockgate.store.protocol import Store, Transaction
 
 DELEGATE_TYPES = frozenset({"lockgate:delegate"})
 """Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
@@ -136,6 +136,28 @@ def read(tx: Transaction, wanted: str) -> BriefRow | BriefRefusal:
     if len(wanted) < _SHORTEST_ID or len(found) != 1:
         return BriefRefusal("there is no brief with this id" if not found else "give more of the id")
     return mark_read(tx, found[0])
+
+
+def note_shown(store: Store, wanted: str, *, by: str) -> BriefRow | BriefRefusal:
+    """Note that a person was shown the whole of a brief, and record that.
+
+    Args:
+        store: The store.
+        wanted: The brief's id, or the beginning of it.
+        by: Who was shown it, as ``ann (terminal)``.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
+    from lockgate.core.events import Context
+    from lockgate.store.audit.record import happened
+
+    with store.transaction() as tx:
+        row = read(tx, wanted)
+        if not isinstance(row, BriefRefusal) and row.state == READ:
+            person = Context("cli", Subject(row.session, row.parent))
+            tx.append_audit(store.clock(), happened(person, "brief-read", {"brief": row.brief, "by": by}))
+    return row
 
 
 def mark_read(tx: Transaction, row: BriefRow) -> BriefRow:

@@ -1,20 +1,18 @@
-"""Delegates' briefs: that a person has read one, and which call of a delegate is a step that they have read."""
+"""Delegates' briefs: which call of a delegate is a step that they have read."""
 
 from __future__ import annotations
 
-from lockgate.core.events import Context
 from lockgate.core.model import EffectKind, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.delegates import briefs
 from lockgate.gate.session.calls import LOOKS, are_kept
 from lockgate.policy.decide import possible
-from lockgate.store.audit.record import happened
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
     from lockgate.gate.monitor.decide import DecisionInput, Ruling
-    from lockgate.store.protocol import Store, Transaction
-    from lockgate.store.rows import BriefRow, CallRow
+    from lockgate.store.protocol import Transaction
+    from lockgate.store.rows import CallRow
 
 STEP = "step"
 """The fact of a call that is a step of the brief under which it was made."""
@@ -26,25 +24,6 @@ _SENDS = frozenset({EffectKind.EGRESS, EffectKind.INGEST, EffectKind.FETCH})
 """What a step may do after its delegate has read something: all of it stands in its words, and runs nobody's code."""
 _ROWS = frozenset({"egress", "fetch"})
 """Rows of a table that may stand against it. Not those of secrets."""
-
-
-def read(store: Store, wanted: str, *, by: str) -> BriefRow | briefs.BriefRefusal:
-    """Note that a person was shown the whole of a brief, and record that.
-
-    Args:
-        store: The store.
-        wanted: The brief's id, or the beginning of it.
-        by: Who was shown it, as ``ann (terminal)``.
-
-    Raises:
-        StoreError: The store cannot be written.
-    """
-    with store.transaction() as tx:
-        row = briefs.read(tx, wanted)
-        if not isinstance(row, briefs.BriefRefusal) and row.state == briefs.READ:
-            person = Context("cli", Subject(row.session, row.parent))
-            tx.append_audit(store.clock(), happened(person, "brief-read", {"brief": row.brief, "by": by}))
-    return row
 
 
 def folder_of(call: ToolCall) -> str:

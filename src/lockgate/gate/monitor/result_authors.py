@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from lockgate.core.model import EffectKind, Label
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.authors.acts import note_act
 from lockgate.gate.authors.lookup import known_line, known_of, trust_of
 from lockgate.gate.authors.objects import objects_of
-from lockgate.gate.authors.words import all_stand
+from lockgate.gate.authors.words import find_foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping
     from typing import Any
 
     from lockgate.configuration.load import Configuration
@@ -23,10 +23,31 @@ if TYPE_CHECKING:
     from lockgate.gate.parts import Parts
 
 
+_RECORDED = 1000
+"""Characters of the reason in the audit."""
+
+
+class Vouching(Record):
+    """Whether all words of a result are those of people whom a person trusts by owner, and why."""
+
+    is_theirs: bool = False
+    because: str = ""
+    """In words for the audit, without anything of the result; empty where it was no question."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the audit has of it."""
+        if not self.because:
+            return {}
+        from lockgate.patterns.redaction.credentials import redact
+
+        return {"whose_words": redact(f"{'trusted' if self.is_theirs else 'strangers'}: {self.because}"[:_RECORDED])}
+
+
 def vouch(
     parts: Parts, configuration: Configuration, event: ToolFinished, call: ToolCall, fresh: Callable[[], Analysis]
-) -> Generator[Need, Any, bool]:
-    """Whether all words of a result are those of people whom a person trusts by owner.
+) -> Generator[Need, Any, Vouching]:
+    """Find out whether all words of a result are those of people whom a person trusts by owner.
 
     Args:
         parts: What the gate is made of.
@@ -37,22 +58,31 @@ def vouch(
     """
     trust = trust_of(configuration.options.trust)
     if not trust.owners or event.untold or event.kept or event.background or event.agent:
-        return False
+        return Vouching()
     around = [parts.host_view(event.context, policy.rules) for policy in configuration.policies]
     objects = objects_of(call, fresh(), around[0])
-    if not objects or not all(map(trust.names, objects)):
-        return False
+    if not objects:
+        return Vouching()
+    unnamed = next((each for each in objects if not trust.names(each)), None)
+    if unnamed is not None:
+        return Vouching(because=f"{unnamed.name}: its owner is not named")
     known = _known(parts, objects)
     if None in known:
         from lockgate.core.questions import ResultQuestion
 
         yield ResultQuestion(event.context, call, "", objects=objects, trust=trust)
         known = _known(parts, objects)
-    lines = frozenset(line for each in known if each is not None for line in each.lines)
-    if not all(each is not None and not each.stranger for each in known):
-        return False
-    key = parts.store.fleet_key
-    return all_stand(event.text, lambda line: known_line(key, line) in lines)
+    return _judge(dict(zip((each.name for each in objects), known, strict=True)), event.text, parts.store.fleet_key)
+
+
+def _judge(known: Mapping[str, KnownObject | None], text: str, key: bytes) -> Vouching:
+    for name, each in known.items():
+        if each is None or each.stranger:
+            return Vouching(because=f"{name}: {each.stranger if each else 'it is not known'}")
+    lines = frozenset(line for each in known.values() if each is not None for line in each.lines)
+    foreign = find_foreign(text, lambda line: known_line(key, line) in lines)
+    told = [f"{name}: {', '.join(a.sentence for a in each.authors)}" for name, each in known.items() if each]
+    return Vouching(not foreign, foreign or "; ".join(told))
 
 
 def note_writing(question: DecisionInput, ruling: Ruling) -> None:

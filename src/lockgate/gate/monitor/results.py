@@ -37,11 +37,12 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         if objections and enforced(configuration):
             screening = screening._replace(withheld=f"{objections[0].reason} [{objections[0].rule}]")
     held = _secrets_in(parts, context, call, screening)
-    vouched = False
+    vouched, whose = False, {}
     if configuration.options.trust is not None and parts.consultants.authors is not None:
         from lockgate.gate.monitor.result_authors import vouch
 
-        vouched = yield from vouch(parts, configuration, event, call, fresh)
+        vouching = yield from vouch(parts, configuration, event, call, fresh)
+        vouched, whose = vouching.is_theirs, vouching.record
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
@@ -89,7 +90,9 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
         told = _answered(tx, context, call, now)
-        tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome, screening.record))
+        tx.append_audit(
+            now, record.came_back(context, call, digest, "finished", outcome, {**screening.record, **whose})
+        )
     return _with(told, result_answer(call, screening))
 
 
