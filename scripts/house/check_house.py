@@ -13,6 +13,7 @@ Also modules under 60 lines with a single importer: they belong into it, or into
 Also modules beside a listed table that load others by strings, and calls of run* or invoke* through an object that
 was passed to a program, a reader of inline code or a script.
 Also imports that give a module, a class or a function of ours another name: a search for its own name misses them.
+Also functions whose name begins with a participle: what acts is named by a verb, and a question by ``is_`` or ``has_``.
 """
 
 import argparse
@@ -43,6 +44,13 @@ LISTED = {"cli/main.py"}
 """Tables that may name modules by strings: the commands."""
 ASKING = {"programs", "inline", "scripts"}
 """Folders of the shell's analysis that ask for what has to be run."""
+VERBS = {"add", "bring", "embed", "exceed", "feed", "need", "ping", "proceed", "ring", "seed", "speed", "string"}
+"""Words that end as a participle does and are none."""
+IRREGULAR = {
+    *("begun", "bound", "built", "chosen", "done", "found", "given", "gone", "held", "hidden", "kept", "known", "left"),
+    *("lost", "made", "said", "seen", "sent", "shown", "spelt", "taken", "told", "unknown", "unread", "written"),
+}
+"""Participles that another ending hides."""
 Import = collections.namedtuple("Import", "source target line kind name")
 
 
@@ -174,6 +182,25 @@ def classes_twice(src, modules):
     return {name: sorted(paths) for name, paths in sorted(found.items()) if len(paths) > 1}
 
 
+def is_participle(name):
+    word = name.strip("_").split("_")[0]
+    return word in IRREGULAR or (word.endswith(("ed", "ing")) and word not in VERBS)
+
+
+def participles(src, modules):
+    """Functions and methods whose name begins with a participle. A property may: it tells what is so."""
+    found = []
+    for path in sorted(modules.values()):
+        with open(os.path.join(src, path), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not is_participle(node.name):
+                continue
+            if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
+                found.append(f"{path}:{node.lineno} {node.name}")
+    return found
+
+
 def renamed_imports(src, modules):
     """Imports of ours that give what they import another name."""
     found = []
@@ -227,7 +254,8 @@ def main():
     small = small_alone(given.src, modules, every)
     twice = classes_twice(given.src, modules)
     renamed = renamed_imports(given.src, modules)
-    told += [*small, *(f"renames  {each}" for each in renamed)]
+    named = participles(given.src, modules)
+    told += [*small, *(f"renames  {each}" for each in renamed), *(f"participle  {each}" for each in named)]
     told += [f"class {name} twice: {' '.join(paths)}" for name, paths in twice.items()]
     told += [*(f"runs  {run}" for run in runs), *(f"loads by a string: {path}" for path in tables)]
     told += [f"circle of {len(loop)}: {' '.join(modules[module] for module in loop)}" for loop in loops]
@@ -237,7 +265,8 @@ def main():
         f"{len(modules)} modules, {loose} loose in the root, {len(unknown)} in no room; {len(back)} imports against "
         f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules; {len(small)} under {SMALL} "
         f"lines with one importer; {len(runs)} runs through an object, {len(tables)} modules that load by strings; "
-        f"{len(twice)} names of classes for two things, {len(renamed)} imports that rename"
+        f"{len(twice)} names of classes for two things, {len(renamed)} imports that rename; "
+        f"{len(named)} functions named by a participle"
     )
     if given.ceiling:
         with open(given.ceiling, encoding="utf-8") as file:
@@ -252,6 +281,7 @@ def main():
             "strings": len(tables),
             "classes_twice": len(twice),
             "renamed": len(renamed),
+            "participles": len(named),
         }
         worse = [name for name, number in found.items() if number > most[name]]
         for name in worse:
