@@ -313,7 +313,14 @@ def _settle(
         _late(tx, subject)
     if row is None:
         row = CallRow(
-            subject.session, key, subject.agent, redact(call.tool), digest, facts=_facts(call, analysis), at=now
+            subject.session,
+            key,
+            subject.agent,
+            redact(call.tool),
+            digest,
+            quiet=quiet,
+            facts=_facts(call, analysis),
+            at=now,
         )
     # Its labels may be those of several results: none of them can be shown to a person as what they come from.
     facts = {name: value for name, value in row.facts.items() if name not in (SOURCES_COUNTED, LOOKS, SAID)}
