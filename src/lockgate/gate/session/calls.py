@@ -229,6 +229,9 @@ def finished_again(
     row = tx.call(subject.session, call_key(call, digest))
     if row is None:
         return None
+    there = {taint.label for taint in tx.taints(subject) if taint.call_id == row.call_id}
+    if row.digest == digest and there.issuperset(row.facts.get(GIVES, ())):
+        return None  # what the call gives is known without another analysis
     said = None if background else text
     quiet: tuple[str, ...] = ()
     if row.agent == subject.agent and _is_as_let_run(row, call, digest, fresh):
@@ -238,9 +241,6 @@ def finished_again(
         quiet = row.quiet
     if not _brings(row, said, quiet):
         return None
-    there = {taint.label for taint in tx.taints(subject) if taint.call_id == row.call_id}
-    if row.digest == digest and there.issuperset(row.facts.get(GIVES, ())):
-        return None  # what the call gives is known without another analysis
     analysis = fresh()
     if analysis.gives <= there:
         return None
