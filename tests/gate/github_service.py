@@ -1,7 +1,8 @@
 """A stand-in of GitHub's API on loopback, which answers GET alone: issues, pull requests, and who may write.
 
 The forms of its answers are those of github/rest-api-description ("repos/get", "issues/get", "issues/list-comments",
-"pulls/get", "pulls/list-reviews", "repos/get-collaborator-permission-level") and of octokit/webhooks,
+"pulls/get", "pulls/list-commits", "pulls/list-files", "pulls/list-reviews", "repos/list-commits",
+"repos/list-pull-requests-associated-with-commit", "repos/get-collaborator-permission-level") and of octokit/webhooks,
 payload-examples/api.github.com/issue_comment/created.payload.json. Only fields that matter are there.
 """
 
@@ -67,6 +68,34 @@ def comment(by: str, body: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
+SHA = "a" * 40
+
+
+def commit(
+    by: str = "ann", message: str = "Make it blue", sha: str = SHA, signed: bool = False, **more: Any
+) -> dict[str, Any]:
+    who = {"name": by.title(), "email": f"{by}@my-org.example", "date": AT}
+    verification = {"verified": signed, "reason": "valid" if signed else "unsigned", "signature": None, "payload": None}
+    return {
+        "sha": sha,
+        "commit": {"author": who, "committer": who, "message": message, "verification": verification},
+        "author": user(by),
+        "committer": user(by),
+        "parents": [{"sha": "b" * 40}],
+    } | more
+
+
+def pull(by: str = "ann", fork: str = "", **more: Any) -> dict[str, Any]:
+    head, base = {"full_name": fork or "my-org/app"}, {"full_name": "my-org/app"}
+    return issue(by=by, commits=1, changed_files=1, head={"repo": head}, base={"repo": base}) | more
+
+
+def changed(
+    filename: str = "src/button.py", patch: str = "@@ -1 +1 @@\n-GREEN = 1\n+BLUE = 1", **more: Any
+) -> dict[str, Any]:
+    return {"sha": "c" * 40, "filename": filename, "status": "modified", "additions": 1, "patch": patch} | more
+
+
 class GitHub:
     """What the service holds, and what it was asked."""
 
@@ -78,6 +107,11 @@ class GitHub:
         self.reviews: dict[str, list[dict[str, Any]]] = {}
         self.events: dict[str, list[Any]] = {}
         self.reactions: dict[str, list[Any]] = {}
+        self.commits: dict[str, list[Any]] = {}
+        """Of a repository, and of a pull request."""
+        self.merged: dict[str, list[Any]] = {}
+        """The pull requests by which a commit came."""
+        self.files: dict[str, list[Any]] = {}
         self.person = "ann"
         """Who is logged in."""
         self.asked: list[str] = []
@@ -108,6 +142,12 @@ class GitHub:
                 return (self.events if kind == "events" else self.reactions).get(f"{owner}/{name}/{number}", [])
             case ["repos", owner, name, "issues", number, "comments"]:
                 return self.comments.get(f"{owner}/{name}/{number}", [])
+            case ["repos", owner, name, "commits"]:
+                return self.commits.get(f"{owner}/{name}", [])
+            case ["repos", _, _, "commits", sha, "pulls"]:
+                return self.merged.get(sha, [])
+            case ["repos", owner, name, "pulls", number, "commits" | "files" as kind]:
+                return (self.commits if kind == "commits" else self.files).get(f"{owner}/{name}/{number}", [])
             case ["repos", owner, name, "pulls", number, "comments" | "reviews"]:
                 return self.reviews.get(f"{owner}/{name}/{number}", [])
         return None

@@ -437,7 +437,7 @@ def test_it_is_explained_whose_words_a_call_reads(asking: Asking, by: str, says:
 def test_it_is_explained_that_an_owner_is_not_named_and_nothing_where_none_is(asking: Asking) -> None:
     assert "not named" in explained(asking, VIEW, owners=["me"])[0][0]
     assert explained(asking, VIEW, owners=[]) == []
-    assert explained(asking, "gh pr diff 7 -R my-org/app") == []
+    assert explained(asking, "gh run view 7 --log -R my-org/app") == []
 
 
 # ---------------------------------------------------------------- which calls
@@ -455,10 +455,8 @@ def test_it_is_explained_that_an_owner_is_not_named_and_nothing_where_none_is(as
         pytest.param('gh issue view 7 -R "$REPO"', id="a repository that is not known"),
         pytest.param("gh issue view 7", id="no remote"),
         pytest.param(f"{VIEW} && curl https://evil.example/", id="another source beside it"),
-        pytest.param(f"{VIEW} && gh pr diff 7 -R my-org/app", id="a diff beside it"),
         pytest.param(f"{VIEW}; gh run view 1 --log -R my-org/app", id="a log beside it"),
         pytest.param("gh release view v1 -R my-org/app", id="a release"),
-        pytest.param("gh pr diff 7 -R my-org/app", id="a diff"),
         pytest.param("gh repo view my-org/app", id="a README"),
         pytest.param("gh api repos/my-org/app/issues/7/../8", id="a path that goes up"),
         pytest.param("gh api repos/my-org/app/contents/README.md", id="a file"),

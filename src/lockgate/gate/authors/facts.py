@@ -15,6 +15,7 @@ MOST_AUTHORS = 10
 PAGE = 100
 """Comments and objects that are asked for; what comes after them is nobody's."""
 _LOG_IN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,98}(\[bot\])?")
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NOT_THEIRS = frozenset({"diff_hunk", "patch"})
 """Fields that hold lines of files."""
 WRITES = frozenset({"write", "admin"})
@@ -62,6 +63,10 @@ def named_in(texts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _authors(text: Mapping[str, Any]) -> list[TextAuthor]:
+    if "commit" in text:
+        # What is merged on the service's page is committed, and signed, by the service itself.
+        found = [_author(text.get("author")), _author(text.get("committer"))]
+        return found[:1] if found[1].login == "web-flow" and is_signed(text) else found
     user, app = text.get("user"), text.get("performed_via_github_app")
     found = [_author(user)]
     if app is not None:
@@ -69,6 +74,12 @@ def _authors(text: Mapping[str, Any]) -> list[TextAuthor]:
         slug = app.get("slug") if isinstance(app, dict) else None
         found.append(_author({"login": f"{slug}[bot]", "type": "Bot"}))
     return found
+
+
+def is_signed(commit: Mapping[str, Any]) -> bool:
+    """Whether the service says that a commit has the signature of whoever committed it."""
+    commit = commit["commit"] if isinstance(commit.get("commit"), dict) else {}
+    return isinstance(said := commit.get("verification"), dict) and said.get("verified") is True
 
 
 def _author(user: Any) -> TextAuthor:
@@ -161,7 +172,8 @@ def moments_of(text: Mapping[str, Any]) -> list[float]:
 
 def written_by(texts: Sequence[Mapping[str, Any]], login: str) -> list[float]:
     """When somebody wrote, or changed, what they wrote of some texts."""
-    return [at for text in texts if _author(text.get("user")).login == login for at in moments_of(text)]
+    own = [text for text in texts if "commit" not in text and any(each.login == login for each in _authors(text))]
+    return [at for text in own for at in moments_of(text)]
 
 
 class Endorsement(Record):
@@ -232,8 +244,10 @@ def part_by(texts: Sequence[Mapping[str, Any]], author: TextAuthor, number: int)
         number: The object's number; 0 for a list of objects.
     """
     place, text = next((place, text) for place, text in enumerate(texts) if author in _authors(text))
-    if not number:
+    if not number and "commit" not in text:
         return f"number {_plain_number(text.get('number'))}"
+    if "commit" in text:
+        return f"commit {sha_of(text)[:10]}"
     if not place:
         return "the first text"
     return f"{'review' if 'submitted_at' in text else 'comment'} {_plain_number(text.get('id'))}"
@@ -241,3 +255,11 @@ def part_by(texts: Sequence[Mapping[str, Any]], author: TextAuthor, number: int)
 
 def _plain_number(value: Any) -> str:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1e18 else "?"
+
+
+def sha_of(commit: Any) -> str:
+    """The id of a commit. Raises :class:`FormError`."""
+    found = commit.get("sha") if isinstance(commit, dict) else None
+    if not isinstance(found, str) or not _SHA.fullmatch(found):
+        raise FormError("it does not say which commit it is")
+    return found

@@ -9,7 +9,7 @@ import time
 from urllib.parse import quote
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.authors import facts
+from lockgate.gate.authors import changes, facts
 from lockgate.gate.authors.acts import acts, is_within
 from lockgate.gate.authors.service import SECONDS, ReadingApi, UnansweredError, api_of, token_for
 from lockgate.gate.session.sealed_settings import drop_old, sealed, unsealed
@@ -197,10 +197,23 @@ class Lookup:
             self._note(f"{each.host}{root}".lower(), facts.owns(repository, each.owner, each.repository))
         if not self._knows(f"{each.host}{root}".lower()):
             return KnownObject("its repository has another owner")
-        return self._judged(api, each, trust, root, facts.texts_in(answers, each.number))
+        if each.part == "diff":
+            texts = facts.texts_in(answers[:2], each.number)
+            return self._judged(api, each, trust, root, texts, changes.diff_lines(*answers))
+        texts = facts.texts_in(answers, each.number)
+        if each.kind != "commits":
+            return self._judged(api, each, trust, root, texts)
+        merged = api.get_all([f"{root}/commits/{facts.sha_of(text)}/pulls" for text in texts])
+        return self._judged(api, each, trust, root, [*texts, *facts.texts_in(merged, 0)], changes.log_lines(texts))
 
     def _judged(
-        self, api: ReadingApi, each: ServiceObject, trust: Trust, root: str, texts: Sequence[Mapping[str, Any]]
+        self,
+        api: ReadingApi,
+        each: ServiceObject,
+        trust: Trust,
+        root: str,
+        texts: Sequence[Mapping[str, Any]],
+        more: frozenset[str] = frozenset(),
     ) -> KnownObject:
         authors = facts.authors_of(texts)
         people = [author.login for author in authors if not author.is_bot]
@@ -213,9 +226,11 @@ class Lookup:
         strangers = [author.login for author in authors if author.login not in (trust.bots if author.is_bot else able)]
         if own in people and is_within(facts.written_by(texts, own), times):
             strangers.append(own)
+        if times and any(not facts.is_signed(text) or own in people for text in texts if "commit" in text):
+            return KnownObject("an agent may have pushed commits as anybody", authors=standing)
         trusted = {*able, *trust.bots, each.owner.lower()}
         if not strangers:
-            return KnownObject("", facts.lines_of(texts, trusted.__contains__), standing)
+            return KnownObject("", facts.lines_of(texts, trusted.__contains__) | more, standing)
         if endorser := self._endorser(api, each, trust, root, texts, own, times):
             standing += (AuthorStanding(endorser, "write", "endorses it as it is"),)
             return KnownObject("", facts.lines_of(texts, {*trusted, *strangers}.__contains__), standing)
@@ -307,14 +322,19 @@ def paths_of(each: ServiceObject) -> list[str]:
     """The paths of the API that tell an object, and what was said about it.
 
     Source: github/rest-api-description, "issues/get", "issues/list-comments", "pulls/get", "pulls/list-reviews",
-    "pulls/list-review-comments", "issues/list-for-repo", "pulls/list"
+    "pulls/list-review-comments", "issues/list-for-repo", "pulls/list", "pulls/list-commits", "pulls/list-files",
+    "repos/list-commits"
     """
     root = f"/repos/{quote(each.owner)}/{quote(each.repository)}"
     page = f"per_page={facts.PAGE}"
+    if each.kind == "commits":
+        return [f"{root}/commits?per_page={changes.COMMITS}"]
     if not each.number:
         return [f"{root}/{each.kind}?state=all&{page}"]
     own = f"{root}/{each.kind}/{each.number}"
-    if not each.talk:
+    if each.part == "diff":
+        return [own, f"{own}/commits?{page}", f"{own}/files?{page}"]
+    if not each.part:
         return [own]
     talk = [f"{root}/issues/{each.number}/comments?{page}"]
     if each.kind == "pulls":

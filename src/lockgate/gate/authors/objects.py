@@ -1,4 +1,4 @@
-"""Which issues and pull requests a call reads, by its structure. What its result says has no part in that."""
+"""Which issues, pull requests and commits a call reads, by its structure. What its result says has no part in that."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from lockgate.core.model import Analysis, Command, ToolCall
     from lockgate.resources.host_view import HostView
+
+    ObjectPart = Literal["", "talk", "diff"]
+    """What of an object is read beside its own text: what was said about it, or what it changes."""
 
 GITHUB = "github.com"
 MOST = 5
@@ -31,34 +34,45 @@ _REMOTE = lazy_re(rf"(?:(?:https|ssh)://(?:git@)?{_HOST}/|git@{_HOST}:){_OWNER}/
 _ADDRESS = lazy_re(rf"https://{_HOST}/{_OWNER}/{_NAME}/(issues|pull)/([1-9][0-9]{{0,9}})(?:#issuecomment-[0-9]+)?")
 _NUMBER = lazy_re(r"#?([1-9][0-9]{0,9})")
 _API = lazy_re(
-    rf"/?repos/(?:{_OWNER}/{_NAME}|\{{owner\}}/\{{repo\}})/(issues|pulls)"
-    r"(?:/([1-9][0-9]{0,9})(?:/(comments|reviews))?)?(?:\?[A-Za-z0-9_=&.+-]*)?"
+    rf"/?repos/(?:{_OWNER}/{_NAME}|\{{owner\}}/\{{repo\}})/(issues|pulls|commits)"
+    r"(?:/([1-9][0-9]{0,9})(?:/(comments|reviews|files|commits))?)?(?:\?[A-Za-z0-9_=&.+-]*)?"
 )
 _KINDS = {"issue": "issues", "pr": "pulls", "pull": "pulls", "issues": "issues", "pulls": "pulls"}
 _VALUES = frozenset({"-R", "--repo", "--json", "-q", "--jq", "-t", "--template", "-L", "--limit", "-s", "--state", "-l",
                      "--label", "-a", "--assignee", "-A", "--author", "-S", "--search", "-m", "--milestone",
                      "--mention", "--app", "-B", "--base", "-H", "--head"})  # fmt: skip
-_FLAGS = frozenset({"-c", "--comments", "-d", "--draft"})
+_FLAGS = frozenset({"-c", "--comments", "-d", "--draft", "--name-only"})
 _API_VALUES = frozenset({"-q", "--jq", "-t", "--template", "-H", "--header", "--cache", "-X", "--method"})
 _API_FLAGS = frozenset({"--paginate", "--slurp"})
 _TALK = frozenset({"comments", "reviews", "latestReviews"})
+_PARTS: Mapping[str, ObjectPart] = {"comments": "talk", "reviews": "talk", "files": "diff", "commits": "diff"}
+_PULLS = frozenset(
+    {"-q", "--quiet", "-p", "--prune", "--rebase", "-r", "--no-rebase", "--ff-only", "--ff", "--no-edit"}
+)
+"""Options of ``git pull`` and ``git fetch`` that change nothing of where they read."""
+_GIT = frozenset({"program:git/pull", "program:git/fetch"})
 _SERVERS = ("mcp__github__", "mcp__plugin_github_github__")
-_TOOLS: Mapping[str, tuple[str, bool]] = {
-    "get_issue": ("issues", False),
-    "get_issue_comments": ("issues", True),
-    "list_issues": ("issues", False),
-    "get_pull_request": ("pulls", False),
-    "get_pull_request_comments": ("pulls", True),
-    "get_pull_request_reviews": ("pulls", True),
-    "list_pull_requests": ("pulls", False),
-    "issue_read:get": ("issues", False),
-    "issue_read:get_comments": ("issues", True),
-    "pull_request_read:get": ("pulls", False),
-    "pull_request_read:get_comments": ("pulls", True),
-    "pull_request_read:get_reviews": ("pulls", True),
-    "pull_request_read:get_review_comments": ("pulls", True),
+_TOOLS: Mapping[str, tuple[str, ObjectPart]] = {
+    "get_issue": ("issues", ""),
+    "get_issue_comments": ("issues", "talk"),
+    "list_issues": ("issues", ""),
+    "get_pull_request": ("pulls", ""),
+    "get_pull_request_comments": ("pulls", "talk"),
+    "get_pull_request_reviews": ("pulls", "talk"),
+    "list_pull_requests": ("pulls", ""),
+    "issue_read:get": ("issues", ""),
+    "issue_read:get_comments": ("issues", "talk"),
+    "pull_request_read:get": ("pulls", ""),
+    "pull_request_read:get_comments": ("pulls", "talk"),
+    "pull_request_read:get_reviews": ("pulls", "talk"),
+    "pull_request_read:get_review_comments": ("pulls", "talk"),
+    "pull_request_read:get_diff": ("pulls", "diff"),
+    "pull_request_read:get_files": ("pulls", "diff"),
+    "get_pull_request_diff": ("pulls", "diff"),
+    "get_pull_request_files": ("pulls", "diff"),
+    "list_commits": ("commits", ""),
 }
-"""Tools of GitHub's MCP server, with their methods: what they read, and whether it is what was said about it.
+"""Tools of GitHub's MCP server, with their methods: what they read, and which part of it.
 
 Source: github/github-mcp-server, README, "Tools"
 """
@@ -66,23 +80,22 @@ _SHOWN = frozenset({"mcp:shown", "mcp:asked"})
 
 
 class ServiceObject(Record):
-    """An issue or a pull request of a repository, or the newest of them."""
+    """An issue or a pull request of a repository, or the newest of them or of its commits."""
 
     host: str
     """In lower case."""
     owner: str
     repository: str
     kind: str
-    """``issues`` or ``pulls``, as the paths of the API have it."""
+    """``issues``, ``pulls`` or ``commits``, as the paths of the API have it."""
     number: int = 0
     """0 for the list of them."""
-    talk: bool = False
-    """Whether its comments and reviews are read too."""
+    part: ObjectPart = ""
 
     @property
     def name(self) -> str:
         """How it is called in the audit, and where what is known of it is kept."""
-        part = (f"/{self.number}" if self.number else "") + (" (talk)" if self.talk else "")
+        part = (f"/{self.number}" if self.number else "") + (f" ({self.part})" if self.part else "")
         return f"{self.host}/{self.owner}/{self.repository}/{self.kind}{part}".lower()
 
 
@@ -101,9 +114,9 @@ def objects_of(call: ToolCall, analysis: Analysis, around: HostView) -> tuple[Se
         return (found,) if found else ()
     if call.tool != "Bash" or around.shell_stays or any(map(around.exported, _OWN_SERVER)):
         return ()
-    if not all(e.kind in _READS and e.rule.startswith("program:gh/") for e in analysis.effects):
+    if not all(e.kind in _READS and (e.rule.startswith("program:gh/") or e.rule in _GIT) for e in analysis.effects):
         return ()
-    commands = [command for command in analysis.commands if command.words[0] == "gh"]
+    commands = [command for command in analysis.commands if command.words[0] == "gh" or _brings_commits(command)]
     named = [_of_command(command, around) for command in commands]
     found_all = tuple(dict.fromkeys(each for each in named if each is not None))
     return found_all if None not in named and len(found_all) <= MOST else ()
@@ -134,6 +147,8 @@ def _of_command(command: Command, around: HostView) -> ServiceObject | None:
     words = command.words
     if any(char < " " for word in words for char in word if char not in "\n\t"):
         return None  # it is not known whole
+    if words[0] == "git":
+        return _of_git(words, command.folders, around)
     if words[1:2] == ("api",):
         return _of_request(words[2:], command.folders, around)
     kind, verb = _KINDS.get("".join(words[1:2])), "".join(words[2:3])
@@ -143,16 +158,30 @@ def _of_command(command: Command, around: HostView) -> ServiceObject | None:
     options, operands = said
     asked = options.get("--json", "").split(",")
     talk = not options.keys().isdisjoint({"-c", "--comments"}) or not _TALK.isdisjoint(asked)
+    part: ObjectPart = "diff" if verb == "diff" else "talk" if talk else ""
     named = options.get("-R", options.get("--repo"))
     if verb in ("list", "ls") and not operands:
         where = _where(named, command.folders, around)
-        return ServiceObject(*where, kind, talk=talk) if where and not talk else None
-    if verb != "view" or len(operands) != 1:
+        return ServiceObject(*where, kind) if where and not talk else None
+    if (verb != "view" and (verb, kind) != ("diff", "pulls")) or len(operands) != 1:
         return None
     if address := _ADDRESS.fullmatch(operands[0]):
-        return ServiceObject(address[1].lower(), address[2], address[3], _KINDS[address[4]], int(address[5]), talk)
+        return ServiceObject(address[1].lower(), address[2], address[3], _KINDS[address[4]], int(address[5]), part)
     number, where = _NUMBER.fullmatch(operands[0]), _where(named, command.folders, around)
-    return ServiceObject(*where, kind, int(number[1]), talk) if number and where else None
+    return ServiceObject(*where, kind, int(number[1]), part) if number and where else None
+
+
+def _brings_commits(command: Command) -> bool:
+    return command.words[0] == "git" and "".join(command.words[1:2]) in ("pull", "fetch")
+
+
+def _of_git(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
+    """The commits that a pull brings, from the only remote of its folder."""
+    said = _said(words[2:], frozenset(), _PULLS)
+    if said is None or (said[1] and (said[1][0] != "origin" or len(said[1]) > 2)):
+        return None
+    where = _where(None, folders, around)
+    return ServiceObject(*where, "commits") if where else None
 
 
 def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
@@ -166,7 +195,9 @@ def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) 
         return None
     owner, name, kind, number, part = match.groups()
     where = (GITHUB, owner, name) if owner else _where(None, folders, around)
-    return ServiceObject(*where, kind, int(number or 0), bool(part)) if where else None
+    if where is None or (_PARTS.get(part) == "diff" and kind != "pulls") or (kind == "commits" and number):
+        return None
+    return ServiceObject(*where, kind, int(number or 0), _PARTS.get(part, ""))
 
 
 def _said(

@@ -47,7 +47,10 @@ _STATES = frozenset(
 )
 _PLAIN = re.compile(
     r"[+-]?#?\d{1,20}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?: ?\+0000| UTC|Z)?(?: UTC)?"
-    r"|[0-9a-f]{7,64}|-{1,3}|\W{0,3}",
+    r"|[0-9a-f]{7,64}|-{1,3}|\W{0,3}"
+    r"|index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}(?: [0-7]{6})?|(?:new|deleted) file mode [0-7]{6}"
+    r"|similarity index \d{1,3}%"
+    r"|date: (?:mon|tue|wed|thu|fri|sat|sun) [a-z]{3} \d{1,2} \d\d:\d\d:\d\d \d{4} [+-]\d{4}",
     re.ASCII,
 )
 """A number, a moment, a digest, a line between two texts, signs."""

@@ -56,12 +56,17 @@ def vouch(
         call: The call, as the agent made it.
         fresh: Tells what the call can do.
     """
+    from lockgate.gate.session.own_words import says_nothing, without_quiet_lines
+
     trust = trust_of(configuration.options.trust)
     if not trust.owners or event.untold or event.kept or event.background or event.agent:
         return Vouching()
     around = [parts.host_view(event.context, policy.rules) for policy in configuration.policies]
     objects = objects_of(call, fresh(), around[0])
     if not objects:
+        return Vouching()
+    quiet = fresh().quiet
+    if says_nothing(event.text, quiet):
         return Vouching()
     unnamed = next((each for each in objects if not trust.names(each)), None)
     if unnamed is not None:
@@ -72,7 +77,8 @@ def vouch(
 
         yield ResultQuestion(event.context, call, "", objects=objects, trust=trust)
         known = _known(parts, objects)
-    return _judge(dict(zip((each.name for each in objects), known, strict=True)), event.text, parts.store.fleet_key)
+    text = without_quiet_lines(event.text, quiet)
+    return _judge(dict(zip((each.name for each in objects), known, strict=True)), text, parts.store.fleet_key)
 
 
 def _judge(known: Mapping[str, KnownObject | None], text: str, key: bytes) -> Vouching:

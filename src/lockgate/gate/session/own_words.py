@@ -58,6 +58,13 @@ def says_nothing(text: str | None, quiet: tuple[str, ...]) -> bool:
     return all(_matches(line, quiet) for line in said)
 
 
+def without_quiet_lines(text: str, quiet: tuple[str, ...]) -> str:
+    """A result in which each line that a program says of itself is empty."""
+    if not quiet or text.count("\n") > _QUIET_LINES:
+        return text
+    return "\n".join("" if _matches(line, quiet) else line for line in _lines(text))
+
+
 def plain_lines(call: ToolCall, analysis: Analysis) -> tuple[str, ...]:
     """Patterns of the result's lines that tell no secret, where one kind of place alone makes the call secret.
 
