@@ -157,6 +157,43 @@ def test_move(ann: Person) -> None:
     assert ann.does("lockgate audit show").count("put-back") == 1
 
 
+def test_another_terminal_after_a_move(ann: Person) -> None:
+    """It lacks the variable. What it is told names both folders, and leads to the labels and not to an empty state."""
+    (ann.home / "srv").mkdir()
+    for line in commands("Move, or rename the home folder"):
+        ann.does(line)
+    where = ann.environ.pop("XDG_STATE_HOME")
+    old, new = ann.state, Path(where) / "lockgate"
+    said = ann.does("lockgate doctor", code=1)
+    assert f"have their labels in {new}, and this terminal names {old}" in said
+    assert f"-> run: XDG_STATE_HOME={where} lockgate doctor" in said
+    refused = ann.does("lockgate install claude-code", code=1)
+    assert f"To keep these labels, run: XDG_STATE_HOME={where} lockgate install claude-code" in refused
+    assert ann.hook(PUSH).refuses
+    ann.does(f"env XDG_STATE_HOME={where} {sys.executable} -m lockgate install claude-code")
+    ann.does(f"env XDG_STATE_HOME={where} {sys.executable} -m lockgate doctor")
+    assert ann.hook(PUSH).refuses
+
+
+def test_a_session_goes_on_between_the_move_and_the_installation(ann: Person) -> None:
+    """Its hook begins an empty state in the old place. The person is told which folder has the labels, and is held."""
+    (ann.home / "srv").mkdir()
+    stop, move, export, install = commands("Move, or rename the home folder")
+    ann.does(stop)
+    ann.does(move)
+    old = ann.state
+    ann.hook(PUSH)
+    assert (old / "lockgate.db").exists()
+    ann.does(export)
+    refused = ann.does(install, code=1)
+    assert f"mv {old} {old}.aside" in refused
+    ann.does("lockgate gate stop")
+    ann.does(f"mv {old} {old}.aside")
+    ann.does(install)
+    assert Label.UNTRUSTED in ann.labels()
+    assert ann.hook(PUSH).refuses
+
+
 def test_copy_and_not_move(ann: Person) -> None:
     """Who copies the folder is told, and the page says so."""
     assert "move, and do not copy" in PAGE.read_text()
@@ -219,6 +256,29 @@ def test_put_back_by_hand(ann: Person, gate: bool) -> None:
     assert ann.hook(_of(PUSH, "s2")).refuses, "its labels stay"
     assert not ann.hook(_of(start, "s4")).refuses
     assert not ann.hook(_of(PUSH, "s4")).refuses, "a new one is clean"
+
+
+def test_take_out_after_the_home_folder_was_renamed(ann: Person) -> None:
+    """The settings file was not there before, so it is not there afterwards."""
+    ann.does("lockgate gate stop")
+    ann.home = ann.home.rename(ann.home.with_name("new"))
+    ann.environ["HOME"] = str(ann.home)
+    ann.does("lockgate uninstall claude-code")
+    assert not (ann.home / ".claude" / "settings.json").exists()
+    assert json.loads((ann.state / "claude-code-installs.json").read_text()) == {}
+
+
+def test_doctor_leaves_no_session(ann: Person) -> None:
+    store = SqliteStore.open(str(ann.state))
+    try:
+        with store.reading() as tx:
+            before = [row.session for row in tx.sessions()]
+        ann.does("lockgate doctor")
+        with store.reading() as tx:
+            assert [row.session for row in tx.sessions()] == before
+            assert tx.settings("trial:") == {}
+    finally:
+        store.close()
 
 
 def test_take_out(ann: Person) -> None:

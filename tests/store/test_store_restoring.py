@@ -26,7 +26,7 @@ from lockgate.store.sqlite import copies as copying
 from lockgate.store.sqlite import create as making
 from lockgate.store.sqlite import restoring
 from lockgate.store.sqlite import store as our_sqlite
-from lockgate.store.sqlite.copies import copies
+from lockgate.store.sqlite.copies import copies, way_back
 from lockgate.store.sqlite.restoring import restore
 from lockgate.store.sqlite.schema import MIGRATIONS
 from lockgate.store.sqlite.store import SqliteStore
@@ -186,6 +186,34 @@ def test_a_downgrade_says_what_to_do_and_that_works(home: Path) -> None:
     assert replaced.path in said
     left = {name for name in os.listdir(_state(home)) if name.startswith("lockgate.db")}
     assert left - {"lockgate.db-wal", "lockgate.db-shm"} == {"lockgate.db", copy.name, Path(replaced.path).name}
+
+
+def test_what_a_restore_has_replaced_is_no_way_back(home: Path) -> None:
+    """It is of the time before the restore, and a person has just taken it away."""
+    copy = _upgraded(home)
+    database = _state(home) / "lockgate.db"
+    displaced = database.with_name("lockgate.db.1900000000")
+    displaced.write_bytes(copy.read_bytes())
+    os.utime(displaced, (2e9, 2e9))
+    assert way_back(str(database)).endswith(f"lockgate store restore {copy}")
+    copy.unlink()
+    assert "store restore" not in way_back(str(database))
+
+
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "garbage"])
+def test_a_damaged_database_names_the_copy_and_the_command(home: Path, cut: bool) -> None:
+    copy = _upgraded(home)
+    database = _state(home) / "lockgate.db"
+    if cut:
+        os.truncate(database, 5000)
+    else:
+        database.write_bytes(b"garbage" * 2000)
+    with pytest.raises(StoreError, match="is damaged") as refused:
+        SqliteStore.open(str(_state(home)))
+    command = f"lockgate store restore {copy}"
+    assert f": {command} (" in str(refused.value)
+    _lockgate(*command.split()[1:])
+    SqliteStore.open(str(_state(home))).close()
 
 
 def test_copies_are_listed(home: Path) -> None:

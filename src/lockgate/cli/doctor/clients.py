@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Iterator, Mapping
 
 from lockgate.clients.install import claude_checks, other_checks
+from lockgate.clients.install.claude import read_text
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
+from lockgate.clients.install.registration import state_elsewhere, use_that_state
 from lockgate.core.display_text import visible
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.trials import TrialSession
@@ -40,9 +42,21 @@ def _has_claude(seen: CheckContext) -> bool:
 
 def client_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """What is found of each client that is here."""
+    yield from _state_of_hooks(seen)
     if _has_claude(seen):
         yield from claude_checks.checks(seen)
     yield from other_checks.checks(seen)
+
+
+def _state_of_hooks(seen: CheckContext) -> Iterator[DoctorCheck]:
+    """Nothing is said where hooks use the state that this terminal names, or one that is not there."""
+    hooks = [("claude-code", command) for _, command in hook_commands(seen, "PreToolUse")]
+    hooks += [(client, read_text(file) or "") for client, file in other_checks.guarded(seen)]
+    for client, text in hooks:
+        state = seen.folders.state
+        if other := state_elsewhere(text, state):
+            says = f"the hooks of {client} have their labels in {other}, and this terminal names {state}"
+            yield DoctorCheck("state of the hooks", "fail", says, f"run: {use_that_state(other, 'lockgate doctor')}")
 
 
 def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:

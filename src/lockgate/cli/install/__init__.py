@@ -208,7 +208,7 @@ def _install_one(client: str, asked: InstallOptions, *, plugin: bool) -> None:
             return
         change = put_in(client, asked, where)
     except InstallError as error:
-        raise click.ClickException(visible(str(error), 600)) from None
+        raise click.ClickException(visible(str(error), 4000)) from None
     if asked.as_json:
         click.echo(json.dumps(told(change, asked)))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from lockgate.cli.install import every_user
 from lockgate.clients.install import claude, registration
 from lockgate.clients.install.claude import SettingsChange
 from lockgate.core.display_text import visible
-from lockgate.core.errors import LockgateError
+from lockgate.core.errors import InstallError, LockgateError
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.store.opening import asking_once
 from lockgate.system.folders import Folders
@@ -45,6 +46,8 @@ def put_in(client: str, asked: InstallOptions, where: Folders) -> SettingsChange
         click.ClickException: An agent seems to ask.
     """
     file = _file(client, asked, where)
+    if not asked.remote and asked.scope != MANAGED:
+        _refuse_another_state(client, file, where)
     launch = claude.this_launch(where, file, native=asked.native)
     launch = launch._replace(remote=asked.remote, for_everyone=asked.scope == MANAGED)
     if launch.for_everyone:
@@ -54,6 +57,22 @@ def put_in(client: str, asked: InstallOptions, where: Folders) -> SettingsChange
     if asked.trust and client == "codex" and not asked.dry_run:
         _trust(where, change.file, asked.project)
     return change
+
+
+def _refuse_another_state(client: str, file: str, where: Folders) -> None:
+    """Make sure that no hooks lose the labels that they know, as in a terminal that lacks a variable.
+
+    Raises:
+        InstallError: The hooks that are there name another state, which exists.
+    """
+    other = registration.state_elsewhere(claude.read_text(file) or "", where.state)
+    if other:
+        again = registration.use_that_state(other, f"lockgate install {client}")
+        raise InstallError(
+            f"the hooks in {file} have their labels in {other}, and this terminal names {where.state}."
+            f" To keep these labels, run: {again}"
+            f" (to use the other folder, first move that one aside: mv {shlex.quote(other)} {shlex.quote(other)}.aside)"
+        )
 
 
 def unchanged(client: str, asked: InstallOptions, where: Folders) -> SettingsChange:

@@ -189,6 +189,7 @@ def _list_copies(found: Sequence[DatabaseCopy], *, as_json: bool) -> None:
         return
     for each in found:
         fits = "" if each.fits else ", not for this version"
+        fits += "" if each.is_of_before or not each.schema else ", replaced by a restore"
         click.echo(f"{clock(iso(each.made_at))}  {visible(each.path, 300)} (schema {each.schema}{fits})")
     if not found:
         click.echo("there are no copies: no upgrade has changed the tables")

@@ -136,7 +136,7 @@ def plan_entries(
         InstallError: The file does not hold a JSON object, or cannot be read.
     """
     before = read_text(file)
-    known = read_records(state).get(os.path.realpath(file))
+    known = known_of(read_records(state), file, before)
     try:
         bare = settings_text.take_out(before, known) if before is not None else empty
         after, record = settings_text.put_in(bare, entries, statusline or _kept_statusline(before), grouped=grouped)
@@ -163,7 +163,7 @@ def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> SettingsCh
         InstallError: The settings are not a JSON object, or cannot be read.
     """
     before = read_text(file)
-    known = read_records(folders.state).get(os.path.realpath(file))
+    known = known_of(read_records(folders.state), file, before)
     if before is None:
         return SettingsChange(file, None, None, None)
     try:
@@ -196,8 +196,9 @@ def apply(change: SettingsChange, folders: Folders) -> None:
         _write_settings(change)
     except OSError as error:
         raise InstallError(f"{change.file} cannot be written: {error.strerror}") from None
-    if change.record is None and key in records:
-        del records[key]
+    former = key_of(records, change.file, change.before)
+    if change.record is None and former in records:
+        del records[former]
         _write_records(folders.state, records)
 
 
@@ -263,6 +264,21 @@ def read_records(state: str) -> dict[str, FormerFile]:
         }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}
+
+
+def known_of(records: Mapping[str, FormerFile], file: str, text: str | None) -> FormerFile | None:
+    """What was written down of a file with this text; ``None`` where that is nothing."""
+    return records.get(key_of(records, file, text))
+
+
+def key_of(records: Mapping[str, FormerFile], file: str, text: str | None) -> str:
+    """Under which name a file is written down: after a folder above it was renamed, the one that its hooks say."""
+    key = os.path.realpath(file)
+    if key in records:
+        return key
+    tail = os.path.join("", *Path(key).parts[-2:])
+    gone = (each for each in records if each.endswith(f"/{tail}") and not os.path.lexists(each))
+    return next((each for each in gone if f"{json.dumps(each)[1:-1]} says" in (text or "")), key)
 
 
 def _write_records(state: str, records: Mapping[str, FormerFile]) -> None:

@@ -185,7 +185,7 @@ def plan_install(client: str, file: str, launch: HookLaunch) -> SettingsChange:
     if way.whole is None:
         return claude.plan_entries(file, entries_of(client, launch), state, grouped=way.grouped, empty=way.empty)
     before = claude.read_text(file)
-    known = claude.read_records(state).get(os.path.realpath(file))
+    known = claude.known_of(claude.read_records(state), file, before)
     record = known or FormerFile(file=True, folder=not os.path.isdir(os.path.dirname(file)))
     return SettingsChange(file, before, way.whole(client, launch), record)
 
@@ -199,5 +199,6 @@ def plan_uninstall(client: str, file: str, folders: Folders) -> SettingsChange:
     way = WAYS[client]
     if way.whole is None:
         return claude.plan_uninstall(file, folders, way.empty)
-    known = claude.read_records(folders.state).get(os.path.realpath(file))
-    return SettingsChange(file, claude.read_text(file), None, None, new_folder=known.folder if known else False)
+    before = claude.read_text(file)
+    known = claude.known_of(claude.read_records(folders.state), file, before)
+    return SettingsChange(file, before, None, None, new_folder=known.folder if known else False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -18,11 +19,17 @@ from lockgate.clients.install.claude import SettingsChange
 from lockgate.clients.install.claude_settings_view import CheckContext, enabled_plugins, hook_commands
 from lockgate.core.errors import InstallError
 from lockgate.core.record import Record
+from lockgate.store.files import KEY, KEY_BYTES
+from lockgate.system.files import read_regular
 from lockgate.system.folders import Folders
 
 _CLAUDE = "claude-code"
 _REMOTE = re.compile(r"lockgate/hook\.py.*--remote\b")
 """A hook that asks a gate outside of this container. Only a person knows its words: see ``remote_words``."""
+
+
+_STATE_OF_HOOKS = re.compile(r"""--state(?:\s+'|"\s*,\s*")([^'"]+)['"]""")
+"""The state folder that a hook names, in a command line or in a list of words."""
 
 
 class GuardState(StrEnum):
@@ -114,6 +121,34 @@ def plan_uninstall(client: str, file: str, where: Folders) -> SettingsChange:
         InstallError: The file cannot be read, or holds something else.
     """
     return claude.plan_uninstall(file, where) if client == _CLAUDE else others.plan_uninstall(client, file, where)
+
+
+def state_elsewhere(text: str, state: str) -> str:
+    """The state folder that hooks name, where it is there and another installation's; empty where there is none.
+
+    A copy has the same key. Whose labels count where there is one is found when the state is opened.
+
+    Args:
+        text: What has the hooks: a file, or a command line.
+        state: The state folder that this process would use.
+    """
+    for named in _STATE_OF_HOOKS.findall(text):
+        key = _key_of(named)
+        if os.path.realpath(named) != os.path.realpath(state) and key and key != _key_of(state):
+            return str(named)
+    return ""
+
+
+def use_that_state(state: str, command: str) -> str:
+    """The line that a person types to have a command use a state folder."""
+    return f"XDG_STATE_HOME={shlex.quote(os.path.dirname(state))} {command}"
+
+
+def _key_of(state: str) -> bytes:
+    try:
+        return read_regular(os.path.join(state, KEY), KEY_BYTES + 1)
+    except (OSError, ValueError):
+        return b""
 
 
 def left_to_do(client: str) -> str:

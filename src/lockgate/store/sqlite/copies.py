@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import suppress
 
 from lockgate.core.errors import StoreError
@@ -22,6 +23,11 @@ class DatabaseCopy(Record):
     def fits(self) -> bool:
         """Whether this version can use it."""
         return 0 < self.schema <= VERSION
+
+    @property
+    def is_of_before(self) -> bool:
+        """Whether an upgrade made it, which names it after its tables. A restore names by the time."""
+        return self.path.endswith(f"{DATABASE}.{self.schema}")
 
 
 def copies(folder: str) -> list[DatabaseCopy]:
@@ -74,7 +80,13 @@ def of_this_version(path: str, folder: str) -> DatabaseCopy:
 
 def way_back(path: str) -> str:
     """What a person can do where a database is newer than this program."""
-    fitting = next((copy for copy in copies(os.path.dirname(path)) if copy.fits), None)
-    if fitting is None:
+    command = restoring_command(os.path.dirname(path))
+    if not command:
         return "upgrade this one, and run lockgate install again"
-    return f"upgrade this one; or go back to the state of before the upgrade: lockgate store restore {fitting.path}"
+    return f"upgrade this one; or go back to the state of before the upgrade: {command}"
+
+
+def restoring_command(folder: str) -> str:
+    """The command that puts back the newest copy of before an upgrade; empty where this version can use none."""
+    fitting = next((copy for copy in copies(folder) if copy.fits and copy.is_of_before), None)
+    return f"lockgate store restore {shlex.quote(fitting.path)}" if fitting else ""

@@ -466,6 +466,10 @@ _ADVICE = {
 }
 
 
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGE = "the state in {folder} is damaged; go back to the state of before the last upgrade"
+
+
 _PROBED = (
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -479,6 +483,11 @@ _PROBED = (
 def _store_error(error: sqlite3.Error, folder: str) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = _ADVICE.get(code, "the state in {folder} cannot be used: see `lockgate doctor`").format(folder=folder)
+    if code in _DAMAGED:
+        from lockgate.store.sqlite.copies import restoring_command
+
+        command = restoring_command(folder)
+        advice = f"{_DAMAGE.format(folder=folder)}: {command}" if command else advice
     if code in _PROBED:
         from lockgate.store.probe import problem_of
 
