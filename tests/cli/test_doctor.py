@@ -7,6 +7,7 @@ import grp
 import json
 import os
 import pwd
+import shutil
 import socket
 import sys
 import threading
@@ -111,6 +112,61 @@ def test_its_own_call_is_no_session_of_an_agent(machine: Machine, monkeypatch: p
             "the installation tries its hook, and so does the doctor"
         )
         assert tx.settings("trial:") == {}, "the name serves once"
+
+
+@pytest.mark.parametrize("is_moved", [True, False], ids=["the state was moved", "a terminal without the variable"])
+@pytest.mark.parametrize("name", ["srv", 'ann\'s "é"'])
+def test_hooks_that_use_another_state_are_not_tried(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, name: str, is_moved: bool
+) -> None:
+    """Their trial would be an agent's session there, or would begin a state. All clients are told of."""
+    clients = ("claude-code", "codex", "opencode", "cursor")
+    usual, moved = machine.home / ".local" / "state" / "lockgate", machine.home / name / "lockgate"
+    moved.parent.mkdir()
+    if is_moved:
+        usual.rename(moved)
+        monkeypatch.setenv("XDG_STATE_HOME", str(moved.parent))
+        for client in clients[1:]:
+            monkeypatch.delenv("XDG_STATE_HOME")
+            machine.run("install", client)
+            monkeypatch.setenv("XDG_STATE_HOME", str(moved.parent))
+        shutil.rmtree(usual)
+    else:
+        monkeypatch.setenv("XDG_STATE_HOME", str(moved.parent))
+        shutil.rmtree(usual)
+        for client in clients:
+            assert machine.run("install", client).exit_code == 0
+        monkeypatch.delenv("XDG_STATE_HOME")
+    here = {"there": str(usual if is_moved else moved), "here": str(moved if is_moved else usual)}
+    code, found = machine.found()
+    assert code == 1
+    for client in clients:
+        state, says = found[f"state of the hooks ({client})"]
+        assert state == "fail"
+        assert here["there"] in says
+        assert here["here"] in says
+    assert [check for check in found if check.startswith("self-test")] == []
+    assert not usual.exists(), "none is begun"
+    store = open_store(str(moved))
+    with contextlib.closing(store), store.reading() as tx:
+        assert list(tx.sessions()) == []
+        assert tx.settings("trial:") == {}
+
+
+def test_a_folder_that_a_clone_brings_is_no_state(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project's settings name it. Nobody is told to use it."""
+    planted = machine.project / "lockgate"
+    planted.mkdir()
+    (planted / "key").write_bytes(b"k" * 32)
+    (planted / "key").chmod(0o644)
+    usual = str(machine.home / ".local" / "state" / "lockgate")
+    machine.write(
+        machine.project / ".claude" / "settings.json", machine.settings.read_text().replace(usual, str(planted))
+    )
+    assert "state of the hooks (claude-code)" not in machine.found()[1]
+    monkeypatch.chdir(machine.project)
+    done = machine.run("install", "claude-code", "--scope", "project")
+    assert "XDG_STATE_HOME" not in done.output
 
 
 def test_a_doctor_that_is_interrupted_takes_its_announcement_back(

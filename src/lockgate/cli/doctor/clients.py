@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from lockgate.clients.install import claude_checks, other_checks
 from lockgate.clients.install.claude import read_text
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
-from lockgate.clients.install.registration import state_elsewhere, use_that_state
+from lockgate.clients.install.registration import other_state, state_elsewhere, use_that_state
 from lockgate.core.display_text import visible
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.trials import TrialSession
@@ -49,22 +49,40 @@ def client_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 
 def _state_of_hooks(seen: CheckContext) -> Iterator[DoctorCheck]:
-    """Nothing is said where hooks use the state that this terminal names, or one that is not there."""
-    hooks = [("claude-code", command) for _, command in hook_commands(seen, "PreToolUse")]
-    hooks += [(client, read_text(file) or "") for client, file in other_checks.guarded(seen)]
-    for client, text in hooks:
-        state = seen.folders.state
+    """Nothing is said where hooks use the state that this terminal names."""
+    state = seen.folders.state
+    for client, text in _hooks_elsewhere(seen).items():
         if other := state_elsewhere(text, state):
             says = f"the hooks of {client} have their labels in {other}, and this terminal names {state}"
-            yield DoctorCheck("state of the hooks", "fail", says, f"run: {use_that_state(other, 'lockgate doctor')}")
+            mend = f"run: {use_that_state(other, 'lockgate doctor')}"
+        else:
+            says = f"the hooks of {client} name {other_state(text, state)}, and this terminal names {state}"
+            mend = f"run: lockgate install {client}"
+        yield DoctorCheck(f"state of the hooks ({client})", "fail", says, visible(mend, 4000))
+
+
+def _hooks_elsewhere(seen: CheckContext) -> dict[str, str]:
+    """What has the hooks of each client whose hooks use another state folder than this terminal names.
+
+    A trial would leave a session in that folder, or begin a state there. A project's own text counts for nothing.
+    """
+    hooks = [
+        ("claude-code", command)
+        for layer, command in hook_commands(seen, "PreToolUse")
+        if claude_checks.may_be_tried(seen, layer, command)
+    ]
+    hooks += [(client, read_text(file) or "") for client, file in other_checks.guarded(seen)]
+    return {client: text for client, text in hooks if other_state(text, seen.folders.state)}
 
 
 def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
     """The proof: a call that must be refused goes through the registered hook of each client."""
-    if _has_claude(seen):
+    elsewhere = _hooks_elsewhere(seen)
+    if _has_claude(seen) and "claude-code" not in elsewhere:
         yield _self_test(seen)
     for client in dict(other_checks.guarded(seen)):
-        yield from _other_self_test(client, seen)
+        if client not in elsewhere:
+            yield from _other_self_test(client, seen)
 
 
 def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:

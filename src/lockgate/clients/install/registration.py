@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shlex
@@ -28,8 +29,8 @@ _REMOTE = re.compile(r"lockgate/hook\.py.*--remote\b")
 """A hook that asks a gate outside of this container. Only a person knows its words: see ``remote_words``."""
 
 
-_STATE_OF_HOOKS = re.compile(r"""--state(?:\s+'|"\s*,\s*")([^'"]+)['"]""")
-"""The state folder that a hook names, in a command line or in a list of words."""
+_STATE_OF_HOOKS = re.compile(r"""--state(?: '((?:[^']|'\\?"'\\?"')+)'|", ?"((?:[^"\\]|\\.)+)")""")
+"""The state folder that a hook names, in a command line or in a list of words; either may stand in JSON."""
 
 
 class GuardState(StrEnum):
@@ -123,20 +124,34 @@ def plan_uninstall(client: str, file: str, where: Folders) -> SettingsChange:
     return claude.plan_uninstall(file, where) if client == _CLAUDE else others.plan_uninstall(client, file, where)
 
 
-def state_elsewhere(text: str, state: str) -> str:
-    """The state folder that hooks name, where it is there and another installation's; empty where there is none.
-
-    A copy has the same key. Whose labels count where there is one is found when the state is opened.
+def other_state(text: str, state: str) -> str:
+    """The state folder that hooks name, where it is not the given one; empty where it is, or none is named.
 
     Args:
         text: What has the hooks: a file, or a command line.
         state: The state folder that this process would use.
     """
-    for named in _STATE_OF_HOOKS.findall(text):
-        key = _key_of(named)
-        if os.path.realpath(named) != os.path.realpath(state) and key and key != _key_of(state):
-            return str(named)
-    return ""
+    named = [_path_in(first or second) for first, second in _STATE_OF_HOOKS.findall(text)]
+    return next((each for each in named if os.path.realpath(each) != os.path.realpath(state)), "")
+
+
+def state_elsewhere(text: str, state: str) -> str:
+    """The same, where that folder is there and another installation's.
+
+    A copy has the same key. Whose labels count where there is one is found when the state is opened.
+    """
+    named = other_state(text, state)
+    key = _key_of(named) if named else b""
+    return named if key and key != _key_of(state) else ""
+
+
+def _path_in(written: str) -> str:
+    """A path as it stands in quotes of a shell, of JSON, or of both."""
+    try:
+        text = str(json.loads(f'"{written}"'))
+    except ValueError:
+        text = written
+    return text.replace("'\"'\"'", "'")
 
 
 def use_that_state(state: str, command: str) -> str:
@@ -145,8 +160,12 @@ def use_that_state(state: str, command: str) -> str:
 
 
 def _key_of(state: str) -> bytes:
+    """The key of a state folder; nothing where that is no folder as Lockgate makes it: a clone can bring one."""
+    path = os.path.join(state, KEY)
     try:
-        return read_regular(os.path.join(state, KEY), KEY_BYTES + 1)
+        found = os.lstat(path)
+        is_private = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+        return read_regular(path, KEY_BYTES + 1) if is_private else b""
     except (OSError, ValueError):
         return b""
 
