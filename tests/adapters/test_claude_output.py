@@ -169,7 +169,7 @@ def test_the_file_of_a_long_result(name: str, result: Any, expected: tuple[str, 
 def test_an_answer_becomes_a_record_of_the_same_shape() -> None:
     event = ADAPTER.decode(tool("PostToolUse", tool_response=shell_result("a KEY b", "err")), {})
     assert isinstance(event, ToolFinished)
-    stdout, code = encode("PostToolUse", Answer(texts={"stdout": "a [x] b"}, context="note"), event)
+    stdout, _, code = encode("PostToolUse", Answer(texts={"stdout": "a [x] b"}, context="note"), event)
     assert code == 0
     assert json.loads(stdout) == {
         "hookSpecificOutput": {
@@ -182,14 +182,14 @@ def test_an_answer_becomes_a_record_of_the_same_shape() -> None:
 
 def test_a_result_that_is_withheld() -> None:
     event = ADAPTER.decode(tool("PostToolUse", tool_response=shell_result("a KEY b", "err")), {})
-    stdout, _ = encode("PostToolUse", Answer(withheld="why"), event)
+    stdout, *_ = encode("PostToolUse", Answer(withheld="why"), event)
     assert json.loads(stdout)["hookSpecificOutput"]["updatedToolOutput"] == shell_result("why", "")
 
 
 def test_text_outside_ascii_arrives_as_it_was() -> None:
     text = "\u00fc \U0001f600 \x00 \x1b[0m \ufffd KEY"
     event = ADAPTER.decode(tool("PostToolUse", tool_response=shell_result(text)), {})
-    stdout, _ = encode("PostToolUse", Answer(texts={"stdout": text.replace("KEY", "[x]")}), event)
+    stdout, *_ = encode("PostToolUse", Answer(texts={"stdout": text.replace("KEY", "[x]")}), event)
     assert json.loads(stdout)["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == text.replace("KEY", "[x]")
 
 

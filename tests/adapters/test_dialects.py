@@ -336,7 +336,7 @@ CODEX_KEYS = {
 @pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.JUDGE, Verdict.CONTAIN, Verdict.ASK])
 def test_what_is_not_allowed_is_refused(client: str, verdict: Verdict) -> None:
     """Copilot CLI, pi and Qwen Code can ask; a call that is to be contained and was not rewritten must not run."""
-    stdout, code = adapter(client).encode(ASKED[client], Answer(verdict, to_agent="no"))
+    stdout, _, code = adapter(client).encode(ASKED[client], Answer(verdict, to_agent="no"))
     expected = DENIED[client]
     if client == "copilot-cli" and verdict is Verdict.ASK:
         expected = {**expected, "permissionDecision": "ask"}
@@ -366,9 +366,9 @@ def test_a_contained_call_is_changed(client: str, permitted: bool) -> None:
     expected = dict(CONTAINED[client])
     if client == "copilot-cli" and permitted:
         expected["permissionDecision"] = "allow"
-    stdout, code = adapter(client).encode(ASKED[client], answer)
+    stdout, _, code = adapter(client).encode(ASKED[client], answer)
     assert (json.loads(stdout), code) == (expected, 0)
-    asked, _ = adapter(client).encode(ASKED[client], answer._replace(verdict=Verdict.ASK, to_agent="no"))
+    asked, *_ = adapter(client).encode(ASKED[client], answer._replace(verdict=Verdict.ASK, to_agent="no"))
     assert "box make" not in asked, "a question is about the call as it was made, which is what then runs"
 
 
@@ -417,13 +417,13 @@ def test_qwen_is_told_the_contained_command_and_lets_it_run_when_it_comes() -> N
     assert told["permissionDecision"] == "deny"
     assert told["permissionDecisionReason"].endswith("\nbox make")
     again = _decoded("qwen-code", {**payload, "tool_input": CHANGED})
-    assert adapter("qwen-code").encode("PreToolUse", answer, again) == ("", 0)
+    assert adapter("qwen-code").encode("PreToolUse", answer, again) == ("", "", 0)
 
 
 @pytest.mark.parametrize("client", OTHERS)
 def test_no_objection_is_silence(client: str) -> None:
     for event in adapter(client).EVENTS:
-        assert adapter(client).encode(event, Answer()) == (SILENCE[client], 0)
+        assert adapter(client).encode(event, Answer()) == (SILENCE[client], "", 0)
 
 
 @pytest.mark.parametrize("client", OTHERS)
@@ -442,7 +442,7 @@ def test_a_failure_refuses(client: str, message: str) -> None:
 @pytest.mark.parametrize("extra", [{}, {"context": "c"}, {"to_person": "p"}, {"new_input": {"command": "x"}}])
 def test_codex_is_told_nothing_that_it_does_not_know(verdict: Verdict, event: str, extra: dict[str, Any]) -> None:
     """One unknown key, ``ask``, or ``allow`` alone makes it drop the whole answer, and run the call."""
-    stdout, _ = adapter("codex").encode(event, Answer(verdict, to_agent="no", **extra))
+    stdout, *_ = adapter("codex").encode(event, Answer(verdict, to_agent="no", **extra))
     output = json.loads(stdout or "{}")
     assert output.keys() <= CODEX_KEYS[""]
     specific = output.get("hookSpecificOutput", {})

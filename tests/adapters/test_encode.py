@@ -21,7 +21,7 @@ def decided(verdict: str, reason: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_no_objection_is_silence(event: str) -> None:
-    assert encode(event, Answer()) == ("", 0)
+    assert encode(event, Answer()) == ("", "", 0)
 
 
 CASES = [
@@ -127,7 +127,7 @@ CASES = [
 
 @pytest.mark.parametrize(("event", "answer", "expected"), CASES)
 def test_the_dialect(event: str, answer: Answer, expected: dict[str, Any] | None) -> None:
-    stdout, code = encode(event, answer)
+    stdout, _, code = encode(event, answer)
     assert code == 0
     assert (json.loads(stdout) if stdout else None) == expected
 
@@ -135,13 +135,13 @@ def test_the_dialect(event: str, answer: Answer, expected: dict[str, Any] | None
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_nothing_is_ever_allowed_in_words(event: str, verdict: Verdict) -> None:
-    stdout, _ = encode(event, Answer(verdict, "a", "b", "c", {"command": "x"}))
+    stdout, *_ = encode(event, Answer(verdict, "a", "b", "c", {"command": "x"}))
     assert '"allow"' not in stdout
     assert '"approve"' not in stdout
 
 
 def test_what_cannot_be_encoded_is_escaped() -> None:
-    stdout, _ = encode("PreToolUse", Answer(Verdict.DENY, to_agent="\ud800 \u2028"))
+    stdout, *_ = encode("PreToolUse", Answer(Verdict.DENY, to_agent="\ud800 \u2028"))
     assert stdout.isascii()
 
 

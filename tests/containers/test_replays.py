@@ -55,18 +55,18 @@ def test_an_id_tells_when_it_was_made_and_no_two_are_alike() -> None:
 def test_it_counts_once(event: Event) -> None:
     replays = Replays()
     one = request(event)
-    replays.check("web", one)
-    replays.check("web", request(event))
-    replays.check("other", one)
+    replays.use("web", one)
+    replays.use("web", request(event))
+    replays.use("other", one)
     with pytest.raises(RemoteError, match="used already"):
-        replays.check("web", one)
+        replays.use("web", one)
 
 
 @pytest.mark.parametrize("event", [WITH_ID, ToolRequested(CONTEXT, NO_ID), events.SessionStarted(CONTEXT, "startup")])
 def test_what_changes_nothing_the_second_time_needs_no_clock(event: Event) -> None:
     replays = Replays()
     for _ in range(2):
-        replays.check("web", request(event, "a" * 32))
+        replays.use("web", request(event, "a" * 32))
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_what_changes_nothing_the_second_time_needs_no_clock(event: Event) -> No
 )
 def test_an_id_of_another_time_is_refused(name: str) -> None:
     with pytest.raises(RemoteError, match="clock"):
-        Replays().check("web", request(name=name))
+        Replays().use("web", request(name=name))
 
 
 def test_what_another_host_may_have_seen_is_refused() -> None:
     name = at(time.time() - 5)
     with pytest.raises(RemoteError, match="started"):
-        Replays().check("web", request(name=name))
+        Replays().use("web", request(name=name))
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,11 +90,11 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     replays = Replays(lambda: now)
     for number in range(10):
-        replays.check("web", request(name=at(now + number)))
+        replays.use("web", request(name=at(now + number)))
     with pytest.raises(RemoteError, match="slow down"):
-        replays.check("web", request(name=at(now)))
+        replays.use("web", request(name=at(now)))
     now += WINDOW + 5
-    replays.check("web", request(name=at(now)))
+    replays.use("web", request(name=at(now)))
 
 
 def ask(group: ContainerGroup, asked: ContainerRequest) -> HostReply:

@@ -15,6 +15,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gate.world import HOME, World
+from lockgate.clients.adapter import HookOutput
 from lockgate.clients.hook import options
 from lockgate.clients.hook.answer import EventRequest
 from lockgate.core.errors import LockgateError
@@ -67,12 +68,18 @@ def _answered(world: World, client: str, row: Row) -> Row:
     asked = EventRequest(options.parse([client, "--event", row["event"]]), where)
     try:
         event = asked.read(json.dumps(row["input"]).encode(), {})
-        told, status = ("", 0) if event is None else asked.spelt(world.gate.handle(event))
+        output = HookOutput("") if event is None else asked.spelt(world.gate.handle(event))
     except LockgateError as error:
-        told, _, status = asked.refused(error.to_person)
-    answer = _without_sentences(json.loads(told or "{}"))
+        output = asked.refused(error.to_person)
+    answer = _without_sentences(json.loads(output.stdout or "{}"))
     records = [_record(body) for body in world.records()[before:]]
-    return {"event": row["event"], "input": row["input"], "exit": status, "answer": answer, "audit": records}
+    return {
+        "event": row["event"],
+        "input": row["input"],
+        "exit": output.exit_status,
+        "answer": answer,
+        "audit": records,
+    }
 
 
 def _without_sentences(value: Any, key: str = "") -> Any:

@@ -13,7 +13,7 @@ from lockgate.clients.common.payload import decoder_of, identifier, optional, te
 from lockgate.clients.common.transcripts import client_process
 from lockgate.core.events import Context, ToolFinished
 from lockgate.core.model import Subject
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.files import ELSEWHERE
 
 if TYPE_CHECKING:
@@ -30,13 +30,21 @@ if TYPE_CHECKING:
     class Answers(Protocol):
         """A module that spells a client's answers."""
 
-        def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+        def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
             """As :meth:`ClientAdapter.encode`."""
 
         def encode_failure(
             self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-        ) -> tuple[str, str, int]:
+        ) -> HookOutput:
             """As :meth:`ClientAdapter.encode_failure`."""
+
+
+class HookOutput(Record):
+    """What a hook writes, and how it ends."""
+
+    stdout: str
+    stderr: str = ""
+    exit_status: int = 0
 
 
 _NEVER = float("inf")
@@ -112,14 +120,14 @@ class ClientAdapter:
     def load_answers(self) -> None:
         """Load what spells an answer, where that is a module of its own."""
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-        """Spell an answer: what to write to stdout, and the exit code."""
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
+        """Spell an answer."""
         raise NotImplementedError
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
-        """Spell "the gate could not decide", so that the client blocks: stdout, stderr and the exit code."""
+    ) -> HookOutput:
+        """Spell "the gate could not decide", so that the client blocks."""
         raise NotImplementedError
 
     # ------------------------------------------------------------ what the hook asks beside
@@ -246,14 +254,14 @@ class AnswersApart(ClientAdapter):
         """Load what spells an answer."""
         self.answers()
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-        """Spell an answer: what to write to stdout, and the exit code."""
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
+        """Spell an answer."""
         return self.answers().encode(event_name, answer, event)
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
-        """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    ) -> HookOutput:
+        """Spell "the gate could not decide"."""
         return self.answers().encode_failure(event_name, message, payload)
 
 
@@ -262,12 +270,12 @@ class OwnDialect(ClientAdapter):
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
-        """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    ) -> HookOutput:
+        """Spell "the gate could not decide"."""
         import json
 
         reason = failure(message)
-        return json.dumps({"deny": reason}), f"{reason}\n", 2
+        return HookOutput(json.dumps({"deny": reason}), f"{reason}\n", 2)
 
 
 def _is_newer(path: str, since: float) -> bool:

@@ -16,6 +16,26 @@ from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import absolute, inside, outside_workspace
 from lockgate.resources.paths import read_effects
 
+_CLIENT_FOLDERS = (
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".copilot",
+    ".pi/agent",
+    ".config/claude",
+    ".config/kilo",
+    ".config/opencode",
+)
+"""Folders in the home folder where a person keeps instructions for clients."""
+_PACKAGE_FOLDERS = (
+    ".claude/plugins",
+    ".gemini/extensions",
+    ".copilot/installed-plugins",
+    ".pi/agent/git",
+    ".pi/agent/npm",
+)
+"""Folders in those where clients unpack what strangers publish: marketplaces, plugins, extensions."""
+_SYSTEM_FOLDERS = ("/etc/claude-code", "/Library/Application Support/ClaudeCode", "/etc/codex")
 _SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<listed>\S+) \(MCP\))")
 
 
@@ -88,9 +108,11 @@ def instructions_effects(path: str, cwd: str, around: HostView) -> tuple[Effect,
 
 
 def _is_client_configuration(full: str, around: HostView) -> bool:
-    folders = [posixpath.join(around.home, name) for name in (".claude", ".codex", ".gemini", ".copilot", ".config")]
-    system = ["/etc/claude-code", "/Library/Application Support/ClaudeCode", "/etc/codex"]
-    parents = posixpath.dirname(around.workspace) if around.workspace else ""
+    if any(inside(full, posixpath.join(around.home, name)) for name in _PACKAGE_FOLDERS):
+        return False
+    folders = [posixpath.join(around.home, name) for name in _CLIENT_FOLDERS]
+    if any(inside(full, folder) for folder in (*folders, *_SYSTEM_FOLDERS)):
+        return True
     # A client also reads CLAUDE.md of the folders above the project; they are the person's when below the home folder.
-    above = inside(full, around.home) and inside(parents, posixpath.dirname(full)) if parents else False
-    return above or any(inside(full, folder) for folder in folders + system)
+    parents = posixpath.dirname(around.workspace) if around.workspace else ""
+    return bool(parents) and inside(full, around.home) and inside(parents, posixpath.dirname(full))

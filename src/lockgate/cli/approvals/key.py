@@ -14,8 +14,10 @@ from lockgate.cli.policy.files import new_key, private_key, public_key, read_fil
 from lockgate.configuration.load import load_for_cli
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ApprovalError, StoreError
+from lockgate.core.record import Record
 from lockgate.gate.approvals import answering
 from lockgate.store.files import own_folder
+from lockgate.system.digests import json_object
 from lockgate.system.files import replace
 from lockgate.system.folders import folders, state_dir
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Store
 
 FILE = "approver.json"
-"""The file of the state folder that says where the person's own key lies."""
+"""The file of the state folder that names the person's key."""
 _KEY_FILE = click.Path(dir_okay=False)
 _NONE = "you have chosen no key yet: `lockgate approvals key use ~/.ssh/id_ed25519`, or `key make FILE` for a new one"
 
@@ -50,8 +52,8 @@ def use(file: str) -> None:
     """
     require_person("choose the key that signs answers")
     path = os.path.abspath(os.path.expanduser(file))
-    _demand_own(path)
-    _choose(path, private_key(path, None).public(_comment(path)))
+    _refuse_shared(path)
+    _choose(ChosenKey(path, private_key(path, None).public(_comment(path))))
 
 
 @key.command(short_help="Make a key.")
@@ -66,7 +68,7 @@ def make(file: str, comment: str, passphrase_file: str | None, no_passphrase: bo
     """
     require_person("make a key that signs answers")
     path = os.path.abspath(os.path.expanduser(file))
-    _choose(path, new_key(path, comment, passphrase_file, no_passphrase=no_passphrase))
+    _choose(ChosenKey(path, new_key(path, comment, passphrase_file, no_passphrase=no_passphrase)))
 
 
 @key.command(short_help="Show your public key.")
@@ -75,30 +77,37 @@ def show() -> None:
 
     Exit status: 0 shown, 1 none is chosen.
     """
-    path, public = chosen()
-    _tell(path, public)
+    _tell(chosen_key())
 
 
-def chosen() -> tuple[str, PublicKey]:
-    """Where the private key of the person lies, and its public key.
+class ChosenKey(Record):
+    """The key that signs a person's answers."""
+
+    file: str
+    """Where the private key lies."""
+    public: PublicKey
+
+
+def chosen_key() -> ChosenKey:
+    """The key that the person at this terminal has chosen.
 
     Raises:
-        click.ClickException: None is chosen, or what says so cannot be read.
+        click.ClickException: They have chosen none, or the file that says so cannot be read.
     """
     path = os.path.join(state_dir(), FILE)
     if not os.path.lexists(path):
         raise click.ClickException(_NONE)
     try:
-        match json.loads(read_file(path, 10_000)):
+        match json_object(read_file(path, 10_000)):
             case {"file": str(file), "key": str(line)}:
-                return file, public_key(line)
+                return ChosenKey(file, public_key(line))
     except ValueError:
         pass
     raise click.ClickException(f"{visible(path, 300)} is damaged: choose your key again with `lockgate approvals key`")
 
 
-def configured() -> Mapping[str, Any] | None:
-    """The ``approvers`` that hold on this machine; ``None`` where a yes needs no signature. No project says them.
+def approvers_in_force() -> Mapping[str, Any] | None:
+    """The ``approvers`` of this machine; ``None`` where a yes needs no signature. No project can set them.
 
     Raises:
         click.ClickException: The state cannot be read.
@@ -113,44 +122,44 @@ def signer(store: Store) -> answering.Signer | None:
     """The person at this terminal as an approver; ``None`` where a yes needs no signature.
 
     Raises:
-        click.ClickException: It does, and they have no key, or one that counts for nothing.
+        click.ClickException: A signature is needed, and they have no key, or one that is no approver's.
     """
-    approvers = configured()
+    approvers = approvers_in_force()
     if approvers is None:
         return None
-    path, _ = chosen()
-    _demand_own(path)
+    file = chosen_key().file
+    _refuse_shared(file)
     try:
-        return answering.signer_of(approvers, private_key(path, None), store.clock())
+        return answering.signer_of(approvers, private_key(file, None), store.clock())
     except ApprovalError as error:
         raise click.ClickException(str(error)) from error
 
 
-def _choose(path: str, public: PublicKey) -> None:
+def _choose(key: ChosenKey) -> None:
     state = state_dir()
     try:
         own_folder(state, create=True)
     except StoreError as error:
         raise unreadable(error) from error
-    data = json.dumps({"file": path, "key": public.line}).encode()
-    kept = os.path.join(state, FILE)
+    data = json.dumps({"file": key.file, "key": key.public.line}).encode()
+    path = os.path.join(state, FILE)
     try:
-        replace(kept, data, draft=f"{kept}.{os.getpid()}.draft", sync=True)
+        replace(path, data, draft=f"{path}.{os.getpid()}.draft", sync=True)
     except OSError as error:
-        raise click.ClickException(f"{visible(kept, 300)} cannot be written: {error.strerror}") from error
-    _tell(path, public)
+        raise click.ClickException(f"{visible(path, 300)} cannot be written: {error.strerror}") from error
+    _tell(key)
 
 
-def _tell(path: str, public: PublicKey) -> None:
-    click.echo(public.line)
-    click.echo(f"fingerprint {public.id}; private key: {visible(path, 300)}", err=True)
+def _tell(key: ChosenKey) -> None:
+    click.echo(key.public.line)
+    click.echo(f"fingerprint {key.public.id}; private key: {visible(key.file, 300)}", err=True)
 
 
-def _demand_own(path: str) -> None:
+def _refuse_shared(path: str) -> None:
     """Refuse a private key that others can read.
 
     Raises:
-        click.ClickException: They can, or it is another user's.
+        click.ClickException: Others can read it, or it is another user's.
     """
     try:
         about = os.stat(path)
@@ -161,7 +170,7 @@ def _demand_own(path: str) -> None:
 
 
 def _comment(path: str) -> str:
-    """What the public file beside a private key calls it."""
+    """The comment of the public file beside a private key; else the name of the private file."""
     try:
         return public_key(f"{path}.pub").comment
     except click.ClickException:

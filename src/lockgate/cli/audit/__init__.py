@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from lockgate.cli.approvals.find import clients, person
-from lockgate.cli.approvals.key import configured
+from lockgate.cli.approvals.key import approvers_in_force
 from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.colour import paint
@@ -283,7 +283,7 @@ def _holds(found: Verification, *, sealed: bool) -> str:
 
 def problems(tx: Transaction) -> list[str]:
     """What the state says against the audit, for a person."""
-    return [visible(each.text, 300) for each in contradictions.contradictions(tx, configured())]
+    return [visible(each.text, 300) for each in contradictions.contradictions(tx, approvers_in_force())]
 
 
 def first_of(found: Sequence[str]) -> list[str]:
@@ -329,6 +329,6 @@ def _mend(store: Store, found: Sequence[str]) -> None:
         if problems(tx) != found:
             raise click.ClickException("the state has changed meanwhile: look again")
         contradictions.accept_contradictions(
-            tx, contradictions.contradictions(tx, configured()), by=person(), now=store.clock()
+            tx, contradictions.contradictions(tx, approvers_in_force()), by=person(), now=store.clock()
         )
     click.echo(f"mended, and recorded: {len(found)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lockgate.clients.adapter import failure, hook_output, refusal_text
+from lockgate.clients.adapter import HookOutput, failure, hook_output, refusal_text
 from lockgate.clients.common.transcripts import EVENTS, IGNORED
 from lockgate.core.events import Answer, Event, ToolFinished
 from lockgate.core.model import Verdict
@@ -25,7 +25,7 @@ _BLOCKS = frozenset({"PostToolUse", "UserPromptSubmit", "ConfigChange"})
 """Events whose refusal is spelt ``decision: block``; PreToolUse has a spelling of its own."""
 
 
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
     """Spell an answer for the client.
 
     No objection is silence: ``permissionDecision: allow`` would skip the client's own permission rules. It is said only
@@ -43,7 +43,7 @@ def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple
         output = _tool_answer(answer)
     else:
         output = _event_answer(event_name, answer, _new_output(answer, event))
-    return (json.dumps(output) if output else "", 0)
+    return HookOutput(json.dumps(output) if output else "")
 
 
 def _new_output(answer: Answer, event: Event | None) -> dict[str, Any]:
@@ -101,9 +101,7 @@ def _event_answer(event_name: str, answer: Answer, specific: dict[str, Any]) -> 
     return output or {"systemMessage": reason}
 
 
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
+def encode_failure(event_name: str | None, message: str, payload: Mapping[str, Any] | None = None) -> HookOutput:
     """Spell "the gate could not decide", so that every client version blocks what can be blocked.
 
     A result that nobody looked at is withheld. That takes exit code 0: with 2, which alone blocks a call in both
@@ -120,10 +118,10 @@ def encode_failure(
     reason = failure(message)
     if event_name == "PostToolUse" and payload and (record := _withheld(payload, reason)) is not None:
         answer = _event_answer("PostToolUse", Answer(Verdict.DENY, to_agent=reason), {"updatedToolOutput": record})
-        return json.dumps(answer), f"{reason}\n", 0
+        return HookOutput(json.dumps(answer), f"{reason}\n")
     name = event_name if event_name in EVENTS or event_name in IGNORED else "PreToolUse"
-    stdout, _ = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
-    return stdout, f"{reason}\n", 2
+    refusal = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
+    return refusal._replace(stderr=f"{reason}\n", exit_status=2)
 
 
 def _withheld(payload: Mapping[str, Any], notice: str) -> Any:

@@ -9,7 +9,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import OwnDialect, refusal_text
+from lockgate.clients.adapter import HookOutput, OwnDialect, refusal_text
 from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import identifier, mapping, prompt_submitted, session_started, text
 from lockgate.core.events import Answer, Context, Event, ToolFinished, ToolRequested
@@ -96,7 +96,7 @@ class Cline(OwnDialect):
         """A call is where a plan is made: there the client has a list of commands that it does not run."""
         return context.mode not in _ACTING
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
         """Spell an answer: the plugin skips a call, changes its arguments or shows another result, as it is told.
 
         It takes anything but one JSON object with exit code 0 for a refusal.
@@ -110,7 +110,7 @@ class Cline(OwnDialect):
             from lockgate.clients.common import results
 
             output["output"] = answer.withheld or results.with_texts(event.result, answer.texts)
-        return json.dumps(output), 0
+        return HookOutput(json.dumps(output))
 
 
 ADAPTER = Cline()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lockgate.clients.adapter import failure, hook_output, new_text
+from lockgate.clients.adapter import HookOutput, failure, hook_output, new_text
 from lockgate.core.events import Answer, Event
 from lockgate.core.model import Verdict
 from lockgate.core.record import TYPE_CHECKING
@@ -19,7 +19,7 @@ _BLOCKS = frozenset({"PostToolUse", "UserPromptSubmit"})
 _EMPTY = "Lockgate blocked this"
 
 
-def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
     """Spell an answer: one JSON object or nothing, and the exit code.
 
     ``ask`` is not spelt: Codex would run the call. Nor is ``allow`` without a changed input: it takes that for a fault.
@@ -36,7 +36,7 @@ def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple
         specific["additionalContext"] = answer.context
     to_person = answer.to_person if event_name != "SessionEnd" else ""
     output |= hook_output(event_name, specific, to_person)
-    return (json.dumps(output) if output else "", 0)
+    return HookOutput(json.dumps(output) if output else "")
 
 
 def _decide(answer: Answer, specific: dict[str, Any]) -> None:
@@ -60,14 +60,12 @@ def _instead(answer: Answer, event: Event | None) -> str:
     return _said(answer) if answer.verdict is not Verdict.ALLOW else ""
 
 
-def encode_failure(
-    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-) -> tuple[str, str, int]:
+def encode_failure(event_name: str | None, message: str, payload: Mapping[str, Any] | None = None) -> HookOutput:
     """Spell "the gate could not decide": stdout, stderr (never empty: Codex would go on) and the exit code.
 
     Exit code 2 refuses a call, and withholds a result.
     """
     reason = failure(message)
     name = event_name if event_name in _ADDS_CONTEXT else "PreToolUse"
-    stdout, _ = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
-    return stdout, f"{reason}\n", 2
+    refusal = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
+    return refusal._replace(stderr=f"{reason}\n", exit_status=2)

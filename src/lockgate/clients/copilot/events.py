@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
+from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
@@ -193,7 +193,7 @@ class Copilot(ClientAdapter):
 
         return asks_by_default(context, call, home)
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
         """Spell an answer: one JSON object or nothing, and the exit code."""
         output: dict[str, Any] = {}
         if event_name == "preToolUse":
@@ -204,11 +204,11 @@ class Copilot(ClientAdapter):
                 output["modifiedResult"] = {"resultType": "success", "textResultForLlm": new}
             if answer.context:
                 output["additionalContext"] = answer.context
-        return (json.dumps(output) if output else "", 0)
+        return HookOutput(json.dumps(output) if output else "")
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
+    ) -> HookOutput:
         """Spell "the gate could not decide": stdout, stderr and the exit code. Any code but 0 refuses a call.
 
         A result that nobody looked at is withheld. That takes exit code 0: with another, stdout is not read.
@@ -216,9 +216,9 @@ class Copilot(ClientAdapter):
         reason = failure(message)
         if event_name == "postToolUse":
             notice = {"modifiedResult": {"resultType": "failure", "textResultForLlm": reason}}
-            return json.dumps(notice), f"{reason}\n", 0
-        stdout, _ = self.encode("preToolUse", Answer(Verdict.DENY, to_agent=reason))
-        return stdout, f"{reason}\n", 2
+            return HookOutput(json.dumps(notice), f"{reason}\n")
+        refusal = self.encode("preToolUse", Answer(Verdict.DENY, to_agent=reason))
+        return refusal._replace(stderr=f"{reason}\n", exit_status=2)
 
 
 ADAPTER = Copilot()

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, new_text, refusal_text
+from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
@@ -144,7 +144,7 @@ class CursorClient(ClientAdapter):
                 return True
         return False
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
         """Spell an answer: always one JSON object, because the client takes nothing for a refusal.
 
         ``ask`` is not spelt: before a tool the client acts on ``deny`` alone.
@@ -170,16 +170,16 @@ class CursorClient(ClientAdapter):
                 output["updated_mcp_tool_output"] = new
             if answer.context:
                 output["additional_context"] = answer.context
-        return json.dumps(output), 0
+        return HookOutput(json.dumps(output))
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
+    ) -> HookOutput:
         """Spell "the gate could not decide": stdout, stderr and the exit code. 2 refuses."""
         reason = failure(message)
         name = event_name if event_name == "beforeSubmitPrompt" else "preToolUse"
-        stdout, _ = self.encode(name, Answer(Verdict.DENY, to_agent=reason))
-        return stdout, f"{reason}\n", 2
+        refusal = self.encode(name, Answer(Verdict.DENY, to_agent=reason))
+        return refusal._replace(stderr=f"{reason}\n", exit_status=2)
 
 
 ADAPTER = CursorClient()

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, hook_output, new_text, refusal_text
+from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, session_begun, session_ended, text
 from lockgate.core.events import (
@@ -135,7 +135,7 @@ class Gemini(ClientAdapter):
         """Whether a call must not be rewritten: the person may have a rule about it, which would not know it again."""
         return has_shell_rules(context, home)
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
         """Spell an answer: one JSON object or nothing, and the exit code.
 
         ``ask`` is not spelt: without a terminal the client would wait for ever.
@@ -150,17 +150,17 @@ class Gemini(ClientAdapter):
         if answer.context and event_name in _ADDS_CONTEXT:
             specific["additionalContext"] = answer.context
         output |= hook_output(event_name, specific, answer.to_person)
-        return (json.dumps(output) if output else "", 0)
+        return HookOutput(json.dumps(output) if output else "")
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
+    ) -> HookOutput:
         """Spell "the gate could not decide": stdout, stderr and the exit code. 2 refuses a call or its result."""
         reason = failure(message)
-        stdout, _ = self.encode(
+        refusal = self.encode(
             event_name if event_name in _BLOCKS else "BeforeTool", Answer(Verdict.DENY, to_agent=reason)
         )
-        return stdout, f"{reason}\n", 2
+        return refusal._replace(stderr=f"{reason}\n", exit_status=2)
 
 
 ADAPTER = Gemini()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from lockgate.clients.adapter import ClientAdapter
+    from lockgate.clients.adapter import ClientAdapter, HookOutput
     from lockgate.clients.common.hook_command import HookLaunch
     from lockgate.core.events import Answer, Context, Event
     from lockgate.core.model import ToolCall
@@ -69,8 +69,8 @@ class EventRequest:
         self.event = _in_job(self.client.decode(payload, environ, launch), environ)
         return self.event
 
-    def spelt(self, answer: Answer) -> tuple[str, int]:
-        """Spell an answer: what goes to stdout, and the exit code."""
+    def spelt(self, answer: Answer) -> HookOutput:
+        """Spell an answer."""
         if answer.new_input is not None or answer.harmless:
             from lockgate.core.events import ToolRequested
 
@@ -82,8 +82,8 @@ class EventRequest:
                 answer = answer._replace(permitted=permitted)
         return self.client.encode(self.name or "", answer, self.event)
 
-    def refused(self, message: str) -> tuple[str, str, int]:
-        """Spell "the gate could not decide", so that the client blocks: stdout, stderr and the exit code."""
+    def refused(self, message: str) -> HookOutput:
+        """Spell "the gate could not decide", so that the client blocks."""
         name = self.name or self.payload.get(self.client.EVENT_FIELD)
         return self.client.encode_failure(name, message, self.payload)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, NoReturn
 
-    from lockgate.clients.adapter import ClientAdapter
+    from lockgate.clients.adapter import ClientAdapter, HookOutput
     from lockgate.clients.hook.answer import EventRequest
     from lockgate.clients.hook.deadline import Deadline
     from lockgate.clients.hook.options import HookOptions
@@ -178,11 +178,13 @@ def _log(state: str, error: BaseException) -> None:
 
 
 # ---------------------------------------------------------------- the whole
-def _decide(asked: EventRequest, data: bytes, deadline: Deadline) -> tuple[str, int]:
+def _decide(asked: EventRequest, data: bytes, deadline: Deadline) -> HookOutput:
+    from lockgate.clients.adapter import HookOutput
+
     event = asked.read(data, os.environ)
     deadline.event = asked.name
     if event is None:
-        return "", 0
+        return HookOutput("")
     client, options, where = asked.client, asked.options, asked.where
     gate: Monitor | RemoteGate
     if options.remote:
@@ -291,7 +293,7 @@ def main(
         _ASKED.append(asked)
         _look_for_home(asked.where.home)
         _leave_unread()
-        stdout, code = _decide(asked, given, deadline)
+        output = _decide(asked, given, deadline)
         deadline.stop()
         if forged:
             _record_forged(asked.where.state)
@@ -300,7 +302,7 @@ def main(
             _REFUSAL[0].drop()
     except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
         _fail(state, error)
-    _leave(stdout, "", code)
+    _leave(*output)
 
 
 def _leave_unread() -> None:

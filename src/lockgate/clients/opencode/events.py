@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from lockgate.clients.adapter import OwnDialect, new_text, refusal_text
+from lockgate.clients.adapter import HookOutput, OwnDialect, new_text, refusal_text
 from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
@@ -128,7 +128,7 @@ class OpenCode(OwnDialect):
         """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
         return context.mode == _RULED
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
         """Spell an answer: ``deny`` is thrown by the plugin; ``args`` and ``output`` replace arguments and result.
 
         The plugin takes anything but one JSON object with exit code 0 for a refusal.
@@ -141,7 +141,7 @@ class OpenCode(OwnDialect):
         new = new_text(answer, event)
         if new is not None:
             output["output"] = new
-        return json.dumps(output), 0
+        return HookOutput(json.dumps(output))
 
 
 ADAPTER = OpenCode()

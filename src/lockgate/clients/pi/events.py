@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import OwnDialect, refusal_text
+from lockgate.clients.adapter import HookOutput, OwnDialect, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, text
 from lockgate.core.events import (
@@ -107,7 +107,7 @@ class Pi(OwnDialect):
         """Whether the client's record of a session shows that it has gone on for a turn; in doubt it has."""
         return not context.transcript or _goes_on(context)
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
         """Spell an answer: the extension refuses, asks, changes arguments or shows another result, as it is told.
 
         It takes anything but one JSON object with exit code 0 for a refusal.
@@ -117,7 +117,7 @@ class Pi(OwnDialect):
             output = _call_answer(answer) if event_name == "tool_call" else {"deny": refusal_text(answer)}
         if isinstance(event, ToolFinished) and (answer.withheld or answer.texts):
             output["output"] = _new_content(answer, event)
-        return json.dumps(output), 0
+        return HookOutput(json.dumps(output))
 
 
 def _call_answer(answer: Answer) -> dict[str, Any]:

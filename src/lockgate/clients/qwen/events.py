@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, failure, hook_output, new_text, refusal_text
+from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_begun, session_ended, text
 from lockgate.core.events import (
@@ -181,7 +181,7 @@ class Qwen(ClientAdapter):
         files = (os.path.join(folder, name) for folder in folders for name in _SETTINGS)
         return may_hold(_ABOUT_SHELL, context.process, files)
 
-    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
         """Spell an answer: one JSON object or nothing, and the exit code."""
         output: dict[str, Any] = {}
         specific: dict[str, Any] = _call_answer(answer, event) if event_name == "PreToolUse" else {}
@@ -194,21 +194,21 @@ class Qwen(ClientAdapter):
             specific["additionalContext"] = answer.context
         to_person = answer.to_person if specific.get("permissionDecision") != "ask" else ""
         output |= hook_output(event_name, specific, to_person)
-        return (json.dumps(output) if output else "", 0)
+        return HookOutput(json.dumps(output) if output else "")
 
     def encode_failure(
         self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
-    ) -> tuple[str, str, int]:
+    ) -> HookOutput:
         """Spell "the gate could not decide": stdout, stderr and the exit code. 2 refuses a call.
 
         A result that nobody looked at is withheld, which takes exit code 0.
         """
         reason = failure(message)
         if event_name == "PostToolUse":
-            return json.dumps({"continue": False, "stopReason": reason}), f"{reason}\n", 0
+            return HookOutput(json.dumps({"continue": False, "stopReason": reason}), f"{reason}\n")
         name = event_name if event_name in ("PreToolUse", "UserPromptSubmit") else "PreToolUse"
-        stdout, _ = self.encode(name, Answer(Verdict.DENY, to_agent=reason))
-        return stdout, f"{reason}\n", 2
+        refusal = self.encode(name, Answer(Verdict.DENY, to_agent=reason))
+        return refusal._replace(stderr=f"{reason}\n", exit_status=2)
 
 
 ADAPTER = Qwen()

@@ -63,7 +63,7 @@ def signer(found: Envelope, keys: Sequence[PublicKey]) -> PublicKey | None:
     return next((key for key in keys if any(verifies(key, each.value, message) for each in found.signatures)), None)
 
 
-def accept(data: bytes, pins: Pins, accepted: Accepted, now: float, source: str) -> Current:
+def check_acceptance(data: bytes, pins: Pins, accepted: Accepted, now: float, source: str) -> Current:
     """What would be in force if this bundle was taken now.
 
     Args:

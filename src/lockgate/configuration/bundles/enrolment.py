@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lockgate.configuration.bundles import storage
-from lockgate.configuration.bundles.acceptance import accept
+from lockgate.configuration.bundles.acceptance import check_acceptance
 from lockgate.configuration.bundles.accepted import Accepted, Current, bundle_folder, read_accepted
 from lockgate.configuration.bundles.keys import PublicKey
 from lockgate.configuration.bundles.pins import Pins, encode, own_path, pins_of
@@ -62,7 +62,7 @@ def would_take(state: str, pins: Pins, data: bytes, now: float, source: str) -> 
     Raises:
         BundleError: It would be refused; the message says why.
     """
-    return accept(data, pins, read_accepted(state), now, source)
+    return check_acceptance(data, pins, read_accepted(state), now, source)
 
 
 def pin(state: str, fleet: str, keys: Sequence[PublicKey], source: str, tell: Tell) -> None:

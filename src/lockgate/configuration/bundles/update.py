@@ -128,9 +128,9 @@ def taken(
     Raises:
         BundleError: It is refused.
     """
-    from lockgate.configuration.bundles.acceptance import accept
+    from lockgate.configuration.bundles.acceptance import check_acceptance
 
-    current = accept(data, pins, accepted, now, source)
+    current = check_acceptance(data, pins, accepted, now, source)
     before = accepted.current
     if before is not None and before.digest == current.digest:
         return accepted._replace(current=before._replace(pins=current.pins, key=current.key))

@@ -160,7 +160,7 @@ def _asked(replays: Replays, group: ContainerGroup, message: bytes, expected: Ex
             raise RemoteError("the request has another id than its file")
         if request.report != expected.report:
             raise RemoteError("the request and the way that it came disagree on whether it is a report")
-        replays.check(group.name, request)
+        replays.use(group.name, request)
         return ReadRequest(message, shown, OpenRequest(group, request), short)
     except (RemoteError, BadInputError) as error:
         return ReadRequest(message, expected.id or "0" * 32, None, short, str(error))

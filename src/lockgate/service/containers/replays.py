@@ -1,7 +1,7 @@
-"""Messages that take a label away, or let a sub-agent begin anew: each of them counts once.
+"""Refuses a message of a container that was used before, where a second use would change something again.
 
-A request's seal says who wrote it, not when. For a call that its client gave an id a second report changes nothing; for
-others the report of an earlier call that brought nothing, put again, would drop what the next one brings.
+A request's seal says who wrote it, not when. A second report of a call with an id changes nothing. A call without an id
+is different: an old report that the call brought nothing would drop the labels that the next call brings.
 """
 
 from __future__ import annotations
@@ -14,26 +14,24 @@ from lockgate.core.errors import RemoteError
 from lockgate.core.events import AgentStarted, AgentStopped, Event, ToolFailed, ToolFinished, ToolRefused
 
 WINDOW = 300.0
-"""Seconds that the time in an id may differ from the host's: clocks differ, and what waits its turn grows older."""
+"""Seconds that the time in an id may differ from the host's: clocks differ, and a request may wait."""
 _MOST = 20_000
-"""Ids that are remembered of a group. One that needs more is refused until some have grown old."""
-
-
+"""Ids that are remembered of a group. Requests beyond them are refused until some ids have grown old."""
 _PRECISION = 0.001
 """Seconds to which an id tells its time."""
 
 
 class Replays:
-    """The ids that were used, by group. Those of one group are looked at by one thread at a time."""
+    """Remembers the ids that were used, by group. One thread at a time uses those of a group."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
-        """Know none. What was written before this was made counts as used: another host may have seen it."""
+        """Remember none yet. A request from before this moment counts as used: another host may have seen it."""
         self._now = now
         self._since = now() - _PRECISION
         self._used: dict[str, dict[str, float]] = {}
 
-    def check(self, group: str, request: ContainerRequest) -> None:
-        """Note a request.
+    def use(self, group: str, request: ContainerRequest) -> None:
+        """Mark a request as used. One that may be used again is not remembered.
 
         Raises:
             RemoteError: It was used already, or nobody can know.

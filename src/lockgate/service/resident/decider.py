@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
+from lockgate.clients.adapter import HookOutput
 from lockgate.clients.hook.answer import EventRequest, has_rule, load_decoding
 from lockgate.clients.hook.options import parse
 from lockgate.core.errors import LockgateError, NotCompiledError, StoreError
@@ -177,8 +178,8 @@ class Decider:
             found = self._parsed[arguments] = parse(arguments)
         return found
 
-    def step(self, work: Work, said: Any = None) -> Need | tuple[str, str, int]:
-        """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code.
+    def step(self, work: Work, said: Any = None) -> Need | HookOutput:
+        """Go on with a request: to the next who has to be asked, or to the answer.
 
         Raises:
             NotHere: The pattern library is being compiled, and the hook can wait for that; the state folder has
@@ -219,7 +220,7 @@ class Decider:
             self.is_failing = True
             raise NotHere
 
-    def _refused(self, work: Work, because: str) -> tuple[str, str, int]:
+    def _refused(self, work: Work, because: str) -> HookOutput:
         """Spell a refusal. Where even that fails the hook decides by itself, and has a last resort."""
         try:
             found = work.asked.refused(because)
@@ -250,18 +251,18 @@ class Decider:
         """Ask whom a question is for, and wait for the answer. In any thread."""
         return work.context.copy().run(work.consult, need)
 
-    def _step(self, work: Work, said: Any) -> Need | tuple[str, str, int]:
+    def _step(self, work: Work, said: Any) -> Need | HookOutput:
         if work.deliberation is None:
             if not work.read():
-                return "", "", 0
+                return HookOutput("")
             work.deliberation = self._begun(work)
         try:
             return work.deliberation.send(said)
         except StopIteration as end:
             work.deliberation = None
-            stdout, code = work.asked.spelt(end.value)
+            output = work.asked.spelt(end.value)
             self.refusals.has_written = True
-            return stdout, "", code
+            return output
 
     def _begun(self, work: Work) -> Deliberation:
         event = work.asked.event

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 
+from lockgate.clients.adapter import HookOutput
 from lockgate.clients.wire import resident
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.service.resident.decider import Decider, NotHere, OtherCode
@@ -210,17 +211,17 @@ class Serving:
                 self.ending = True
                 self.measures.failed += 1
             return
-        if isinstance(found, tuple) and len(found) == 3 and isinstance(found[0], str):
+        if isinstance(found, HookOutput):
             self._answer(connection, work, found)
         else:
             self._consult(connection, work, found)
 
-    def _answer(self, connection: Connection, work: Work, found: tuple[str, str, int]) -> None:
+    def _answer(self, connection: Connection, work: Work, output: HookOutput) -> None:
         connection.work = None
         if self._held is None:
-            self._give(connection, work, resident.answer(*found))
+            self._give(connection, work, resident.answer(*output))
         else:
-            self._held.append((connection, work, resident.answer(*found)))
+            self._held.append((connection, work, resident.answer(*output)))
 
     def _abandon_group(self) -> None:
         """Have the hooks of a group decide by themselves: nothing is kept of what was decided for them."""

@@ -56,9 +56,9 @@ def _sql(client: str) -> Callable[[ProgramCall, str], None]:
 
 def _unread(language: str) -> Callable[[ProgramCall, str], None]:
     def look(call: ProgramCall, text: str) -> None:
-        from lockgate.shell.inline.opaque import unread
+        from lockgate.shell.inline.opaque import record_unread
 
-        unread(call, language, text)
+        record_unread(call, language, text)
 
     return look
 

@@ -23,7 +23,7 @@ _SQL = frozenset({"sql", "psql", "mysql"})
 _HINT = "write it for bash or sh: other shells' languages are not read"
 
 
-def unread(call: ProgramCall, language: str, text: str, because: str = "") -> None:
+def record_unread(call: ProgramCall, language: str, text: str, because: str = "") -> None:
     """Record that code runs that is not read.
 
     Args:

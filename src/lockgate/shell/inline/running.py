@@ -53,9 +53,9 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
     elif not _filled_in(language, text) or _can_escape_literal(call, language, text):
-        from lockgate.shell.inline.opaque import unread
+        from lockgate.shell.inline.opaque import record_unread
 
-        unread(call, language, text)
+        record_unread(call, language, text)
     else:
         yield from read_code(call, language, text.replace(PLAIN, "1").replace(ENVIRONMENT, "1"))
 

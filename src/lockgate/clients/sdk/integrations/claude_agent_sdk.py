@@ -135,15 +135,15 @@ class _Hook:
                 return {}
             event = self._with_asking(event)
             answer = await self._driver.answered(event, self._asking.wait, rewrites=self._rewrites)
-            text, _code = ADAPTER.encode(str(name), self._with_permission(event, answer), event)
+            output = ADAPTER.encode(str(name), self._with_permission(event, answer), event)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is refused
             if not isinstance(error, LockgateError):
                 _log.error("the gate failed", exc_info=error)
             message = str(error) if isinstance(error, LockgateError) else f"an internal error ({type(error).__name__})"
-            text, stderr, _code = answers.encode_failure(name, message, payload)
-            if not text or name not in ("PreToolUse", "PostToolUse", "UserPromptSubmit"):
-                raise LockgateError(stderr) from None  # the client blocks what can be blocked
-        return cast("HookJSONOutput", json.loads(text) if text else {})
+            output = answers.encode_failure(name, message, payload)
+            if not output.stdout or name not in ("PreToolUse", "PostToolUse", "UserPromptSubmit"):
+                raise LockgateError(output.stderr) from None  # the client blocks what can be blocked
+        return cast("HookJSONOutput", json.loads(output.stdout) if output.stdout else {})
 
     def _with_asking(self, event: Event) -> Event:
         if not isinstance(event, ToolRequested):

@@ -43,9 +43,9 @@ def perl_effects(call: ProgramCall, text: str) -> None:
     texts = [word.text for option in call.matched.options if option.name in ("-e", "-E") for word in option.value]
     code = "\n".join(texts) or text
     if not is_plain(code):
-        from lockgate.shell.inline.opaque import unread
+        from lockgate.shell.inline.opaque import record_unread
 
-        unread(call, "perl", code, "perl code on the command line cannot be seen through")
+        record_unread(call, "perl", code, "perl code on the command line cannot be seen through")
 
 
 def is_plain(text: str) -> bool:
