@@ -1,4 +1,4 @@
-"""Calls that only look: what they make known stays in the context, and nothing on this machine holds it afterwards.
+"""Recognises calls that only look: nothing on this machine holds afterwards what they have read.
 
 The table is ``data/looking.yaml``. What no row names leaves something behind.
 """

@@ -1,4 +1,4 @@
-"""MCP tools: what anybody's server can do, and what a person says about one.
+"""Effects of MCP tools: what any server can do, and what a person declares of one.
 
 Nothing is known of an MCP tool but its name. So it is both source and sink, and in some profiles more, until the
 configuration says otherwise: by a category (Lockbox's words) or by a service's flags. Where both speak, both hold: the

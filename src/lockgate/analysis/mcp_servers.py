@@ -1,4 +1,4 @@
-"""Tools of well-known MCP servers: what a call of one does, by the table ``data/mcp_servers.yaml``.
+"""Effects of tools of well-known MCP servers, by the table ``data/mcp_servers.yaml``.
 
 A server is known by the name that its documentation has a person give it. Who adds one decides what runs under it, so
 a file of the project that declares another server under that name takes the knowledge away.

@@ -1,4 +1,4 @@
-"""The patterns that the ``glob`` of a search tool stands for, and what it means to read what they pick."""
+"""Expands the patterns of a search tool's ``glob``, and describes what reading their files means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool parameters that name several things at once: a patch, a list of paths, a text with addresses in it."""
+"""Parses tool parameters that name several things: a patch, a list of paths, a text with addresses."""
 
 from __future__ import annotations
 

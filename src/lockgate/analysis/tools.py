@@ -1,4 +1,4 @@
-"""Tools other than the shell: their effects, by the table ``data/tools.yaml``."""
+"""Effects of tools other than the shell, by the table ``data/tools.yaml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading an address: what the fetch sends, and what it brings in."""
+"""Describes the effects of fetching an address: what it sends, and what it brings in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate canary``: values that open nothing, and that no tool call may carry."""
+"""``lockgate canary``: manages values that open nothing, and that no tool call may carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate completion``."""
+"""``lockgate completion``: prints a shell's completion script."""
 
 from __future__ import annotations
 

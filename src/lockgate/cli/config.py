@@ -1,4 +1,4 @@
-"""``lockgate config``: what holds, where it comes from, and whether it is valid."""
+"""``lockgate config``: shows the effective configuration with its sources, and checks it."""
 
 from __future__ import annotations
 

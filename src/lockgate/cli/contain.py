@@ -1,4 +1,4 @@
-"""``lockgate contain``."""
+"""``lockgate contain``: runs a command contained."""
 
 from __future__ import annotations
 

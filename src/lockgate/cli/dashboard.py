@@ -1,4 +1,4 @@
-"""``lockgate dashboard``: the HTTP API and its pages, and the tokens of programs."""
+"""``lockgate dashboard``: serves the HTTP API and its pages, and manages tokens of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate hook``: the help text. The command itself never gets here: see ``lockgate.__main__`` and ``hook``."""
+"""``lockgate hook``: its help text. ``lockgate.__main__`` runs the command itself, in ``hook``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate judge``: is the judge there, and does it tell a harmless call from a harmful one?"""
+"""``lockgate judge``: tests whether the judge answers, and tells a harmless call from a harmful one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate patterns``: which rules hold, whether they do what they say, and what they make of a text."""
+"""``lockgate patterns``: lists the rules, tests them, and tries them on a text."""
 
 from __future__ import annotations
 

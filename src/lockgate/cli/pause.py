@@ -1,4 +1,4 @@
-"""``lockgate pause`` and ``lockgate resume``: a person lets everything run for a while."""
+"""``lockgate pause`` and ``lockgate resume``: let everything run for a while, or hold calls back again."""
 
 from __future__ import annotations
 

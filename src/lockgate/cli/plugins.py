@@ -1,4 +1,4 @@
-"""``lockgate plugins``: which plugins are asked about calls, and what one would answer."""
+"""``lockgate plugins``: lists the plugins that are asked about calls, and tries one."""
 
 from __future__ import annotations
 

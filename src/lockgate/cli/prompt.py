@@ -1,4 +1,4 @@
-"""``lockgate prompt``: compose a client's prompt of parts, each with whose words it is."""
+"""``lockgate prompt``: composes a client's prompt of parts, each with its author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate rooms``: what contained commands have left running, session by session."""
+"""``lockgate rooms``: lists what contained commands have left running, by session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate setup``: what only the system's administrator can set up. It prints commands, and changes nothing."""
+"""``lockgate setup``: prints the commands that only a system administrator can run. It changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate status`` and ``lockgate sessions``: what each session has been exposed to, and what follows from it."""
+"""``lockgate status`` and ``lockgate sessions``: show what each session was exposed to, and what follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate telemetry``: metrics, traces and logs."""
+"""``lockgate telemetry``: prints metrics, and runs or checks the exporter."""
 
 from __future__ import annotations
 

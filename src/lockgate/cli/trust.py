@@ -1,4 +1,4 @@
-"""``lockgate trust`` and ``untrust``: whether a project's configuration and pattern files may loosen."""
+"""``lockgate trust`` and ``untrust``: decide whether a project's configuration and patterns may loosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the hook asks of a client: a base class, which answers for a client of which nothing more is known.
+"""The base class of client adapters. It serves as the adapter of a client of which nothing more is known.
 
 Each client's ``events.py`` holds a subclass that says what is different; ``ADAPTER`` is its only object. A hook imports
 that of its own client.

@@ -1,4 +1,4 @@
-"""Reads the configuration files: which there are, which a project may be trusted with, what they come to.
+"""Loads the configuration: finds its files, checks which of a project's are trusted, and compiles them.
 
 Where nothing has changed since the last look, what the files come to is taken from the store. Neither a YAML parser nor
 the schema is imported then. A file that is not valid is reported, and its last good content stands in for it.

@@ -1,4 +1,4 @@
-"""A person's pause: until a moment no call is held back, and what would have been decided is recorded.
+"""A person's pause: no call is held back for a while, and the decisions are recorded all the same.
 
 The moment stands in a file of the state folder, which agents cannot write. The file counts only where it has a seal of
 this installation, and where the audit tells of this pause and not of its end. A pause is for this machine, not for the

@@ -1,4 +1,4 @@
-"""What a client tells the gate, in no client's dialect, and what the gate answers.
+"""Events that a client tells the gate, and the gate's answer, in no client's dialect.
 
 An adapter decodes its client's JSON into one of these events and encodes the answer. All text in them is untrusted.
 """
@@ -202,6 +202,13 @@ Event = (
     | ConfigChanged
     | InstructionsLoaded
 )
+
+
+class Message(Record):
+    """What the agent and the person read of the same thing."""
+
+    to_agent: str
+    to_person: str
 
 
 class Answer(Record):

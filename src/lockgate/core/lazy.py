@@ -1,4 +1,4 @@
-"""What is made when it is first used: a hook lives for one event, and pays for all that it does not need.
+"""Objects that are made on first use: a hook lives for one event, and pays for everything that it loads.
 
 To compile a regular expression takes longer than to import the module that it stands in, and few are used of those that
 are imported.

@@ -1,4 +1,4 @@
-"""The words of the whole product, as frozen types.
+"""The vocabulary of the whole product, as frozen types.
 
 Nothing here does I/O, and of our other modules only ``record`` is imported. The types are records and enumerations,
 not dataclasses: this module is imported by every hook process, where a dataclass costs several times as much to define.

@@ -1,4 +1,4 @@
-"""What a decision may have to wait for: the gate asks, and whoever drives it has the answer fetched.
+"""Questions that a decision may wait for. The gate yields them, and its driver fetches the answers.
 
 The gate does no I/O of its own between two transactions. Where it needs a rule's, a model's or a person's word, it
 yields one of the questions below and is sent the answer. A hook answers them one after another and blocks; a program

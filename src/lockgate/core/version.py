@@ -1,4 +1,4 @@
-"""The version of this build, the folder of its package and the tables in it.
+"""The version of this build, the package's folder and its tables.
 
 A module of its own: who needs the version must not import the whole package.
 """

@@ -1,4 +1,4 @@
-"""Whether answers and labels are what the audit tells of them, and the other way round.
+"""Compares answers and labels with what the audit tells of them, and the other way round.
 
 The chain by itself proves that no record was changed. It says nothing of a row that somebody has changed beside it. So
 each answer that is kept must be one that was recorded, and each answer that was recorded must still be kept. Labels are

@@ -1,4 +1,4 @@
-"""What the pattern library finds in a call or its result, and what that means for the verdict and the labels.
+"""Derives the verdict and the labels from what the pattern library found in a call or a result.
 
 What was matched is neither said nor recorded: ``masking`` takes it out of all that tells of the call.
 """

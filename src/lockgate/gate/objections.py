@@ -1,4 +1,4 @@
-"""Who may object to a call beside the tables: the built-in rules first, then plugins, each in its order."""
+"""Collects objections to a call: those of built-in rule sets first, then those of plugins."""
 
 from __future__ import annotations
 

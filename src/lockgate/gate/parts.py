@@ -1,4 +1,4 @@
-"""What the gate is made of, and what it does with that at every event."""
+"""The parts that a gate is made of."""
 
 from __future__ import annotations
 

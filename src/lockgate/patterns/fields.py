@@ -1,4 +1,4 @@
-"""The texts in a tool's input: decoded strings, each with the path to it. The JSON around them is never looked at."""
+"""Lists the texts in a tool's input: decoded strings with their paths, and never the JSON around them."""
 
 from __future__ import annotations
 

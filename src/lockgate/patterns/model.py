@@ -1,4 +1,4 @@
-"""The words of the pattern library, as frozen types.
+"""The vocabulary of the pattern library, as frozen types.
 
 A *library* has *groups* of *rules*. A rule has a pattern; where the pattern matches and every validator of the rule
 accepts, there is a *match*. Matches, the mode of their group and the severity of their rule give a *decision*.

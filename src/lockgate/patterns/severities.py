@@ -1,4 +1,4 @@
-"""What a match comes to: the mode of its group bounds it from above, the severity of its rule lowers it.
+"""Derives the effect of a match: the mode of its group bounds it, and the severity of its rule lowers it.
 
 | mode | critical | high | medium | low |
 | --- | --- | --- | --- | --- |

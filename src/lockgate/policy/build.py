@@ -1,4 +1,4 @@
-"""Makes what is derived from data in this folder: ``python -m lockgate.policy.build [--check]``.
+"""Generates the files of this folder that derive from its data: ``python -m lockgate.policy.build [--check]``.
 
 ``profiles.yaml`` becomes the ``profiles.json`` that a process reads. The part of Lockgate's schema that Lockbox's
 files may hold becomes ``lockbox.schema.json``. Where this is a checkout, both schemas are published in its

@@ -1,4 +1,4 @@
-"""Makes a policy of a compiled configuration: the profile, and the look-ups that the analysis asks."""
+"""Makes a policy from a compiled configuration: its profile, and the look-ups of the analysis."""
 
 from __future__ import annotations
 

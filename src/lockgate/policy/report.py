@@ -1,4 +1,4 @@
-"""A compiled configuration for a person: every value with its layer, and what it loosens against another."""
+"""Reports on a compiled configuration: each value with its layer, and what it loosens against another."""
 
 from __future__ import annotations
 

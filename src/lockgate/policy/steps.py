@@ -1,4 +1,4 @@
-"""The steps that a decision goes through, in order, and what each says: for a person who asks why.
+"""Explains the steps of a decision, in order, for a person who asks why.
 
 The decision itself is made by ``lockgate.policy.decide`` at once. This says the same in the order of ``model.Tier``.
 """

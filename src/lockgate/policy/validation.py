@@ -1,4 +1,4 @@
-"""A configuration file's bytes to a valid layer, or to every problem that it has.
+"""Validates a configuration file: gives a layer, or every problem of the file.
 
 The published JSON Schema is what is enforced; this module only says its errors in a person's words and adds what
 a schema cannot say. Nothing here is imported by a hook unless a file has changed.

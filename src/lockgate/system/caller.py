@@ -1,4 +1,4 @@
-"""On whose behalf something is decided: the process that a client started for an event. And what a process is.
+"""Finds the process that a client started for an event. The decision is made on its behalf.
 
 A hook that decides by itself is its own caller. A resident gate stands in for many at a time: their environment and
 their place among the processes are what counts, and never its own.

@@ -1,4 +1,4 @@
-"""Which code a program of this package is: told by a hook, and compared by the gate that would decide for it.
+"""Identifies the code of a program of this package. A hook sends it, and the gate compares it with its own.
 
 A digest of all the code would take longer than the hook does. So it is told by the facts that the system keeps of two
 files: the program's own, and ``build``, which no two builds have in common. The time of the last change of a file's

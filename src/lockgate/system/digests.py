@@ -1,4 +1,4 @@
-"""Hashes (SHA-256 and BLAKE2b, SHA-1 for git's names), and JSON: the one text that a value has, and reading others'.
+"""Hashes (SHA-256, BLAKE2b, SHA-1 for git), canonical JSON, and strict readers of JSON.
 
 The hashes are those of the interpreter's own modules. ``hashlib`` gives the same functions, and prefers OpenSSL's:
 importing that costs a hook more than all the hashing that it does. Where an interpreter was built without its own (a

@@ -1,4 +1,4 @@
-"""The log of what failed: one line each, in the state folder, with nothing in it of what was being decided."""
+"""Logs failures to the state folder: one line each, without anything of what was being decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding, reading and replacing files, where somebody else may have put something else in their place.
+"""Finds, reads and replaces files where somebody else may have put something in their place.
 
 A path that an agent can write may be a named pipe, a device, a link or an endless file when it is opened. Nothing here
 waits for a writer, reads anything but a regular file, or reads more than it is told.

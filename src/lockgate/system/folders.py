@@ -1,4 +1,4 @@
-"""Where the gate keeps its things, by the XDG base directory specification (also on macOS).
+"""The gate's folders, by the XDG base directory specification (also on macOS).
 
 An installed hook is told its folders on its command line and does not ask the environment: a project's settings can set
 environment variables for hooks, and must not be able to lead the gate to another state or configuration.

@@ -1,4 +1,4 @@
-"""Secrets of Lockgate's own in the system's keyring: Keychain, Secret Service, or what the library keyring finds."""
+"""Reads Lockgate's secrets from the system's keyring: Keychain, Secret Service, or the library keyring's."""
 
 from __future__ import annotations
 

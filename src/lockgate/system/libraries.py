@@ -1,4 +1,4 @@
-"""Libraries for a process that was started without them.
+"""Imports optional libraries in a process that was started without them.
 
 A hook runs with ``-S``, because looking through the environment costs more than most decisions. Lockgate's own folder
 is then the only one that is searched: installed, that holds the libraries too; in a checkout it does not.

@@ -1,4 +1,4 @@
-"""Whose a place is: what is written with another user's rights is lost to them, or keeps them out.
+"""Checks who owns a path: files written with another user's rights are lost to them, or lock them out.
 
 ``sudo -E`` runs a program as root in somebody else's home folder. What it makes there is root's; their hooks can then
 not write, and block every call.

@@ -1,4 +1,4 @@
-"""The digest of a package's files: what was built, and what is installed, can be compared by it.
+"""Computes the digest of a package's files, to compare what was built with what is installed.
 
 The build imports this file by itself, so it imports nothing of the package.
 """

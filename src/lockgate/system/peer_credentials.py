@@ -1,4 +1,4 @@
-"""Who is at the other end of a Unix socket, as the kernel says."""
+"""Asks the kernel which process is at the other end of a Unix socket."""
 
 from __future__ import annotations
 

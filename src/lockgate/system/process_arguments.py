@@ -1,4 +1,4 @@
-"""What the system tells of another process: the words it was started with, and the size of its terminal."""
+"""Asks the system for another process's arguments, and for the size of its terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a program of this machine for what it says: for seconds only, and with nothing more to read than is given.
+"""Runs a program of this machine and reads its output, within seconds and bounds.
 
 Whoever may not take a program that did not run for one that said nothing looks at :attr:`Ran.problem`.
 """

@@ -1,4 +1,4 @@
-"""How a moment is written: for programs and people of several countries, or for the person at this machine."""
+"""Writes times: with a zone for programs and people elsewhere, or as local time for the person here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For how long a process that stays takes what it has seen of the machine for what it is."""
+"""Caches what a resident process has read of the machine, for a limited time."""
 
 from __future__ import annotations
 

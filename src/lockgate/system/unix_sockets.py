@@ -1,4 +1,4 @@
-"""Paths of Unix sockets, which a system bounds far below those of files."""
+"""Shortens paths of Unix sockets, which a system bounds far below those of files."""
 
 from __future__ import annotations
 

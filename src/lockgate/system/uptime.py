@@ -1,4 +1,4 @@
-"""A moment that no clock which is set back brings back: how long the machine has been running, since which start.
+"""Names moments by the machine's uptime and start, which no clock that is set back repeats.
 
 Sources: ``CLOCK_BOOTTIME`` in clock_gettime(2) and ``/proc/sys/kernel/random/boot_id`` in random(4) of Linux;
 ``CLOCK_MONOTONIC``, which goes on while the machine sleeps, in clock_gettime(3) of macOS, and ``kern.bootsessionuuid``

@@ -1,4 +1,4 @@
-"""What a prompt brings in beside its words: files and resources that it mentions with ``@``, skills, servers' prompts.
+"""Describes what a prompt attaches: mentioned files and resources, skills, prompts of MCP servers.
 
 Claude Code attaches a mentioned file, runs what stands in a skill and asks an MCP server for its prompt. It does so
 without a tool, so no other event tells of it. The forms are those of version 2.1.329. Below also stands what it means

@@ -1,4 +1,4 @@
-"""Commands in the text of a skill, and files that it mentions: Claude Code runs and attaches them, and asks no hook.
+"""Describes the effects of a skill: Claude Code runs its commands and attaches its files, and asks no hook.
 
 It runs a command in backquotes behind an exclamation mark and a space, and a fence with that mark. The call's arguments
 are put into them as text; what stands behind an ``@`` is read, in the arguments as well, which come behind a text that

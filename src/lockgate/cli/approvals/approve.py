@@ -1,4 +1,4 @@
-"""``lockgate approve`` and ``lockgate deny``: a person's answer to a question of an agent that nobody sits before."""
+"""``lockgate approve`` and ``lockgate deny``: answer a question of an agent."""
 
 from __future__ import annotations
 

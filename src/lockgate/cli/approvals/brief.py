@@ -1,4 +1,4 @@
-"""``lockgate brief``: a person reads the whole of a delegate's brief that is too long for the client's question."""
+"""``lockgate brief``: shows the whole of a delegate's brief that is too long for the client's question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate endorse``: a person says that one result, which made a session untrusted, is fine."""
+"""``lockgate endorse``: says that one result, which made a session untrusted, is fine."""
 
 from __future__ import annotations
 

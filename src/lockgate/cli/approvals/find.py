@@ -1,4 +1,4 @@
-"""What the commands about questions to a person share: finding them, and answering one."""
+"""Finds a question to a person, and answers it, for the commands that do."""
 
 from __future__ import annotations
 

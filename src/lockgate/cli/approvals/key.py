@@ -1,4 +1,4 @@
-"""``lockgate approvals key``: the key of one's own with which a person signs what they answer."""
+"""``lockgate approvals key``: manages the key with which a person signs their answers."""
 
 from __future__ import annotations
 

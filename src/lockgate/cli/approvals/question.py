@@ -1,4 +1,4 @@
-"""``lockgate question``: one question of an agent whole, with where its labels come from and the ways to answer it."""
+"""``lockgate question``: shows one question whole, with the sources of its labels and the ways to answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a question to a person is shown: all of it, escaped, what matters first.
+"""Prints a question to a person: all of it, escaped, with what matters first.
 
 It may be another machine's, of a store that many share: what is not of its type is shown as well as it can be, so that
 one odd question hides no other.

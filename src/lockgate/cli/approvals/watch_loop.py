@@ -1,4 +1,4 @@
-"""``lockgate approvals watch``: questions as they come, answered where they are shown."""
+"""``lockgate approvals watch``: shows questions as they arrive, and takes the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate audit export``: the record of decisions for other programs."""
+"""``lockgate audit export``: writes the record of decisions for other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate audit prune`` and ``archive``: how long the record of decisions is kept, and where."""
+"""``lockgate audit prune`` and ``archive``: decide how long the record of decisions is kept, and where."""
 
 from __future__ import annotations
 

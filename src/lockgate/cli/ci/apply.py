@@ -1,4 +1,4 @@
-"""``lockgate ci apply``: carries out what a job's agent has planned, as far as the base commit declares it.
+"""``lockgate ci apply``: carries out what a job's agent planned, as far as the base commit declares it.
 
 It runs in a job that starts no agent and no code of the change, and that has the token. The plan is what an attacker
 would write. So all of it is looked at before any of it is done, and one thing that is wrong ends the job.

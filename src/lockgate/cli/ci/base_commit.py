@@ -1,4 +1,4 @@
-"""Takes what tells an agent and this gate what to do from the base commit, and not from the change that a job looks at.
+"""Restores what instructs agent and gate from the base commit, so that a change under review has no say.
 
 Git is asked for objects alone: so no filter and no hook of the repository runs, and nothing is fetched. What the base
 commit does not have is removed. A link in it becomes a copy of the file that it leads to in that commit: in the

@@ -1,4 +1,4 @@
-"""Who wrote the words of an event: a pure reading of the event file of a job, by the table ``events.yaml``.
+"""Determines who wrote the words of a CI event, by the table ``events.yaml``. Pure.
 
 Only what the service says for sure counts, and never what stands in a text. An event that the table does not know, or
 whose shape it does not tell, is a stranger's.

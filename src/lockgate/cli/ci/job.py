@@ -1,4 +1,4 @@
-"""Setting a CI job up, step by step: facts, base commit, record, hooks."""
+"""Sets up a CI job, step by step: facts, base commit, record, hooks."""
 
 from __future__ import annotations
 

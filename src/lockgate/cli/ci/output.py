@@ -1,4 +1,4 @@
-"""``lockgate ci output``: what an agent of a job would have done outside, as an entry of the job's plan."""
+"""``lockgate ci output``: adds what a job's agent would have done outside to the job's plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a job: what its agent would have done outside, and what the base commit declares that it may do.
+"""The plan of a job: what its agent would do outside, and what the base commit declares that it may.
 
 An agent writes the plan, and so can any code that ran in its job. So whoever reads it takes nothing from it on trust:
 where it acts, and what it may do, come from the event and from the base commit.

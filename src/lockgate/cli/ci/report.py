@@ -1,4 +1,4 @@
-"""``lockgate ci report``: what a job's agent did and what was refused, for whoever looks at the job afterwards.
+"""``lockgate ci report``: tells reviewers what a job's agent did, and what was refused.
 
 What it tells of calls was written by an agent that may have read strangers' words. In the summary each character that
 could mean something to Markdown or HTML is written by its number; in annotations and lines of the log nothing can begin

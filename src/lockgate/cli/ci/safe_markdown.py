@@ -1,4 +1,4 @@
-"""Writes a text of an agent anew as Markdown that can do nothing but be read.
+"""Rewrites an agent's text as Markdown that can only be read, with links into its own repository alone.
 
 The text is parsed, and only what a table of this module names is written again. Each character that could mean
 something to Markdown or HTML is written by its number. So another parser than ours finds the same. Links and images

@@ -1,4 +1,4 @@
-"""Asking GitHub's REST API to do one thing: no redirect is followed, so that the token reaches no other place.
+"""Writes to GitHub's REST API. It follows no redirect, so that the token reaches no other place.
 
 Source: https://docs.github.com/en/rest/using-the-rest-api/getting-started-with-the-rest-api
 """

@@ -1,4 +1,4 @@
-"""Which processes this one descends from, and whether one of them is an agent's client."""
+"""Finds the ancestors of this process, and whether an agent's client is among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colour on a terminal."""
+"""Colours text for a terminal."""
 
 from __future__ import annotations
 

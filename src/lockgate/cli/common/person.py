@@ -1,4 +1,4 @@
-"""Making sure that a person runs a command, and not an agent."""
+"""Makes sure that a person runs a command, and not an agent."""
 
 from __future__ import annotations
 

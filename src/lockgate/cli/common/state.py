@@ -1,4 +1,4 @@
-"""What the commands share that look at the state or change it: opening it, and recording an act."""
+"""Opens and changes the state for the commands, and records a person's acts."""
 
 from __future__ import annotations
 

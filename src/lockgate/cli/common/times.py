@@ -1,4 +1,4 @@
-"""Times as the commands print them."""
+"""Spells times for the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``lockgate explain`` shows: one call, analysed and decided under every policy that holds for its folder."""
+"""Explains one call: analyses it, and decides it under every policy of its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of an issue about a verdict that seems wrong: what a maintainer needs, and nothing private."""
+"""Writes an issue about a wrong verdict: what a maintainer needs, and nothing private."""
 
 from __future__ import annotations
 

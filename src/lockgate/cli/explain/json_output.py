@@ -1,4 +1,4 @@
-"""An explanation for programs. ``docs/explain.md`` describes the keys; they stay, and more may come."""
+"""Prints an explanation as JSON. ``docs/explain.md`` describes the keys; they stay, and more may come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate needless``: a person says that a stop was needless, and gets the case as a file to report."""
+"""``lockgate needless``: saves a stop that a person calls needless as a case to report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pattern library says to a call that is explained, and what keeps the findings out of what is printed."""
+"""Checks an explained call with the pattern library, and masks the matches in what is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An explanation for a person, as a tree."""
+"""Prints an explanation for a person, as a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the log of the state folder, also while it is written and replaced."""
+"""Reads the log of the state folder, also while it is written and rotated."""
 
 from __future__ import annotations
 

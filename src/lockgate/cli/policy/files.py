@@ -1,4 +1,4 @@
-"""What the commands about a fleet's policy share: reading bundles and keys, times, and describing a bundle."""
+"""Reads bundles, keys and times for the commands about a fleet's policy, and describes bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lockgate policy keygen``, ``build``, ``sign``, ``inspect`` and ``verify``: making a bundle, and looking at one."""
+"""``lockgate policy keygen``, ``build``, ``sign``, ``inspect`` and ``verify``: makes and shows bundles."""
 
 from __future__ import annotations
 

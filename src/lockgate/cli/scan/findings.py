@@ -1,4 +1,4 @@
-"""Matches in texts as findings with lines and columns, and what a person or another program reads of them."""
+"""Turns matches into findings with lines and columns, and prints them for people or programs."""
 
 from __future__ import annotations
 

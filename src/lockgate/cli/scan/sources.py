@@ -1,4 +1,4 @@
-"""Where texts come from: files, folders (but what ``.gitignore`` names), and the lines that a git diff adds."""
+"""Reads the texts to scan: files, folders without ignored files, and lines that a git diff adds."""
 
 from __future__ import annotations
 

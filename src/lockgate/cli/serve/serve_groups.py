@@ -1,4 +1,4 @@
-"""``lockgate serve groups``: the containers that this machine decides for."""
+"""``lockgate serve groups``: manages the containers that this machine decides for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service managers that can keep the resident gate running: systemd and launchd, what they are told, and how."""
+"""The service managers that can keep the resident gate running: systemd and launchd."""
 
 from __future__ import annotations
 

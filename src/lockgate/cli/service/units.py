@@ -1,4 +1,4 @@
-"""What a service manager is told about the resident gate: a unit of systemd, a property list of launchd. Pure."""
+"""Writes the units of service managers: for systemd, and a property list for launchd. Pure."""
 
 from __future__ import annotations
 

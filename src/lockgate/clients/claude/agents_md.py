@@ -1,4 +1,4 @@
-"""What ``AGENTS.md`` takes in: Claude Code loads that file and its includes, and tells no hook of it.
+"""Finds the files that ``AGENTS.md`` includes: Claude Code loads them, and tells no hook.
 
 It does so for the folders around the session's when that begins, and for those around a file that is read. Of
 ``CLAUDE.md``, with which it does the same, there is an event. Seen with version 2.1.329. What is taken in at the

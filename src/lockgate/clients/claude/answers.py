@@ -1,4 +1,4 @@
-"""Answers in Claude Code's dialect: what a hook writes, and its exit code.
+"""Spells answers in Claude Code's dialect: what a hook writes, and its exit status.
 
 How each answer is obeyed was observed with versions 2.1.197 and 2.1.329; where the two differ, the form that works in
 both is used. The client's own reference: https://code.claude.com/docs/en/hooks

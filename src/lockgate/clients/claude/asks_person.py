@@ -1,4 +1,4 @@
-"""Whether Claude Code is sure to put a question of a hook before a person.
+"""Tells whether Claude Code is sure to put a hook's question before a person.
 
 In some permission modes it is not. The client itself asks about a call that writes a file that it calls sensitive
 (``.git/``, ``.claude/``, ``.idea/``, shell start files and more). Its own question takes the place of the hook's; in

@@ -1,4 +1,4 @@
-"""Whether Claude Code puts a question of a hook whole before the person in its terminal, and nobody else can answer it.
+"""Tells whether Claude Code shows a question whole to the person at its terminal, and nobody else can answer.
 
 What it does was observed with 2.1.197 and 2.1.329 in a terminal: in each of the modes below its dialog shows the first
 ten lines of the reason, with *yes* and *no*. A hook for ``PermissionRequest`` can answer in the person's place. Another

@@ -1,4 +1,4 @@
-"""Claude Code's dialect: its hook payloads to events. ``claude_answers`` spells the answers.
+"""Claude Code's dialect: translates hook payloads to events. ``answers.py`` spells the answers.
 
 Field names, events and the way each answer is obeyed were observed with versions 2.1.197 and 2.1.329; where the two
 differ, the form that works in both is used. The client's own reference: https://code.claude.com/docs/en/hooks

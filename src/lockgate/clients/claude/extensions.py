@@ -1,4 +1,4 @@
-"""Plugins, agents, skills and mods of Claude Code that bring hooks of their own. What cannot be read counts as such."""
+"""Finds plugins, agents, skills and mods of Claude Code with hooks of their own. Unreadable ones count."""
 
 from __future__ import annotations
 

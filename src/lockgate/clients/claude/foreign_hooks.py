@@ -1,4 +1,4 @@
-"""Hooks in Claude Code's settings that are not the gate's: which of them could answer, or change, a call."""
+"""Finds hooks of others in Claude Code's settings that could answer or change a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's own permission rules about a shell command, where the gate is about to spell that command differently.
+"""Claude Code's permission rules about a shell command that the gate is about to rewrite.
 
 Claude Code (2.1.197, 2.1.329) holds its rules against the rewritten command. So a rule of the person's that refuses the
 command, or asks about it, would be lost. One that lets it run would not be found. So where a refusing rule may be meant

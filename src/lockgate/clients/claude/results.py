@@ -1,4 +1,4 @@
-"""What a tool's result says to the model, in the shapes of Claude Code's own tools."""
+"""Reads what a tool's result says to the model, in the shapes of Claude Code's own tools."""
 
 from __future__ import annotations
 

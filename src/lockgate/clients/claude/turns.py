@@ -1,4 +1,4 @@
-"""Which calls the model of Claude Code wrote in the same message, as far as the transcript proves it.
+"""Finds calls that Claude Code's model wrote in the same message, as far as the transcript proves it.
 
 The transcript is believed only where the client keeps it by itself, and as one file of the same user: nothing that an
 agent can write may stand in for it. Commands that write there are never let run, and contained ones cannot see it.

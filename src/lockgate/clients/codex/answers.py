@@ -1,4 +1,4 @@
-"""Answers in Codex CLI's dialect. One key that it does not know makes it drop the whole answer and run the call."""
+"""Codex CLI's answers. One key that it does not know makes it drop the whole answer and run the call."""
 
 from __future__ import annotations
 

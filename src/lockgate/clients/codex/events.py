@@ -1,4 +1,4 @@
-"""Codex CLI's dialect: its hook payloads to events. ``codex_answers`` spells the answers.
+"""Codex CLI's dialect: translates hook payloads to events. ``answers.py`` spells the answers.
 
 Seen with version 0.169.0. Which answers it takes stands in its sources: ``codex-rs/hooks/src/engine/output_parser.rs``.
 """

@@ -1,4 +1,4 @@
-"""What Codex CLI says only in its transcript, ``sessions/.../rollout-*.jsonl``: one JSON object a line.
+"""Reads what Codex CLI says only in its transcript, ``sessions/.../rollout-*.jsonl``: one JSON object a line.
 
 Only a line's own fields count: what stands inside a message could be about transcripts. A transcript that is missing
 says nothing.

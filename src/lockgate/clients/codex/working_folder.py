@@ -1,4 +1,4 @@
-"""Where a command of Codex runs. Its hooks are not told a call's ``workdir``; the transcript says it before they run.
+"""Finds the folder in which Codex runs a command. Its hooks do not tell the ``workdir``, but the transcript does.
 
 Current models write calls as cells of JavaScript. A cell is read only as far as it is plain: ``tools.NAME({...})`` with
 an object that is written out. Whatever else could call a tool makes the folder unknown, and so does a call whose folder

@@ -1,4 +1,4 @@
-"""What each client can hold of what the gate answers, as a table of facts. ``docs/clients.md`` shows it.
+"""A table of what each client can do with the gate's answers. ``docs/clients.md`` shows it.
 
 What a client does with an answer was observed with the versions that its page names; of Cursor, its sources say it.
 """

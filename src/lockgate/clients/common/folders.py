@@ -1,4 +1,4 @@
-"""Where a client keeps its own files."""
+"""Finds the folders in which clients keep their own files."""
 
 from __future__ import annotations
 

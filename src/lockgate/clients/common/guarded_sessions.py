@@ -1,4 +1,4 @@
-"""Which sessions ran calls that the audit does not know: their client did not run the gate's hooks."""
+"""Finds sessions with calls that the audit does not know: their client did not run the gate's hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line that Claude Code runs for the gate, and the entry in its settings that holds it.
+"""The command line that Claude Code runs for the gate, and the settings entry that holds it.
 
 Also a hook process builds these, to tell whether the settings still hold exactly what was installed; so this module
 stays light.

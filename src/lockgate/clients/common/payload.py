@@ -1,4 +1,4 @@
-"""Reading what a client wrote to a hook's stdin: bytes of unknown origin to one JSON object."""
+"""Parses what a client wrote to a hook's stdin: bytes of unknown origin become one JSON object."""
 
 from __future__ import annotations
 

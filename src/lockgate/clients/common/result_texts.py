@@ -1,4 +1,4 @@
-"""The texts in the record of a tool's result, and the same record with other texts.
+"""Reads the texts in a tool's result, and writes the same result with other texts.
 
 Claude Code takes a changed result only in the shape of the tool's own record: anything else is dropped without a word,
 and the model reads the original (observed with 2.1.197 and 2.1.329). So texts are replaced where they stand, and

@@ -1,4 +1,4 @@
-"""A tool's result as the clients beside Claude Code give it: a text, content blocks, or any JSON value."""
+"""Reads tool results of the clients beside Claude Code: a text, content blocks, or any JSON value."""
 
 from __future__ import annotations
 

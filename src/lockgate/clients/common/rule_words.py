@@ -1,4 +1,4 @@
-"""What a client's rules about shell commands have in common: whether a command may be what a rule means."""
+"""Tells whether a client's rule about shell commands may apply to a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls each client's own record of its sessions says have run: to tell sessions that ran without the gate.
+"""Reads from each client's own logs which calls have run, to find sessions without the gate.
 
 The forms were observed with Claude Code 2.1.329, Codex CLI 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102 and OpenCode
 1.18.33. Only a line's own fields count: what stands inside a message could be about sessions.

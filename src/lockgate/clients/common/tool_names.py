@@ -1,4 +1,4 @@
-"""A client's words for its tools, and the ones that the analysis knows: by the tables in ``data/``."""
+"""Translates clients' names of tools to those that the analysis knows, by the tables in ``data/``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Claude Code says only in files beside its hook payloads: transcripts, records of sub-agents, settings.
+"""Reads what Claude Code says only in files beside its payloads: transcripts, sub-agents, settings.
 
 Every read is bounded, and a file that is missing or not understood is the same as one that says nothing; only for the
 settings, where silence would be the attack, it counts as harm.

@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI's dialect: its hook payloads to events, and the answers to them.
+"""GitHub Copilot CLI's dialect: translates hook payloads to events, and answers to what it reads.
 
 Seen with version 1.0.102. Its own events (``preToolUse``) are used, not the ones with Claude Code's names: only they
 say which sub-agent calls. A payload does not say its event, so the command line does. Calls have no ids.

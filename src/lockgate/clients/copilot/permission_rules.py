@@ -1,4 +1,4 @@
-"""Copilot CLI's own permission rules about a shell command, where the gate is about to spell that command differently.
+"""Copilot CLI's permission rules about a shell command that the gate is about to rewrite.
 
 Observed with version 1.0.102: it holds ``--deny-tool`` against the changed command, and drops it where a hook answers
 ``allow``. Without that answer it asks about each word of the changed command that is a path outside of the project,

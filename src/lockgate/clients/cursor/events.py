@@ -1,4 +1,4 @@
-"""Cursor's dialect: its hook payloads to events, and the answers to them.
+"""Cursor's dialect: translates hook payloads to events, and answers to what it reads.
 
 From its documentation (https://cursor.com/docs/agent/hooks) and the sources in ``@cursor/sdk`` 1.0.32. It was not tried
 with a running client, which needs an account.

@@ -1,4 +1,4 @@
-"""Gemini CLI's dialect: its hook payloads to events, and the answers to them.
+"""Gemini CLI's dialect: translates hook payloads to events, and answers to what it reads.
 
 Seen with version 0.61.0. It gives calls no ids: one that comes back is found by its digest. Calls of a sub-agent look
 like the session's own, and are taken for those.

@@ -1,4 +1,4 @@
-"""One event of a client to its answer, in the client's dialect: what every process that answers one does alike."""
+"""Turns one event of a client into its answer. Every process that answers one uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking the resident gate for the program of a hook, with nothing imported but what is part of the interpreter.
+"""Asks the resident gate from a hook's process. It imports only built-in modules.
 
 ``lockgate/hook.py`` loads this file alone, not as a part of the package: each package around it would cost as much.
 """

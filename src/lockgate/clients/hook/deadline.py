@@ -1,4 +1,4 @@
-"""When a hook must have answered: kept by a signal, and by a thread outside of the interpreter. One in a process."""
+"""A hook's deadline, held by a signal and by a thread outside of the interpreter. One in a process."""
 
 from __future__ import annotations
 

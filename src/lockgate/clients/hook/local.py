@@ -1,4 +1,4 @@
-"""A hook that decides in its own process: where no resident gate answers, and where none is wanted.
+"""A hook that decides in its own process, where no resident gate answers or none is wanted.
 
 It fails closed. Whatever goes wrong, it answers with a refusal in the client's dialect, a line on stderr and exit code
 2, within its own deadline; it never shows a traceback.

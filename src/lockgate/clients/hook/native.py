@@ -1,4 +1,4 @@
-"""The native hook client of this installation: is there one, and does it run here? See docs/native-client.md.
+"""Finds this installation's native hook client, and tests whether it runs here. See docs/native-client.md.
 
 An installer takes it where it runs; Python starts the hooks where it does not.
 """

@@ -1,4 +1,4 @@
-"""The command line of a hook, as an installer has written it."""
+"""Parses a hook's command line, as an installer has written it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ending a gate that will never answer: one of other code, or one that was stopped (``SIGSTOP``)."""
+"""Ends a resident gate that will never answer: one of other code, or a stopped one (``SIGSTOP``)."""
 
 from __future__ import annotations
 

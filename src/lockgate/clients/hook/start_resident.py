@@ -1,4 +1,4 @@
-"""Starting the resident gate, detached from whoever needs it first."""
+"""Starts the resident gate, detached from the hook that needs it first."""
 
 from __future__ import annotations
 

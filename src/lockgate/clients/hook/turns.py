@@ -1,4 +1,4 @@
-"""Taking turns at deciding without a gate: hooks that all load what a decision takes, at once, would all be too late.
+"""Lets hooks without a gate decide in turns: if all loaded the code at once, all would be late.
 
 When a gate ends under load, all its hooks have to decide by themselves in the same moment. Each of them takes a few
 hundred times as long as the gate would. They share the processors with the next gate, which would answer all of them.

@@ -1,4 +1,4 @@
-"""Registering the gate with Claude Code, and taking it out again so that the settings are as they were."""
+"""Registers the gate with Claude Code, and removes it so that the settings are as they were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether Claude Code is guarded on this machine: the gate's hooks, the plugin, and what works against them."""
+"""Checks whether Claude Code is guarded here: hooks, plugin, and settings that work against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the hook entries in Claude Code's settings hold every call, whoever changed them."""
+"""Checks whether the hook entries in Claude Code's settings hold every call, whoever changed them."""
 
 from __future__ import annotations
 

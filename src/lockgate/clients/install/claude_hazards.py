@@ -1,4 +1,4 @@
-"""What could work against the gate on this machine although its hooks are registered."""
+"""Finds what could work against the gate although its hooks are registered."""
 
 from __future__ import annotations
 

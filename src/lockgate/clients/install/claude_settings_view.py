@@ -1,4 +1,4 @@
-"""What the doctor looks at: Claude Code's settings on this machine, all layers, and what stands in them."""
+"""Reads all layers of Claude Code's settings on this machine, for the doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codex's trust in hooks: it runs none that a person has not reviewed, and says nothing of those it leaves out.
+"""Codex's trust in hooks: it silently skips hooks that a person has not reviewed.
 
 What is trusted is a digest of the hook's entry, in the person's ``config.toml``. Codex itself says which digest an
 entry has (``codex app-server``, method ``hooks/list``; seen with 0.169.0): nothing here computes one.

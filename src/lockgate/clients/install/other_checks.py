@@ -1,4 +1,4 @@
-"""Whether the clients beside Claude Code are guarded on this machine, as far as their files tell."""
+"""Checks whether the clients beside Claude Code are guarded here, as far as their files tell."""
 
 from __future__ import annotations
 

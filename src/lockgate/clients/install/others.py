@@ -1,4 +1,4 @@
-"""Registering the gate with the clients beside Claude Code, each in the way of its own."""
+"""Registers the gate with the clients beside Claude Code, each in its own way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registering the gate with any client: which are on this machine, whether they are guarded, and what would change."""
+"""Registers the gate with any client: finds clients, checks their guard, and shows the changes."""
 
 from __future__ import annotations
 

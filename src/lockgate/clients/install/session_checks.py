@@ -1,4 +1,4 @@
-"""Did the gate's hooks run in every session of the last days? The clients' own logs and the audit tell."""
+"""Checks from logs and audit whether the gate's hooks ran in every session of the last days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting the gate's entries into the text of a Claude Code settings file, and taking exactly them out again."""
+"""Inserts the gate's entries into the text of Claude Code's settings, and removes exactly those."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Qwen Code's dialect: its hook payloads to events, and the answers to them.
+"""Qwen Code's dialect: translates hook payloads to events, and answers to what it reads.
 
 Seen with version 0.24.4. Its hooks look like Claude Code's, and are obeyed otherwise: a call cannot be changed, and a
 result is replaced only by an answer that seems to stop the run. It tells a prompt before each request to its model;

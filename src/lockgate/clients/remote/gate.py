@@ -1,4 +1,4 @@
-"""The gate as a container's hook sees it: an event goes to the host, and an answer comes back.
+"""The gate as a container's hook sees it: sends an event to the host, and reads the answer.
 
 What provably does nothing but look at the container's own files needs no answer: it is let run at once and reported, so
 that the host can look at it too. Everything else waits for the host, and where the host does not answer as it must,

@@ -1,4 +1,4 @@
-"""Asking over a Unix socket or HTTPS, where files are not wanted."""
+"""Asks the host's gate over a Unix socket or HTTPS, where files are not wanted."""
 
 from __future__ import annotations
 

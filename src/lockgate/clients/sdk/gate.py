@@ -1,4 +1,4 @@
-"""``Gate``: the gate in-process, for an event loop and for threads."""
+"""``Gate``: a gate within a program, for an event loop and for threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program reads and writes that uses the gate in-process."""
+"""The records that a program reads and writes when it uses the gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pattern library for programs: a library, and two functions that hold a call, or what came of it, against it.
+"""The pattern library for programs: loads one, and checks a call or a result with it.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Putting a question of the gate before a person, by the program or elsewhere."""
+"""Puts a question of the gate before a person, through the program or elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told to the gate of a tool's output, and its answers in a program's words."""
+"""Translates a tool's output for the gate, and the gate's answers for a program."""
 
 from __future__ import annotations
 

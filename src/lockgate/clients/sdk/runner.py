@@ -1,4 +1,4 @@
-"""Running a gate that belongs to one thread for a program that has several, or an event loop.
+"""Runs a gate that belongs to one thread for a program with several threads or an event loop.
 
 All steps of the gate run in one worker thread, one after another: SQLite's connection and the pattern library belong to
 it. Between two steps nothing is held, so that a judge or a person who takes long keeps nobody else waiting.

@@ -1,4 +1,4 @@
-"""``Session``: one agent's conversation, as the program that runs it tells it to the gate."""
+"""``Session``: a program tells the gate of one agent's conversation with it."""
 
 from __future__ import annotations
 

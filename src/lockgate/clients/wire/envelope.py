@@ -1,4 +1,4 @@
-"""How a message is sealed: one line with its authentication code, then its text, which is JSON.
+"""Seals a message: one line with its authentication code, then its text, which is JSON.
 
 ::
 

@@ -1,4 +1,4 @@
-"""A container's key: the file that the host makes for it, mounted read-only."""
+"""The key file that the host makes for a container, mounted read-only."""
 
 from __future__ import annotations
 

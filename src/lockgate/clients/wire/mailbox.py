@@ -1,4 +1,4 @@
-"""Asking through two folders: a request is put into one, and the answer appears in the other.
+"""Asks the host through two folders: one for requests, and one for answers.
 
 Waiting is sleeping: the kernel's notification costs a hook 15 ms to load (``ctypes``), which is more than the whole
 round trip. A wait grows with what was waited already, so that it adds an eighth to it at most.

@@ -1,4 +1,4 @@
-"""What the two sides say to each other: a request, and the answer to exactly that request."""
+"""Requests to the host and answers to exactly those requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids of requests: UUIDs of version 7 (RFC 9562, section 5.7) without hyphens, which tell when they were made."""
+"""Ids of requests: UUIDs of version 7 (RFC 9562, section 5.7) without hyphens. They hold the time."""
 
 from __future__ import annotations
 

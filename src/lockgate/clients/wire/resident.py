@@ -1,4 +1,4 @@
-r"""What a hook and the resident gate say to each other. Integers are unsigned and big-endian.
+r"""The messages between a hook and the resident gate. Integers are unsigned and big-endian.
 
 Request::
 

@@ -1,4 +1,4 @@
-"""Talking to a resident gate about itself: is it there, how is it, and let it end. For the command line."""
+"""Asks a resident gate for its status, or to end. For the command line."""
 
 from __future__ import annotations
 

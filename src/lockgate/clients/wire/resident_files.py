@@ -1,4 +1,4 @@
-"""The resident gate's files, below the state folder.
+"""The files of the resident gate below the state folder.
 
 They are not in ``XDG_RUNTIME_DIR``: a hook must find them without asking the environment, which a project can set. What
 protects the state folder from agents and sandboxes protects them too.

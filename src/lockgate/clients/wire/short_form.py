@@ -1,4 +1,4 @@
-"""The short form of a request about a shell command, for programs that speak no more than JSON.
+"""The short form of a request about a shell command, for programs that speak only JSON.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Whether a bundle is accepted: who signed it, for which fleet, when, and whether it is newer than all before.
+"""Checks whether a bundle is accepted: its signature, fleet, time, and serial.
 
 Nothing of a bundle is believed, or even read, before a pinned key has vouched for its bytes.
 """

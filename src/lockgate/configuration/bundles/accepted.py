@@ -1,4 +1,4 @@
-"""What this machine has accepted: the bundle in force, and the highest serial ever, also for a gate that starts anew.
+"""The bundle in force, and the highest serial ever accepted, which a gate that starts anew needs too.
 
 It lies in ``policy/`` of the state folder. Bundles are files by their hash; ``accepted.json`` names the one in force.
 """

@@ -1,4 +1,4 @@
-"""What a person does about a fleet: installing a bundle by hand, pinning keys, leaving."""
+"""A person's acts on a fleet: installing a bundle by hand, pinning keys, leaving."""
 
 from __future__ import annotations
 

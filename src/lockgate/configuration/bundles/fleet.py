@@ -1,4 +1,4 @@
-"""The fleet's policy that holds on this machine now.
+"""Finds the fleet's policy that is in force on this machine.
 
 Where nothing has changed since the last look, that is read from two small files, and no signature is verified. Whatever
 goes wrong, the last bundle that was accepted stays in force; where there is none, nothing but local work is allowed.

@@ -1,4 +1,4 @@
-"""Keys of Ed25519 (RFC 8032). A public one is a line as OpenSSH writes it: ``ssh-ed25519 AAAA... acme-policy-2026``.
+"""Ed25519 keys (RFC 8032). A public one is an OpenSSH line: ``ssh-ed25519 AAAA... acme-policy-2026``.
 
 The library ``cryptography`` does the arithmetic. It is imported where something is signed or verified, and only there.
 """

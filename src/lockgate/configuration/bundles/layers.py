@@ -1,4 +1,4 @@
-"""A fleet's policy as layers that bind: whatever lies over them can only tighten."""
+"""A fleet's policy as binding layers: the layers above them can only tighten."""
 
 from __future__ import annotations
 

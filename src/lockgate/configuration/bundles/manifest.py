@@ -1,4 +1,4 @@
-"""The payload of a bundle: what it says of itself, and the policy files."""
+"""The payload of a bundle: its metadata and its policy files."""
 
 from __future__ import annotations
 

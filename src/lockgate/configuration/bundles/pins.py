@@ -1,4 +1,4 @@
-"""Which fleet this machine belongs to, and whose signature it takes: ``fleet.json``.
+"""Reads and writes ``fleet.json``: the machine's fleet, and the keys whose signatures count.
 
 The administrator's file, in the managed folder, counts alone where it is there. Else that of the user counts, which
 lies in the state folder, where no agent can write.

@@ -1,4 +1,4 @@
-"""Where bundles come from."""
+"""The protocol of a source of bundles."""
 
 from __future__ import annotations
 

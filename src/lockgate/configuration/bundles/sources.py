@@ -1,4 +1,4 @@
-"""Where bundles come from: a file, a folder that configuration management fills, the store that many gates share."""
+"""Sources of bundles: a file, a folder that configuration management fills, the store of many gates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeping what this machine has accepted, by one process at a time.
+"""Stores what this machine has accepted. One process writes at a time.
 
 Bundles are written first, under the hash of their payload; ``accepted.json`` is put in its place at once and last. So a
 process that is killed leaves the old one or the new one in force, and nothing between.

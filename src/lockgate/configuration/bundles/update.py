@@ -1,4 +1,4 @@
-"""One look at the sources of bundles: what is accepted, what is refused, and what the audit shall tell of it."""
+"""Looks once at the sources of bundles: accepts or refuses them, and records that in the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canaries as the store keeps them: a setting for each, with what the index needs, and not the value."""
+"""Stores canaries: one setting for each, with what the index needs, and without the value."""
 
 from __future__ import annotations
 

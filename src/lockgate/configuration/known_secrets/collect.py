@@ -1,4 +1,4 @@
-"""Finding the files that hold secrets, seeing whether one of them changed, and reading the values."""
+"""Finds files that hold secrets, notices when one has changed, and reads the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of the formats that secrets are kept in: just enough of each to find names and values.
+"""Reads the formats that secrets are kept in, just enough to find names and values.
 
 They read what other programs wrote, and are forgiving: what is not understood gives no value. None imports a library,
 because they run in hooks.

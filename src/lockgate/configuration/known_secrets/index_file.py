@@ -1,4 +1,4 @@
-"""The file that keeps the index of known secrets: read by every hook, made anew when a source changed.
+"""The index file of known secrets: every hook reads it, and it is rebuilt when a source changes.
 
 It lies in the state folder, which no agent may touch, one for each workspace. It is sealed with the installation's key:
 a damaged one is made anew, and that is said.

@@ -1,4 +1,4 @@
-"""A known secret on its way into the very file that it comes from: honest work, and no way out.
+"""Lets a known secret be written to the very file that it comes from: honest work, and no way out.
 
 Whoever changes ``.env`` with a tool that writes files gives the tool the lines that are there already. Nothing leaves
 by that, so it is a remark and no more. The same value in any other file, or in a command, is refused.

@@ -1,4 +1,4 @@
-"""Which values are worth looking for: secret by name or by looks, and too rare to stand in a text by chance."""
+"""Selects the values worth looking for: secret by name or looks, and too rare to occur by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of layers: reading them, which of a project's a person trusts, and their last good contents."""
+"""Reads the files of layers, checks which of a project's are trusted, and keeps the last good contents."""
 
 from __future__ import annotations
 

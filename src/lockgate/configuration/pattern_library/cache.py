@@ -1,4 +1,4 @@
-"""What the pattern files are compiled to, kept so that a hook only has to load it.
+"""Caches compiled pattern files, so that a hook only has to load them.
 
 The *artefact* is a file in the folder ``patterns`` of the state folder, which no agent can write. The store holds which
 artefact belongs to which contents of the files, and a *pin*: the artefact's hash, and size, inode and times of the file

@@ -1,4 +1,4 @@
-"""Compiling the pattern library and keeping what it came to: by one process at a time."""
+"""Compiles the pattern library and keeps the result. One process compiles at a time."""
 
 from __future__ import annotations
 

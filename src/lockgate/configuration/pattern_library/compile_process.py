@@ -1,4 +1,4 @@
-"""The process that compiles the pattern library for a hook that has no time for it.
+"""The process that compiles the pattern library for a hook, which has no time for it.
 
 /abs/python -I -S /abs/lockgate/guardrails/ahead.py HOME STATE CONFIG WORKSPACE UNLIKE LOCK
 """

@@ -1,4 +1,4 @@
-"""The compiled pattern library of a workspace: from the cache, else compiled now."""
+"""Gets the compiled pattern library of a workspace: from the cache, else by compiling it."""
 
 from __future__ import annotations
 

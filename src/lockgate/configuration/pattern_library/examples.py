@@ -1,4 +1,4 @@
-"""For people who write patterns: whether the examples of rules hold, and what the library makes of a text."""
+"""Tests rules for people who write patterns: their examples, and what the library finds in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of the pattern library: where they are, which hold, and what they come to together."""
+"""Finds the files of the pattern library, checks which count, and merges them."""
 
 from __future__ import annotations
 

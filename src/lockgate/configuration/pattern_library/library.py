@@ -1,4 +1,4 @@
-"""The pattern library of this machine, asked about calls and results. It is loaded at the first question."""
+"""Checks calls and results with this machine's pattern library, which is loaded at the first question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scanner of a workspace, for a process that decides: loaded where there is text, in a few milliseconds."""
+"""Opens the scanner of a workspace for a process that decides, in a few milliseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the pattern library is ready, and making it so: for ``lockgate install`` and ``lockgate doctor``."""
+"""Checks whether the pattern library is ready, and compiles it: for ``install`` and ``doctor``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plugin returned, made one value or a complaint."""
+"""Turns what a plugin returned into one value, or a complaint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All plugins of a configuration, asked in its order: the first that denies ends it, and what fails denies."""
+"""Asks a configuration's plugins in their order. The first denial ends it, and a failure denies."""
 
 from __future__ import annotations
 

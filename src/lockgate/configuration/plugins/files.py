@@ -1,4 +1,4 @@
-"""A plugin that is a file: whether it may be trusted, and loading exactly the bytes that were looked at."""
+"""Loads a plugin from a file that may be trusted. It runs exactly the bytes that it has checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks, as pluggy knows them.
+"""The plugin hooks, as pluggy's specifications.
 
 Plugins need no marker: a function with the name of a hook is one. Those who like markers take :data:`hookimpl`.
 """

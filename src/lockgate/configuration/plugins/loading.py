@@ -1,4 +1,4 @@
-"""From the entries of a configuration to functions that can be called."""
+"""Loads the functions that the configuration's plugin entries name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of plugins: which events there are, and what a plugin is told and answers."""
+"""The records that plugins receive and return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running other people's functions within a time limit.
+"""Runs functions of plugins within a time limit.
 
 Each call runs in a thread of its own, and what is ``async`` in an event loop of its own there: whatever a plugin does,
 the gate goes on. Python cannot end a thread. One that is late is left behind, and its answer does not count any more.

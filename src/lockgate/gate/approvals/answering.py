@@ -1,4 +1,4 @@
-"""A person's answer to a question: written into the store and the audit, and then told to whoever waits."""
+"""Records a person's answer in the store and the audit, and then wakes whoever waits."""
 
 from __future__ import annotations
 

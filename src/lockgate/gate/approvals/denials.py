@@ -1,4 +1,4 @@
-"""A person's no: to which calls it still speaks, and how they take it back. Pure functions over a transaction.
+"""A person's denials: which calls they cover, and how the person retracts one. Each runs in a transaction.
 
 A no is final for the exact call, whoever of its session makes it and however often: only a person takes it back. What
 does the same to the same target, spelt otherwise, is put to a person again, and never runs without their yes.

@@ -1,4 +1,4 @@
-"""A person's word that one result is fine: written into the store and the audit."""
+"""Records a person's endorsement of one result in the store and the audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's yes to all fetches of one host, by one agent, until its session has another label.
+"""Grants one agent all fetches of one host, until its session gets another label.
 
 It is for the client's own tool that reads a page. A command has options that lead elsewhere (``--connect-to``), so each
 is asked about.

@@ -1,4 +1,4 @@
-"""What a question to a person says, as JSON values, and starting the process that tells them of it."""
+"""Describes a question as JSON for whoever is notified, and starts the process that notifies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling a person that a question waits: by a program of theirs, and by a webhook.
+"""Notifies a person that a question waits: by a program of theirs, or a webhook.
 
 This runs in a process of its own (:mod:`lockgate.gate.approvals.notify_process`), which outlives the hook that started
 it and which no hook waits for. A question can be told of twice, where a hook was ended and started again: its

@@ -1,4 +1,4 @@
-"""The process that tells a person of a question.
+"""The process that notifies a person of a question.
 
 ``lockgate.gate.approvals.notification_text`` starts it, and nobody waits for it.
 

@@ -1,4 +1,4 @@
-"""What proves a person's yes: its record in the audit chain, to which the question is bound.
+"""Proves a person's yes by its record in the audit chain, to which the question is bound.
 
 A row that says "approved" is only a row: whoever can write the database can write it. So a yes is recorded with a keyed
 hash of all that it is bound to. The question names that record, and a call runs only where the two agree. Where the

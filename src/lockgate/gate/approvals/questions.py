@@ -1,4 +1,4 @@
-"""Questions to a person who is elsewhere: asked, answered, and used once. Pure functions over a transaction."""
+"""Questions to a person at another window: asked, answered, and used once. Each step runs in a transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures of approvers: a yes, a no that is taken back and an endorsement, each signed by a person's own key.
+"""Approvers' signatures of a yes, a retracted no and an endorsement, by the person's own key.
 
 In a shared store the record of another gate proves only that somebody has that gate's role. A signature proves who said
 yes, and to what. Nothing here is imported where the configuration names no approvers, or where nobody has said yes.

@@ -1,4 +1,4 @@
-"""Waiting for a person who is elsewhere: by a process that blocks, or in an event loop.
+"""Waits for a person at another window: in a process that blocks, or in an event loop.
 
 The store is polled slowly. Whoever answers wakes the waiting process (:mod:`lockgate.gate.approvals.wakeups`), and a
 shared store tells of answers on other machines. The poll is for a wake-up that could not be set up, or was lost. The

@@ -1,4 +1,4 @@
-"""How one process wakes another that waits for a change of the store, so that neither has to poll.
+"""Wakes processes that wait for a change of the store, so that none of them has to poll.
 
 A waiting process binds a Unix datagram socket with a name of its own, in a folder that is the user's alone. Whoever
 changes the store sends it an empty datagram. It carries nothing, so nothing can be forged by it: the woken process

@@ -1,4 +1,4 @@
-"""When an agent that had read strangers' words could write somewhere as the person: such words may not be the person's.
+"""Finds the times when an agent that had read strangers' words could write somewhere as the person.
 
 They carry what the agent has read into a service, from which a later session would read it as a member's.
 """

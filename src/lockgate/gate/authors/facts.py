@@ -1,4 +1,4 @@
-"""What the service says of an object: who wrote it, and in which lines. A function of its answers alone."""
+"""Reads a service's answers about an object: who wrote it, and in which lines. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote what a call reads: asked of the service at most once in ten minutes, kept sealed, and never as text.
+"""Asks the service who wrote what a call reads. Answers are kept sealed for ten minutes, and never as text.
 
 Where anything is not as it must be, it is a stranger's.
 """

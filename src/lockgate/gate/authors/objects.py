@@ -1,4 +1,4 @@
-"""Which issues, pull requests and commits a call reads, by its structure. What its result says has no part in that."""
+"""Finds the issues, pull requests and commits that a call reads, by its structure and never by its result."""
 
 from __future__ import annotations
 

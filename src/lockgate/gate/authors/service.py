@@ -1,4 +1,4 @@
-"""Asking a service's API: GET alone, within one deadline, of one address, with the person's own log-in.
+"""Asks a service's API with the person's log-in: GET alone, one address, one deadline.
 
 No redirect is followed, so that the token reaches no other place. It is kept nowhere.
 Nothing but JSON of some length is read.

@@ -1,4 +1,4 @@
-"""Whether each word of a result stands in texts whose authors are known.
+"""Checks whether each word of a result stands in texts of known authors.
 
 A result is text, and may be formed by options, by another program of that name, or by a server that was put between.
 So it counts as somebody's words only where the service itself says that they wrote each line of it.

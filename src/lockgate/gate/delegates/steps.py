@@ -1,4 +1,4 @@
-"""Delegates' briefs: which call of a delegate is a step that they have read."""
+"""Delegates' briefs: recognises calls of a delegate that are steps of a brief that a person has read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting the gate together on a real machine: the store, the configuration, the file system, the clock."""
+"""Assembles the gate on a real machine: store, configuration, file system, clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Claude Code keeps for agents: texts of skills and commands, bounded, from nothing but regular files; teams."""
+"""Reads skills, commands and teams that Claude Code keeps. Bounded, and from regular files only."""
 
 from __future__ import annotations
 

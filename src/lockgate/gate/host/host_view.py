@@ -1,4 +1,4 @@
-"""This machine as the gate needs it: what the analysis may look at, and how a call runs contained."""
+"""This machine as the gate sees it: what the analysis may look at, and how a call runs contained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an install asks package indexes for nothing but what was committed before its session began.
+"""Checks that an install asks package indexes only for what was committed before its session began.
 
 Files are compared with that commit, not with the index or HEAD of now: an agent can write both.
 """

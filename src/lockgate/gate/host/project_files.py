@@ -1,4 +1,4 @@
-"""Reading a file that a command runs, or that says what it runs: bounded, and never anything but a regular file."""
+"""Reads project files that a command runs or depends on. Bounded, and regular files only."""
 
 from __future__ import annotations
 

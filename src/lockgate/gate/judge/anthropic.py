@@ -1,4 +1,4 @@
-"""Anthropic's Messages API.
+"""Speaks Anthropic's Messages API.
 
 See https://platform.claude.com/docs/en/api/messages. Structured outputs (``output_config.format``) take a JSON Schema;
 the answer is the text of one block, which blocks of thinking may precede. Newer models refuse ``temperature``, so none

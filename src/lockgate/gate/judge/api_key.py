@@ -1,4 +1,4 @@
-"""The key of the judge's endpoint: out of a variable, or out of the system keyring. It is kept nowhere.
+"""Reads the key of the judge's endpoint from a variable or the system keyring. It is stored nowhere.
 
 A keyring is slow, and may ask the person to unlock it. So a hook looks into it only when the judge is really asked;
 that it gave no key is remembered for a while, and until then the judge counts as absent.

@@ -1,4 +1,4 @@
-"""Opinions that are used again for exactly the same question. They are kept in the store, for a time and a number.
+"""Reuses opinions for exactly the same question. The store keeps a limited number, for a limited time.
 
 A question is the same where the call, the labels, the effects, the model and the words of the prompt are. Its name in
 the store is a keyed hash of all that, so that the store does not tell which calls were judged. Failures are not kept.

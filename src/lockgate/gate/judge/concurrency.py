@@ -1,4 +1,4 @@
-"""How many questions are under way at once, over all processes of this machine.
+"""Limits how many questions are under way at once, over all processes of this machine.
 
 A slot is a locked file. The lock goes with the process, however that ends, so none is lost.
 """

@@ -1,4 +1,4 @@
-"""Text of others between lines that it cannot imitate.
+"""Fences foreign text between lines that it cannot imitate.
 
 Each line of a fence holds a marker that is drawn for one question and does not occur in the text of any block. So no
 text can end its block, begin another, or speak from outside one.

@@ -1,4 +1,4 @@
-"""One question over HTTP: sent, answered, and tried again while there is time and hope.
+"""Sends one question over HTTP, and retries while there is time and hope.
 
 Everything stays within one deadline: the wait for a slot, names, connections, each byte of the answer, and all tries.
 No redirect is followed, and the environment has no say in where the question goes: neither proxies nor certificates

@@ -1,4 +1,4 @@
-"""Asking the judge: one question, one opinion, whatever happens on the way."""
+"""Asks the judge one question. It always gives an opinion, also when something fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a question is sent to the judge: the call as it is, without credentials, and what the analysis says of it.
+"""Selects what the judge is sent: the call without credentials, and what the analysis says of it.
 
 The endpoint is somebody else's machine, so credentials stay here. But what is taken out is also what the judge cannot
 see: a call is not put to it where that could be more than a value.

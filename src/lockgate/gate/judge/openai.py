@@ -1,4 +1,4 @@
-"""The chat completions of OpenAI, which many servers speak: Ollama, llama.cpp, vLLM, LM Studio.
+"""Speaks OpenAI's chat completions, as do Ollama, llama.cpp, vLLM and LM Studio.
 
 See https://platform.openai.com/docs/api-reference/chat/create. ``response_format`` takes a JSON Schema. OpenAI's own
 models want ``max_completion_tokens``, the servers ``max_tokens``.

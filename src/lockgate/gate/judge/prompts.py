@@ -1,4 +1,4 @@
-"""What the judge is asked, in our own words. Pure: the same question and marker give the same prompt.
+"""Writes the judge's prompts. Pure: the same question and marker give the same prompt.
 
 Change :data:`VERSION` with every change of the words: opinions are kept by it.
 """

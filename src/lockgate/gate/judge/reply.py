@@ -1,4 +1,4 @@
-"""Reading what an endpoint answered, with nothing let pass: what is not exactly an opinion is a failure."""
+"""Parses an endpoint's answer strictly: anything that is not exactly an opinion is a failure."""
 
 from __future__ import annotations
 

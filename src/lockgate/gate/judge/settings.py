@@ -1,4 +1,4 @@
-"""What the configuration says about the judge, and whether it can be asked at all.
+"""Reads the judge's configuration, and tells whether the judge can be asked.
 
 Every hook of a profile that names a judge asks :func:`available`, so nothing here imports a library.
 """

@@ -1,4 +1,4 @@
-"""What the agent and the person read when a call is stopped, asked about, or let through. Pure text.
+"""Texts for the agent and the person about a call that was stopped, asked about or let through. Pure.
 
 Everything that may come from an attacker (sources, commands, briefs) passes through
 :func:`lockgate.core.display_text.visible`.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lockgate.core.display_text import condensed, visible, visible_block
+from lockgate.core.display_text import condensed, summary_of, visible, visible_block
+from lockgate.core.events import Message
 from lockgate.core.model import REACHING, Label, PolicyDecision, Reason, Taint, TaintState, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.redaction.credentials import redact
@@ -93,14 +94,14 @@ def provenance_text(taints: Sequence[Taint], label: Label, most: int = _SHOWN_SO
     mine = [taint for taint in mine if taint.state is not TaintState.PENDING] or mine
     if not mine:
         return ""
-    shown = [
-        visible(taint.source, 160)
-        + (f" at {_clock(taint.at)}" if taint.at else "")  # nobody knows when a state was changed
-        + (" (not finished yet)" if taint.state is TaintState.PENDING else "")
-        for taint in mine[:most]
-    ]
-    more = len(mine) - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more > 0 else "")
+    return summary_of([_source_text(taint) for taint in mine], most)
+
+
+def _source_text(taint: Taint) -> str:
+    # Nobody knows when a state was changed by hand: such a taint has no time.
+    when = f" at {_clock(taint.at)}" if taint.at else ""
+    pending = " (not finished yet)" if taint.state is TaintState.PENDING else ""
+    return f"{visible(taint.source, 160)}{when}{pending}"
 
 
 def _because(reasons: Iterable[Reason]) -> list[str]:
@@ -170,8 +171,8 @@ def denied_to_person(call: ToolCall, decision: PolicyDecision, taints: Sequence[
     return "\n".join(lines)
 
 
-def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], mode: str) -> tuple[str, str]:
-    """Build what the agent and the person read when a question would be due that the client can lose."""
+def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], mode: str) -> Message:
+    """Build what the agent and the person read when a person should be asked, and the client can lose the question."""
     why = [f"Why: {'; '.join(_because(decision.reasons))}.", *exposure(taints)]
     shown = visible(mode, 40)
     lost = f"A person has to be asked about it, and in the permission mode {shown} this client can lose the question."
@@ -188,13 +189,13 @@ def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint],
         *why,
         f"{lost} Change the mode (Shift+Tab) and let the agent try again, or do it yourself.",
     ]
-    return "\n".join(to_agent), "\n".join(to_person)
+    return Message("\n".join(to_agent), "\n".join(to_person))
 
 
 def unanswerable(
     call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], *, job: bool = False, signed: bool = False
-) -> tuple[str, str]:
-    """Build what the agent and the person read when a question would be due that nobody would hear.
+) -> Message:
+    """Build what the agent and the person read when a person should be asked, and nobody can be.
 
     Args:
         call: The call.
@@ -210,7 +211,7 @@ def unanswerable(
         then = (
             "Say at the end what you could not do. A person can do it, or a step of the workflow that holds the token."
         )
-        return "\n".join([blocked, *why, how, then, _LOCAL_WORK]), "\n".join([blocked, *why, how])
+        return Message("\n".join([blocked, *why, how, then, _LOCAL_WORK]), "\n".join([blocked, *why, how]))
     cannot = "An approver has to sign a yes to it" if signed else "This client cannot ask a person about it"
     how = f"{cannot}, and nobody listens elsewhere, so nobody was asked."
     to_agent = [
@@ -219,7 +220,7 @@ def unanswerable(
         _LOCAL_WORK,
     ]
     to_person = "Do it yourself; or run `lockgate approvals watch` in another terminal, and let the agent try again."
-    return "\n".join([blocked, *why, how, *to_agent]), "\n".join([blocked, *why, how, to_person])
+    return Message("\n".join([blocked, *why, how, *to_agent]), "\n".join([blocked, *why, how, to_person]))
 
 
 def asked(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint]) -> str:

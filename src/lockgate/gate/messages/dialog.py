@@ -1,4 +1,4 @@
-"""What a person reads in a client's own dialog, and what is said of an answer there. Pure text.
+"""Texts of questions in a client's own dialog, and of the answers to them. Pure.
 
 A client may cut a long question. Claude Code 2.1.329 shows its own heading and the question in 7 to 12 lines: the rows
 of the terminal less 13. It says how many lines are missing where there are more. Above, its box shows a command or a

@@ -1,18 +1,21 @@
-"""What the agent and the person read when a rule set, a plugin, a fleet's missing policy or the judge objects.
+"""Texts for objections of rule sets, plugins, a missing fleet policy and the judge.
 
 Also what the agent reads of a person's answer. Pure text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from lockgate.core.display_text import visible
-from lockgate.core.events import Answer
+from lockgate.core.display_text import summary_of, visible
+from lockgate.core.events import Answer, Message
 from lockgate.core.model import Reason, ToolCall, Verdict
 from lockgate.core.questions import Opinion
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.messages.calls import call_text
-from lockgate.gate.monitor.decide import Ruling
+
+if TYPE_CHECKING:
+    from lockgate.gate.monitor.decide import PersonWord, Ruling
 
 _SHOWN = 5
 _TO_AGENT = (
@@ -26,20 +29,20 @@ _NO_POLICY = (
 )
 
 
-def by_rules(call: ToolCall, reasons: Sequence[Reason]) -> tuple[str, str]:
-    """Build what both read of a call that is refused."""
+def by_rules(call: ToolCall, reasons: Sequence[Reason]) -> Message:
+    """Build what the agent and the person read when a rule or a plugin refuses a call."""
     said = [f"{visible(reason.effect.because, 400)} [{visible(reason.effect.rule, 100)}]" for reason in reasons]
-    why = "; ".join(said[:_SHOWN]) + (f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else "")
+    why = summary_of(said, _SHOWN)
     tool = visible(call.tool, 80)
-    return (
+    return Message(
         f"Lockgate blocked this call of {tool}.\nWhy: {why}.\n{_TO_AGENT}",
         f"Lockgate blocked {call_text(call, 300)}\nWhy: {why}.\n{_TO_PERSON}",
     )
 
 
-def by_fleet(call: ToolCall) -> tuple[str, str]:
-    """Build what both read of a call that is refused for want of a policy."""
-    return (
+def by_fleet(call: ToolCall) -> Message:
+    """Build what the agent and the person read when a call is refused because the fleet's policy is missing."""
+    return Message(
         f"Lockgate blocked this call of {visible(call.tool, 80)}: {_NO_POLICY}.\n"
         "No other form of the call and no sub-agent gets it through. "
         "Do what is local, or tell the person what you wanted to do.",
@@ -48,7 +51,7 @@ def by_fleet(call: ToolCall) -> tuple[str, str]:
 
 
 # ---------------------------------------------------------------- the judge, and a person
-_ANSWERS = {
+_ANSWERS: Mapping[PersonWord, str] = {
     "used": "A person approved exactly this call.",
     "denied": "A person was asked about this call and said no",
     "denied before": "A person said no to exactly this call before, and that stands until they take it back",
@@ -57,7 +60,7 @@ _ANSWERS = {
     " The person runs `lockgate audit verify`",
 }
 
-_NOES = frozenset({"denied", "denied before"})
+_NOES: frozenset[PersonWord] = frozenset({"denied", "denied before"})
 
 
 def with_words(said: Answer, ruling: Ruling, opinion: Opinion | None) -> Answer:

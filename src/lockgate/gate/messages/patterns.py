@@ -1,10 +1,11 @@
-"""What the agent and the person read when the pattern library found something. Pure text, and never what was found."""
+"""Texts for the agent and the person about what the pattern library found. They never repeat what was found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.core.display_text import visible
+from lockgate.core.display_text import summary_of, visible
+from lockgate.core.events import Message
 from lockgate.core.model import Reason, ToolCall
 from lockgate.gate.findings import CANARY, MARK_RULE, is_canary, noted
 from lockgate.patterns.model import GuardrailResult, Kind, PatternMatch
@@ -34,8 +35,7 @@ _PERSON_CANARY = "If it has done its work: lockgate canary revoke NAME."
 
 def _why(reasons: Iterable[Reason]) -> str:
     said = [f"{visible(reason.effect.because, 200)} [{visible(reason.effect.rule, 100)}]" for reason in reasons]
-    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return "; ".join(said[:_SHOWN]) + more
+    return summary_of(said, _SHOWN)
 
 
 def _advice(result: GuardrailResult) -> str:
@@ -47,7 +47,7 @@ def _advice(result: GuardrailResult) -> str:
     return _REFER if any(match.kind is Kind.SECRET for match in result.pattern_matches) else _CHANGE
 
 
-def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) -> tuple[str, str]:
+def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) -> Message:
     """Build what the agent and the person read when a call is refused for what it carries."""
     tool = visible(call.tool, 80)
     to_agent = [f"Lockgate blocked this call of {tool}: {_why(reasons)}.", _advice(result)]
@@ -56,7 +56,7 @@ def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) 
         _known(result),
         _way(result),
     ]
-    return "\n".join(to_agent), " ".join(filter(None, to_person))
+    return Message("\n".join(to_agent), " ".join(filter(None, to_person)))
 
 
 def _announced(result: GuardrailResult) -> str:
@@ -80,8 +80,7 @@ def _known(result: GuardrailResult) -> str:
     """Say which known secrets were found. The agent is not told: it would learn where to find them."""
     found = [match for match in result.pattern_matches if match.detail and not match.rule.startswith(CANARY)]
     names = list(dict.fromkeys(visible(match.detail, 120) for match in found))
-    more = f"; and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"Known from: {'; '.join(names[:_SHOWN])}{more}." if names else ""
+    return f"Known from: {summary_of(names, _SHOWN)}." if names else ""
 
 
 def asked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, shown: str) -> str:
@@ -90,14 +89,14 @@ def asked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, sh
     return f"{why}\nLet exactly this {visible(call.tool, 80)} run once:\n{shown}"
 
 
-def remarks(result: GuardrailResult) -> tuple[str, str]:
+def remarks(result: GuardrailResult) -> Message:
     """Build what the agent and the person read of matches that stop nothing; empty where there is nothing to say."""
     found = noted(result)
     if not found:
-        return "", ""
+        return Message("", "")
     said = _listed(found)
     marks = f"\n{_MARK}" if any(match.rule == MARK_RULE for match in found) else ""
-    return (
+    return Message(
         f"Lockgate remarks on this call, and lets it run: {said}. If this was not meant, mend it.{marks}",
         " ".join(filter(None, (f"Lockgate remarks: {said}.", _known(result)))),
     )
@@ -114,8 +113,7 @@ def _listed(matches: Sequence[PatternMatch]) -> str:
             f"{visible(match.type, 60)} in {visible(match.path, 120)} [{visible(match.rule, 100)}]" for match in matches
         )
     )
-    more = f"; and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    return "; ".join(said[:_SHOWN]) + more
+    return summary_of(said, _SHOWN)
 
 
 # ---------------------------------------------------------------- results
@@ -148,7 +146,7 @@ def exposed(file: str) -> str:
     return f"Lockgate could not filter {visible(file, 300)}, which holds all of this output: do not read that file."
 
 
-def stays(matches: Sequence[PatternMatch], where: str, call: ToolCall) -> tuple[str, str]:
+def stays(matches: Sequence[PatternMatch], where: str, call: ToolCall) -> Message:
     """Build what the agent and the person read of credentials that cannot be taken out of what the agent reads.
 
     Args:
@@ -157,7 +155,7 @@ def stays(matches: Sequence[PatternMatch], where: str, call: ToolCall) -> tuple[
         call: The call.
     """
     said = _listed(matches)
-    return (
+    return Message(
         f"Lockgate found a credential in {where} ({said}) and cannot take it out. Do not repeat it, write it anywhere "
         "or use it.",
         f"Lockgate: a call of {visible(call.tool, 80)} came back with a credential that the agent has read now, in "

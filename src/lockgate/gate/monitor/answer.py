@@ -1,8 +1,8 @@
-"""What is said about a decided call, to the agent and to the person. Values that were found are masked in all of it."""
+"""Tells the agent and the person what was decided on a call. Values that patterns found are masked in all of it."""
 
 from __future__ import annotations
 
-from lockgate.core.events import Answer
+from lockgate.core.events import Answer, Message
 from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
@@ -17,7 +17,7 @@ _HARMLESS = frozenset({EffectKind.INGEST})
 
 
 def answer(question: DecisionInput, ruling: Ruling) -> Answer:
-    """Say it to the agent and to the person."""
+    """Build the answer to a call that was decided on."""
     said = _message(question, ruling)
     if question.configuration.options.prompts == _FEWER and _is_harmless(question, ruling):
         return said._replace(harmless=True)
@@ -32,8 +32,9 @@ def answer(question: DecisionInput, ruling: Ruling) -> Answer:
         return said
     from lockgate.gate.messages import patterns
 
-    to_agent, to_person = patterns.remarks(found)
-    return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
+    remarks = patterns.remarks(found)
+    context = "\n".join(filter(None, (said.context, remarks.to_agent)))
+    return said._replace(context=context, to_person=remarks.to_person)
 
 
 def _is_harmless(question: DecisionInput, ruling: Ruling) -> bool:
@@ -72,13 +73,13 @@ def _message(question: DecisionInput, ruling: Ruling) -> Answer:
         return _contained(question, ruling, decision)
     if decision.verdict is Verdict.ASK:
         return _asked(question, ruling, decision)
-    to_agent, to_person = _denied(question, ruling, decision)
+    refusal = _denied(question, ruling, decision)
     if ruling.place is not None and ruling.place.because:
         from lockgate.gate.messages import dialog
 
         why = dialog.unasked(ruling.place.because)
-        to_agent, to_person = f"{to_agent}\n{why}", f"{to_person}\n{why}"
-    return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
+        refusal = Message(f"{refusal.to_agent}\n{why}", f"{refusal.to_person}\n{why}")
+    return Answer(decision.verdict, refusal.to_agent, refusal.to_person, decision=decision)
 
 
 def _contained(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Answer:
@@ -108,8 +109,8 @@ def _asked(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) ->
     return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
 
 
-def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> tuple[str, str]:
-    """What the agent and the person are told of a refusal, in this order."""
+def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Message:
+    """What the agent and the person read of a refusal."""
     # By its whole name: docs/architecture.md, "The hot path".
     from lockgate.gate.messages import calls
 
@@ -130,7 +131,7 @@ def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -
         return objections.by_rules(call, decision.reasons) if by_rules else objections.by_fleet(call)
     hints, client = question.mask.analysis(ruling.analysis).hints, question.context.client
     to_agent = calls.denied_to_agent(call, decision, taints, hints, client)
-    return to_agent, calls.denied_to_person(call, decision, taints, client)
+    return Message(to_agent, calls.denied_to_person(call, decision, taints, client))
 
 
 def _is_about_patterns(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> bool:
@@ -183,9 +184,9 @@ def result_answer(call: ToolCall, screening: Screening) -> Answer:
         to_agent.append(said)
         to_person.append(said)
     if screening.stays:
-        agent_reads, person_reads = patterns.stays(screening.stays, "this result", call)
-        to_agent.append(agent_reads)
-        to_person.append(person_reads)
+        told = patterns.stays(screening.stays, "this result", call)
+        to_agent.append(told.to_agent)
+        to_person.append(told.to_person)
     texts = {} if withheld else screening.texts
     return Answer(texts=texts, withheld=withheld, context="\n".join(to_agent), to_person=" ".join(to_person))
 
@@ -200,5 +201,5 @@ def failure_answer(call: ToolCall, screening: Screening) -> Answer:
     if screening.withheld:
         text = patterns.unseen(screening.withheld)
         return Answer(context=text, to_person=text)
-    to_agent, to_person = patterns.stays(found, "the error of this call", call)
-    return Answer(context=to_agent, to_person=to_person)
+    told = patterns.stays(found, "the error of this call", call)
+    return Answer(context=told.to_agent, to_person=told.to_person)

@@ -1,7 +1,7 @@
-"""Whether a person is there who can be asked about a call, and how often they may be.
+"""Finds out where a person can be asked about a call, and when a session has asked often enough.
 
-Where a person is, is a fact that others tell (the client's adapter, the state folder); this puts it together. What ends
-asking is found in the questions that the session has had.
+The client's adapter and the state folder say where a person is. The questions that the session has had so far say
+whether one more may be put.
 """
 
 from __future__ import annotations
@@ -50,6 +50,16 @@ class LocatedPerson(Record):
     where: PersonLocation
     because: str = ""
     """Why the client's dialog does not count, in words; empty where that goes without saying."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether somebody listens at another window."""
+        return self.where is PersonLocation.ELSEWHERE
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether anybody can be asked at all."""
+        return self.where is not PersonLocation.NOBODY
 
 
 def place_of(

@@ -1,4 +1,4 @@
-"""The commit that a session began with: what was committed after that, an agent may have committed.
+"""Remembers the commit that a session began with. An agent may have committed what came after it.
 
 It is noted where a session begins that has read nothing yet. A session that goes on from a cleared one, which had read
 untrusted text, has that one's commit: only a new start takes in what was committed meanwhile.

@@ -1,4 +1,4 @@
-"""A tool call is about to run: what the gate decides, keeps and says.
+"""Decides on a tool call that is about to run.
 
 A decision is one transaction. Where it needs a model's or a person's word, the transaction ends, the word is fetched,
 and another one decides anew with it: nothing is locked while somebody thinks, and what has changed since counts.

@@ -1,6 +1,6 @@
-"""What is to happen with one tool call: the table's verdict, what the pattern library found, the ways of escape.
+"""Rules on one tool call: joins the table's verdict, pattern matches, objections and the ways of escape.
 
-Everything here looks at one :class:`DecisionInput`, inside the transaction in which it was put.
+Everything here reads one :class:`DecisionInput`, within the transaction in which it was made.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ from lockgate.policy.decide import decide, possible, strictest
 from lockgate.policy.profiles import Profile
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
     from lockgate.containment.registry_proxy.lookup import Wanted
     from lockgate.gate.monitor.attendance import LocatedPerson
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
+
+    PersonWord = Literal["", "used", "denied", "denied before", "expired", "unproven"]
 
 MESSAGE_TOOL = "SendMessage"
 _BARE: frozenset[Verdict] = frozenset()
@@ -94,6 +96,16 @@ class DecisionInput(Record):
         return frozenset(taint.label for taint in self.taints)
 
 
+class _TableResult(Record):
+    """What the tables say to a call."""
+
+    decision: PolicyDecision
+    new_input: Mapping[str, Any] | None = None
+    """What the call becomes where it is changed."""
+    place: LocatedPerson | None = None
+    """Where the person is, where the tables take one."""
+
+
 class Ruling(Record):
     """What was decided, and what it rests on."""
 
@@ -112,8 +124,8 @@ class Ruling(Record):
     """Whether a question was due, the client cannot ask one, and nobody listens elsewhere."""
     approval: str = ""
     """The id under which a person was asked elsewhere, where one was."""
-    person: str = ""
-    """What became of that question: used, denied or expired; or a person has said no before."""
+    person: PersonWord = ""
+    """What became of that question; empty where nobody elsewhere was asked, or nobody has answered yet."""
     person_says: str = ""
     """The reason that the person gives to the agent."""
     place: LocatedPerson | None = None
@@ -136,14 +148,15 @@ def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, a
     policies = question.configuration.policies
     analyses = [_in_session(question, each, key) if each.effects else each for each in analyses]
     profiles = [policy.profile for policy in policies]
-    decision, new_input, place = _with_a_person(question, analyses, profiles)
-    if decision.verdict > Verdict.CONTAIN and (left := _left_out(question, analyses, profiles)):
-        (decision, new_input), place = left, None
+    result = _with_person(question, analyses, profiles)
+    if result.decision.verdict > Verdict.CONTAIN:
+        result = _without_state(question, analyses, profiles) or result
     shadows = [
         (analysis, profile.shadow) for analysis, profile in zip(analyses, profiles, strict=True) if profile.shadow
     ]
-    shadow = _with_a_person(question, *zip(*shadows, strict=True))[0] if shadows else None
-    ruling = _guarded(question, Ruling(merged(analyses), decision, shadow, new_input=new_input, place=place))
+    shadow = _with_person(question, *zip(*shadows, strict=True)).decision if shadows else None
+    ruling = Ruling(merged(analyses), result.decision, shadow, new_input=result.new_input, place=result.place)
+    ruling = _guarded(question, ruling)
     ruling = _objected(question, _guarded(question, _escape(question, ruling)))
     if question.noes:
         import lockgate.gate.monitor.denied_before as denied_before
@@ -152,7 +165,7 @@ def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, a
         effects = ruling.analysis.effects
         again = denied_before.asked_again(question.tx, question.noes, effects, ruling.decision, approvers)
         ruling = ruling if again is None else ruling._replace(decision=again, new_input=None)
-    elsewhere = ruling.place is not None and ruling.place.where == "elsewhere"
+    elsewhere = ruling.place is not None and ruling.place.is_elsewhere
     if ruling.decision.verdict is Verdict.ASK and not (askable or elsewhere):
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)
@@ -199,24 +212,23 @@ def _against(decision: PolicyDecision, question: DecisionInput) -> PolicyDecisio
     return stricter(decision, verdict, reasons, Tier.RULES)
 
 
-def _with_a_person(
-    question: DecisionInput, analyses: Sequence[Analysis], profiles: Sequence[Profile]
-) -> tuple[PolicyDecision, Mapping[str, Any] | None, LocatedPerson | None]:
-    """What the tables say, and where the person is that they take; where they take none, nobody looks for one."""
-    decision, new_input = _possible(question, analyses, profiles, _BARE)
-    if decision.verdict is not Verdict.DENY:
-        return decision, new_input, None
-    asked, _ = _possible(question, analyses, profiles, _ASKING)
+def _with_person(question: DecisionInput, analyses: Sequence[Analysis], profiles: Sequence[Profile]) -> _TableResult:
+    """What the tables say, with a person where only one can let the call through. Else nobody looks for a person."""
+    alone = _possible(question, analyses, profiles, _BARE)
+    if alone.decision.verdict is not Verdict.DENY:
+        return alone
+    asked = _possible(question, analyses, profiles, _ASKING).decision
     if asked.verdict is Verdict.DENY:
-        return decision, None, None
+        return _TableResult(alone.decision)
     place = question.place()
-    return (decision if place is None or place.where == "nobody" else asked), None, place
+    is_reachable = place is not None and place.is_reachable
+    return _TableResult(asked if is_reachable else alone.decision, place=place)
 
 
 def _possible(
     question: DecisionInput, analyses: Sequence[Analysis], profiles: Sequence[Profile], asking: frozenset[Verdict]
-) -> tuple[PolicyDecision, Mapping[str, Any] | None]:
-    """What the tables say, as far as this host can do it for this call; and the input of a call that is contained.
+) -> _TableResult:
+    """What the tables say, as far as this host can carry it out for this call.
 
     A call is contained where each of its effects may be: one that needs a person's yes runs as it stands after it, so
     that the person is then told of all its effects.
@@ -235,11 +247,11 @@ def _possible(
         # A judge is asked about the whole of a call that is not contained, and so is what it says about that whole.
         decision = decided(_CONTAINING | judging)
         if decision.verdict is Verdict.ALLOW:
-            return decision, None
+            return _TableResult(decision)
         new_input = _contained(question) if decision.verdict is Verdict.CONTAIN else None
         if new_input is not None:
-            return decision, new_input
-    return decided(judging), None
+            return _TableResult(decision, new_input)
+    return _TableResult(decided(judging))
 
 
 def _contained(question: DecisionInput) -> Mapping[str, Any] | None:
@@ -250,12 +262,12 @@ def _contained(question: DecisionInput) -> Mapping[str, Any] | None:
     return question.contain(question.context, question.call, room, *named)
 
 
-def _left_out(
+def _without_state(
     question: DecisionInput, analyses: Sequence[Analysis], profiles: Sequence[Profile]
-) -> tuple[PolicyDecision, Mapping[str, Any]] | None:
-    """The same for a search of a folder that the gate's state lies below, where the tool can leave that out.
+) -> _TableResult | None:
+    """Let a search run that leaves out the gate's own state below its folder; ``None`` where that does not suffice.
 
-    Only where nothing else stands against the call: one that a person says yes to runs as it stands.
+    It does not where something else stands against the call: one that a person says yes to runs as it stands.
     """
     from lockgate.resources.paths import OWN_BELOW
 
@@ -270,7 +282,8 @@ def _left_out(
     if decision.verdict is not Verdict.ALLOW:
         return None
     reason = Reason(below[0], below[0].row, decision.column, Verdict.CONTAIN)
-    return decision._replace(verdict=Verdict.CONTAIN, reasons=(reason,), tier=Tier.CONTAINMENT), new_input
+    contained = decision._replace(verdict=Verdict.CONTAIN, reasons=(reason,), tier=Tier.CONTAINMENT)
+    return _TableResult(contained, new_input)
 
 
 def _in_session(question: DecisionInput, analysis: Analysis, key: bytes) -> Analysis:

@@ -1,4 +1,4 @@
-"""What a person's no means for other calls that do the same to the same target."""
+"""Applies a person's denial to other calls that do the same to the same target."""
 
 from __future__ import annotations
 

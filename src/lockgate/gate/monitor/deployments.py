@@ -1,4 +1,4 @@
-"""Deployments of secrets that a person has said yes to: remembered on this machine, and forgotten when they say so."""
+"""Remembers deployments of secrets that a person has approved, until they revoke one."""
 
 from __future__ import annotations
 

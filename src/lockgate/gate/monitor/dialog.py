@@ -1,4 +1,4 @@
-"""A question in the client's own dialog, or elsewhere, where a table takes a person who is proven to be there.
+"""Handles a question in the client's own dialog, or elsewhere, where a table asks a proven person.
 
 The client tells nobody what was answered: yes is what comes back, no is what does not. So a question is kept until the
 call comes back, or until its agent is told the results of all that it has called.
@@ -50,7 +50,7 @@ def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[Rul
     if tired:
         because = f"{tired}; nobody is asked about such a call before the person's next prompt"
         return _unasked(ruling, because), False
-    if ruling.place is None or ruling.place.where is PersonLocation.ELSEWHERE:
+    if ruling.place is None or ruling.place.is_elsewhere:
         return ruling, True
     window = parts.consultants.window(context)
     ruling = ruling._replace(reached=_reached(parts, question, ruling), window=window)

@@ -1,4 +1,4 @@
-"""Files that hold a secret, or code from the network, after a call: kept on this machine for the calls of all sessions.
+"""Remembers files in which calls left a secret, or code from the network, for the calls of all sessions.
 
 A file is known by its path and by what it holds, so that a copy is known that nobody saw made. Paths are noted before a
 call runs, as nobody tells of one that is ended. What they hold is looked at when it has come back.

@@ -1,4 +1,4 @@
-"""Sessions and agents begin and end, and the client's own settings change."""
+"""Handles the beginnings and ends of sessions and agents, and changes of the client's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking what the pattern library found out of all that is said and recorded about a call."""
+"""Masks what the pattern library found in everything that is said and recorded about a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which page is open in a browser that an agent drives: whether it is one of this machine.
+"""Tracks whether the open page of an agent's browser is one of this machine.
 
 What is typed into a page goes where that page is from. So an act on the open page counts as sending. It does not where
 the last page that this session had the browser open is one of this machine. Then each result since must say that a page

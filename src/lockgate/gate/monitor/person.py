@@ -1,4 +1,4 @@
-"""A person decides elsewhere: asking, and hearing what they said, each within the transaction that decides."""
+"""Asks a person at another window, and reads their answer, within the transaction that decides."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from lockgate.system.digests import sha256
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.gate.monitor.decide import PersonWord
     from lockgate.store.rows import ApprovalRow
-
-DENIED_BEFORE = "denied before"
-"""What became of the question about a call where a person has said no to an earlier one about the same."""
 
 
 def ask(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
@@ -43,10 +41,11 @@ def ask(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool =
             return ruling._replace(approval=approval)
         if row.state == "used":
             decision = ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)
-            return ruling._replace(decision=decision, approval=approval, person=row.state)
+            return ruling._replace(decision=decision, approval=approval, person="used")
         if row.state != "changed":
             decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
-            return ruling._replace(decision=decision, approval=approval, person=row.state, person_says=row.reason)
+            word: Any = row.state
+            return ruling._replace(decision=decision, approval=approval, person=word, person_says=row.reason)
     seconds = questions.seconds_of(question.configuration.options.approvals)
     row = questions.ask(
         *(tx, question.context, question.call, question.digest, basis, about(question, ruling), now, seconds),
@@ -70,10 +69,8 @@ def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | N
     if approval:
         _settled(question, approval, "")
     decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
-    person = "denied" if no.approval == approval else DENIED_BEFORE
-    return ruling._replace(
-        decision=decision, new_input=None, approval=no.approval, person=person, person_says=no.reason
-    )
+    word: PersonWord = "denied" if no.approval == approval else "denied before"
+    return ruling._replace(decision=decision, new_input=None, approval=no.approval, person=word, person_says=no.reason)
 
 
 def _shown(question: DecisionInput, ruling: Ruling) -> str:

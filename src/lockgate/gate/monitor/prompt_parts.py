@@ -1,4 +1,4 @@
-"""Whose words a prompt is made of.
+"""Splits a prompt into parts, each with its author.
 
 A prompt in a hook is one text. Whoever composes it may register its parts before. The text then begins with a line that
 names them, and they are told apart by their lengths. Nothing is searched for in it, since a stranger writes there.

@@ -1,4 +1,4 @@
-"""Redaction marks in what a call would write: there they would overwrite the values that they stand for.
+"""Finds redaction marks in what a call would write: they would overwrite the values that they stand for.
 
 No tool needs a mark, but a person may ask to look for one. So it is decided on what a tool does with the text: in what
 a tool writes to a file a mark is refused, in a command, which may do either, it is remarked on.

@@ -1,4 +1,4 @@
-"""A call that runs already in a container, and that the gate is told of: its labels are those of any other call."""
+"""Records a call that already runs in a container. It gives labels as any other call does."""
 
 from __future__ import annotations
 

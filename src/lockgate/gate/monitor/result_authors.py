@@ -1,4 +1,4 @@
-"""Whose words a result is, where a person trusts some authors: they give no label where each line is theirs."""
+"""Finds the authors of a result. It gives no label where a person trusts the author of each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call has come back, has failed or was not run: what its result brings, and what the model reads of it."""
+"""Handles a call that came back, failed or was refused: its labels, and what the model reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which contained commands share a network, processes and temporary files: those of one session and one set of labels.
+"""Assigns rooms: contained commands of one session with the same labels share network, processes and /tmp.
 
 A delegate has a room of its own, whatever its labels: what is in its parent's must not reach it. A room is named by a
 keyed hash, so that nobody can name one that they were not given.

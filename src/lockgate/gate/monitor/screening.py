@@ -1,4 +1,4 @@
-"""A call's result through the pattern library, before the model reads it.
+"""Screens a call's result with the pattern library before the model reads it.
 
 What must not be read is replaced. Where the library cannot say, or a text cannot be rewritten, the result is withheld:
 a result that nobody looked at is never passed on.

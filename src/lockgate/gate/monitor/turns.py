@@ -1,4 +1,4 @@
-"""Calls of one message: what one of them brings, its model had not read when it wrote the others."""
+"""Calls of one message: the model had read no result of one when it wrote the others."""
 
 from __future__ import annotations
 

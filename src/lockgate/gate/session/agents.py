@@ -1,4 +1,4 @@
-"""Sub-agents and delegates: with which labels they begin, and what comes back."""
+"""Starts and ends sub-agents and delegates: which labels they begin with, and which come back."""
 
 from __future__ import annotations
 

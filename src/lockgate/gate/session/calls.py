@@ -1,4 +1,4 @@
-"""What a tool call changes: taint is pending when it may run, and confirmed or dropped by what it brought."""
+"""Tracks labels of a tool call: pending when it may run, then confirmed or dropped by its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's word that one result is fine: which results that can be said of, and what it changes.
+"""A person's word that a result is fine: which results allow it, and what it changes.
 
 A label ends in no other way but this one. So what is endorsed is the *result*, by the id of its call and the digests of
 the call and of its text: a later read of the same page gives the label anew. Everything that is not known counts

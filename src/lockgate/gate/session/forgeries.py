@@ -1,4 +1,4 @@
-"""What is kept of a forged answer and of a forged pause. The gate followed neither, and a person is told for a day."""
+"""Records forged answers and forged pauses, neither of which the gate followed. A person is told for a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a CI job: whose words its prompts can hold.
+"""Records whose words the prompts of a CI job can hold.
 
 ``lockgate ci`` keeps it before a client begins. It is bound to one run of one job, which a hook reads from what its
 client was started with: settings of a project can change a hook's own variables.

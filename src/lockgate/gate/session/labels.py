@@ -1,4 +1,4 @@
-"""What a subject carries, what effects label it with, and how labels flow from one subject to another.
+"""A subject's labels: how effects give them, and how they flow between subjects.
 
 Also which addresses a session has seen whole. Only keyed hashes are kept: the state tells nobody where a session went.
 """

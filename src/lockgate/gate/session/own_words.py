@@ -1,4 +1,4 @@
-"""Whether the text of a result is a program's own words, or lines that tell no secret: both give no label."""
+"""Recognises results that give no label: a program's own words, and lines that tell no secret."""
 
 from __future__ import annotations
 

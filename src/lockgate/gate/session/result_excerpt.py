@@ -1,4 +1,4 @@
-"""What is kept of a result, so that a person can be shown what they say is fine."""
+"""Keeps the beginning of a result, so that a person can see what they endorse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that nobody writes who has no key of this installation: a prompt's parts, and what is known of a CI job."""
+"""Settings that only somebody with the installation's key can write: prompt parts, facts of CI jobs."""
 
 from __future__ import annotations
 

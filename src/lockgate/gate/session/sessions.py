@@ -1,4 +1,4 @@
-"""How a session begins, goes on and ends."""
+"""Starts, continues and ends sessions."""
 
 from __future__ import annotations
 

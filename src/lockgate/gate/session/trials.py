@@ -1,4 +1,4 @@
-"""Calls of ``lockgate doctor`` that must be refused: the gate knows them for no agent's by what the store says."""
+"""Recognises the doctor's trial calls, which must be refused, by what the doctor wrote into the store."""
 
 from __future__ import annotations
 

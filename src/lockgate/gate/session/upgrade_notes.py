@@ -1,4 +1,4 @@
-"""What answers differently since the version that this state was used with before, said once to the person.
+"""Tells the person once what an upgrade decides differently than the version before.
 
 The notes stand in ``upgrade_notes.json``: by version one sentence, without a full stop.
 """

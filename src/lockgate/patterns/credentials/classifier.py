@@ -1,4 +1,4 @@
-"""Whether a value that stands where a credential would stand is one.
+"""Classifies a value in a credential's place: is it one, or not?
 
 What speaks for and against it is added up. A name that says "password" and a value that a person might choose are
 enough together. So are a name that says "token" and a value that chance made; neither is alone. References,

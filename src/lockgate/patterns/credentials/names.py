@@ -1,4 +1,4 @@
-"""What the name says that a value is assigned to: ``db_password`` holds one, ``password_length`` does not."""
+"""Judges the name that a value is assigned to: ``db_password`` holds a secret, ``password_length`` none."""
 
 from __future__ import annotations
 

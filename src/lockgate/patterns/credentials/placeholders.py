@@ -1,4 +1,4 @@
-"""Whether a text stands for a value and is none: ``changeme``, ``<your-token>``, ``${TOKEN}``, ``xxxx``, ``12345678``.
+"""Recognises placeholders: ``changeme``, ``<your-token>``, ``${TOKEN}``, ``xxxx``, ``12345678``.
 
 Decided by structure, so that no key which a machine made at random is taken for one: slots and masks, regularity that
 chance would not make once in a billion keys, and whole words of which little else is left.

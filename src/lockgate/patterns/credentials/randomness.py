@@ -1,4 +1,4 @@
-"""How much a text looks as if chance had made it, not a person.
+"""Measures how random a text looks.
 
 Keys are made by chance; names, words, paths and dummies are not. What tells them apart is which characters follow
 which. A table holds for each three characters in a row how much more likely they are in a random key than in written

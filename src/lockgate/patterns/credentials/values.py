@@ -1,4 +1,4 @@
-"""Values that are no credentials, whatever they are assigned to: references, paths, types, text for people."""
+"""Recognises values that are no credentials: references, paths, types, text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where decoding is worth a look.
+"""Finds the places of a text where decoding is worth a look.
 
 These patterns stand in the database beside the rules, so that a text without any encoded run costs nothing more. They
 are read where databases are compiled; a hook does without this module.

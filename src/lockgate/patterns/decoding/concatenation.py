@@ -1,4 +1,4 @@
-"""Texts that a shell or a language puts together out of pieces, and texts with something between their characters.
+"""Joins texts that a language puts together from pieces, or that have separators between their characters.
 
 Like escapes, a joint is taken out where it stands, so that the name before a value stays before it.
 """

@@ -1,4 +1,4 @@
-"""What a decoded text is, where each part of it comes from, and how much decoding may cost.
+"""Decoded texts, the source of each of their parts, and the bounds of decoding.
 
 A *view* is a text that was made of another one: decoded, unescaped, joined. What is made of many short runs stands in
 one view, with a separator between the runs that no pattern crosses. Scanning a text costs more than its length.

@@ -1,4 +1,4 @@
-"""Runs of characters that stand for other bytes: base64, hexadecimal; and what is compressed inside them."""
+"""Decodes runs of base64 and hexadecimal characters, and unpacks what is compressed inside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Characters that are spelled otherwise within a text: escapes, entities, percent and quoted-printable.
+"""Decodes characters within a text: escapes, entities, percent and quoted-printable.
 
 What stands around an escape stays around what it means, so that a pattern that needs a name before a value finds both.
 """

@@ -1,4 +1,4 @@
-"""Tables: the header names a column, and each row below has a value in it.
+"""Finds values in tables: the header names a column, and each row below has a value in it.
 
 CSV and its kin, what databases print, Markdown, HTML, and the rows of ``INSERT``. Where the name of a credential heads
 a column, each cell is read as if it were assigned to that name. It is judged like any other value.

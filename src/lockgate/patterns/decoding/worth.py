@@ -1,4 +1,4 @@
-"""Whether what a run was decoded to is worth a look: as text, or as what is compressed."""
+"""Decides whether decoded bytes are worth a look: as text, or as compressed data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns to *anchors*: what Hyperscan looks for in the place of a pattern.
+"""Reduces patterns to *anchors*: what Hyperscan looks for in place of a pattern.
 
 An anchor matches within every match of its pattern, and is cheaper: as much of the pattern's beginning as tells it from
 ordinary text (the prefix of a key, a provider's name). What may be repeated some times in the pattern may be repeated

@@ -1,4 +1,4 @@
-"""Asking a rule's validators about what its pattern matches."""
+"""Asks a rule's validators about what its pattern matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Very many short texts at once: as the lines of one text, of which only those with a hit are looked at for themselves.
+"""Scans very many short texts at once, as lines of one text. Only lines with a hit are looked at singly.
 
 To look at a text costs some microseconds, however short it is, and a call may have a hundred thousand of them. What is
 found in a text is found too where that is a line among others. What a pattern can ask of the ends of a text holds at

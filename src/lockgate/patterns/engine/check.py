@@ -1,4 +1,4 @@
-"""One check: the texts of one call, one after the other, each as it is and as what is encoded in it."""
+"""One check of a call's texts, one after the other: each as it is, and with encoded parts decoded."""
 
 from __future__ import annotations
 

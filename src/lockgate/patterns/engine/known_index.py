@@ -1,4 +1,4 @@
-"""The index of known values as bytes, and looking through a text with it."""
+"""The index of known values as bytes, and the search for them in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding where rules match: Hyperscan says where a match of which rule ends, RE2 what it is.
+"""Finds matches of rules: Hyperscan gives each match's end, and RE2 its text.
 
 Both take time linear in the length of the text. Hyperscan looks for all rules at once, in pieces of the text between
 which the time is looked at; RE2 then looks at the few thousand bytes around a hit, and only for the rule that was hit.

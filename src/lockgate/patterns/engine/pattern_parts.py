@@ -1,4 +1,4 @@
-"""The text of a pattern to its parts, as far as that is needed to say what to look for of it (``anchors.py``)."""
+"""Parses a pattern into parts, as far as ``anchors.py`` needs them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def branches_of(pattern: str) -> Branches:
     """The alternatives of a pattern in RE2's syntax.
 
     Raises:
-        Unreadable: It has syntax that is not needed here, or that is wrong.
+        UnreadablePattern: It has syntax that is not needed here, or that is wrong.
     """
     reader = _PatternReader(pattern)
     branches = reader.branches()

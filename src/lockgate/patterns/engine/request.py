@@ -1,4 +1,4 @@
-"""What is to be checked, which groups look at it, and what a check needs of the loaded library."""
+"""The input of a check: texts, the groups that look at them, and the loaded library."""
 
 from __future__ import annotations
 

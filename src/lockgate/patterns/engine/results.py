@@ -1,4 +1,4 @@
-"""What the matches of one check come to: the most precise of them, one decision and one sentence."""
+"""Combines the matches of one check into the most precise ones, one decision and one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts through the whole library: what matches, what that comes to, within the time that each group has.
+"""Scans texts with the whole library, within the time that each group has.
 
 One look of Hyperscan at a text serves all groups. What it hits is confirmed group by group; each group pays for that
 itself and shares what is common. A group whose time is over says its fallback, and that is recorded.

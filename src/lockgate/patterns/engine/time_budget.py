@@ -1,4 +1,4 @@
-"""How much time each group has had: what is common to all counts for each, what a rule takes for its group alone."""
+"""Measures each group's time. Common work counts for all groups, and a rule's work for its own group."""
 
 from __future__ import annotations
 

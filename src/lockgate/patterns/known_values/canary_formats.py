@@ -1,4 +1,4 @@
-"""Canaries: values that look like keys and open nothing, so that nobody has a reason to send one anywhere.
+"""Makes canaries: values that look like keys and open nothing, so that nobody has a reason to send one.
 
 Each shape is that of a real kind of key, drawn at random. Where the kind has a checksum, it holds: who steals keys
 checks that before anything else.

@@ -1,4 +1,4 @@
-"""How a known value may be written: as it is, reversed, or encoded.
+"""Spells a known value in every form that is looked for: as it is, reversed, or encoded.
 
 An encoded value may stand inside of a longer text that was encoded as a whole. Then only the characters that come from
 the value's own bits are looked for, which is why base64 has three forms of each value: one for each place that its

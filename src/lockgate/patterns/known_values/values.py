@@ -1,4 +1,4 @@
-"""Values that are known to be secret, found by value, in an index that does not hold them.
+"""Finds known secrets by value, with an index that does not hold the values.
 
 A value is kept as *marks*. Each mark stands for one form of it (:mod:`lockgate.patterns.known_values.encodings`) and
 has

@@ -1,4 +1,4 @@
-"""Makes what is derived from the shipped patterns: ``python -m lockgate.patterns.library.build [--check]``.
+"""Generates the files that derive from the shipped patterns: ``python -m lockgate.patterns.library.build [--check]``.
 
 All of ``library/*.yaml`` becomes one ``library/shipped.json``, checked. Where this is a checkout, the schema of pattern
 files is published in its ``schema`` folder.

@@ -1,4 +1,4 @@
-"""What the layers come to, as the library that a scanner is compiled from."""
+"""Links the layers into the library that a scanner is compiled from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pattern file's bytes to checked values, or to every problem that the file has.
+"""Loads a pattern file: gives checked values, or every problem of the file.
 
 The published JSON Schema is what is enforced. Beyond it, every pattern must be one that both engines take, every
 validator must be known, and ids must be unique. What a file says about other layers is looked at when they are merged.

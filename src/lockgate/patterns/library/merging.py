@@ -1,4 +1,4 @@
-"""The layers of pattern files to one library.
+"""Merges the layers of pattern files into one library.
 
 A layer changes only the keys that it gives. One that may not loosen (a project's, until a person trusts its content)
 adds rules and groups, and makes what is there stricter; what else it says is left out, with a note. Nothing that it

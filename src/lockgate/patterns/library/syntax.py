@@ -1,4 +1,4 @@
-"""What is wrong with a pattern: whether both engines can match it, in time linear in the length of the text."""
+"""Checks whether both engines can match a pattern in time linear in the text's length."""
 
 from __future__ import annotations
 

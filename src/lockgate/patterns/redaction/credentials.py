@@ -1,4 +1,4 @@
-"""Taking credentials out of text before it is recorded.
+"""Removes credentials from text before it is recorded.
 
 The records must show what a call did, and must not become a second place where passwords lie. So each key that has
 a known format, and each value whose name says that it is a secret, is replaced by ``[redacted:TYPE]``; contents of

@@ -1,4 +1,4 @@
-"""Taking matches out of a text: spans are replaced, overlapping ones together, and all else stays as it is."""
+"""Replaces matches in a text. Overlapping ones become one mark, and all other text stays as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validators of the numbers of people that hold their date of birth. As in ``national_ids``."""
+"""Validators of personal numbers that hold a date of birth. As in ``national_ids``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validators of ways to reach a person or a machine: e-mail addresses, telephone numbers, network addresses."""
+"""Validators of contact data: e-mail addresses, telephone numbers, network addresses."""
 
 from __future__ import annotations
 

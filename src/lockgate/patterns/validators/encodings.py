@@ -1,4 +1,4 @@
-"""Validators of keys that are written with a checksum or an inner structure: PEM, Base58Check, Bech32."""
+"""Validators of keys with a checksum or an inner structure: PEM, Base58Check, Bech32."""
 
 from __future__ import annotations
 

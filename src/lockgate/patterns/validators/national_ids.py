@@ -1,4 +1,4 @@
-"""Validators of the numbers by which states know people: check digits, dates of birth, and what is never given out.
+"""Validators of national identity numbers: check digits, dates of birth, and numbers never given out.
 
 Each takes the number with or without spaces, dots, dashes and slashes. ``True`` where check digits prove it, ``None``
 where it has none and nothing speaks against it. ``docs/patterns-validators.md`` names the source of each.

@@ -1,4 +1,4 @@
-"""What a command line of git does to branches, here and in other repositories. Pure."""
+"""Describes what a git command does to branches, here and in other repositories. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading command lines of git: which subcommand, which options, in which folder. Pure."""
+"""Parses command lines of git: subcommand, options, folder. Pure."""
 
 from __future__ import annotations
 

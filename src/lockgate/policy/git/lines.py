@@ -1,4 +1,4 @@
-"""All lines of git that one call could run, what aliases stand for, and which branches they may be about."""
+"""Lists the git commands that a call could run, with aliases expanded, and the branches that they may touch."""
 
 from __future__ import annotations
 

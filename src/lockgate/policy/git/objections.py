@@ -1,4 +1,4 @@
-"""The rule set ``git``: what a person says about pushing, pulling and rewriting, held against every line of git.
+"""The rule set ``git``: objects to pushes, pulls and rewrites that a person's rules forbid.
 
 It looks at all commands that a call could run, wherever they stand. What a configuration does not set is let be.
 """

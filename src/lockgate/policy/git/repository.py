@@ -1,4 +1,4 @@
-"""What a repository on this machine says of itself: its current branch and its settings. Reads files, runs nothing."""
+"""Reads a repository's current branch and settings from its files. It runs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Regular expressions as Lockbox writes them (JavaScript, no flags), in the dialect of the ``regex`` library.
+r"""Translates Lockbox's regular expressions (JavaScript, no flags) for the ``regex`` library.
 
 What the two read alike is kept; what they read differently is rewritten (``$`` is the very end, ``[^]`` is any
 character, ``\A`` is the letter A); what JavaScript does not have (``(?i)``, ``(?>...)``, ``a++``) is an error rather

@@ -1,4 +1,4 @@
-"""Layers of configuration to one compiled configuration, by Lockbox's rules of merging.
+"""Merges layers of configuration by Lockbox's rules.
 
 New entries of a list go before those of the layers below, ``!entry`` removes one of theirs, and of single values
 the last writer wins. A compiled configuration is a JSON-able value, so that it can be cached:

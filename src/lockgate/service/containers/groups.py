@@ -1,4 +1,4 @@
-"""The containers that the host decides for: who they are, their keys, and their folders.
+"""The containers that the host decides for: their settings, keys and folders.
 
 A group is one container, or several that share a key and a folder. What the host knows of it lies in the state folder,
 one file each; below the IPC's folder is only what is mounted into the container.

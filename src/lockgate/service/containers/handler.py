@@ -1,4 +1,4 @@
-"""One request to one answer, for whichever way it came."""
+"""Decides on one request of a container, however it arrived."""
 
 from __future__ import annotations
 

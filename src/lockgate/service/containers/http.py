@@ -1,4 +1,4 @@
-"""The same over a Unix socket and HTTPS, for who does not want files: three routes and no other."""
+"""Answers containers over a Unix socket or HTTPS. There are three routes, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folders of one group, from the host's side. Everything in ``requests`` was put there by a stranger.
+"""The folders of one group, as the host sees them. Strangers write everything in ``requests``.
 
 Nothing is opened but by its name in an open folder, no link is followed, and nothing is waited for. What is no request
 is removed, or left where that could take long; nothing that a container does in its folder costs the others more than

@@ -1,4 +1,4 @@
-"""Which containers may let run at once what is provably local: none, where this machine's rules have to be asked first.
+"""Decides which containers may run provably local calls at once: none where this machine's rules must be asked.
 
 A container's side knows the shipped tables, and not what the person of this machine has configured. A result that only
 the configuration calls secret is labelled when it comes back; a call that the configuration refuses must not have run.

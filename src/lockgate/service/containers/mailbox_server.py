@@ -1,4 +1,4 @@
-"""Files as IPC, from the host's side: watches the folders of all groups, and puts an answer beside each request.
+"""IPC by files, on the host: watches the folders of all groups, and puts an answer beside each request.
 
 A request stays in its folder until it is answered. So a host that was killed finds it again, and a container that still
 waits gets its answer.

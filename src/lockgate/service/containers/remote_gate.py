@@ -1,4 +1,4 @@
-"""A gate for events of another machine: what a container says is only text here.
+"""A gate for events of another machine. Whatever a container says is only text here.
 
 The files, links, projects and processes that an event names are the container's. None of them is looked for on this
 machine, where something else may have the same name.

@@ -1,4 +1,4 @@
-"""``lockgate serve``: everything that runs together, from the first sign of life to the last."""
+"""``lockgate serve``: starts all parts of the host's side, and stops them together."""
 
 from __future__ import annotations
 

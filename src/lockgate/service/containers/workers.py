@@ -1,4 +1,4 @@
-"""Threads in which requests are decided on, and whose turn it is in them.
+"""Worker threads that decide on requests, and the order in which groups get their turn.
 
 A group belongs to one worker, so that its requests are decided on in their order: what a container reports is known
 before its next request is looked at. A step ends where somebody else has to be asked, so nobody waits for a judge or a

@@ -1,4 +1,4 @@
-"""The whole application: the API, the pages, and what stands before both."""
+"""Assembles the web application: the API, the pages, and the middleware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While a person looks at the dashboard, agents on every machine are told that somebody can answer, and wait."""
+"""Tells all gates that an approver looks at the dashboard, so that agents may wait for an answer."""
 
 from __future__ import annotations
 

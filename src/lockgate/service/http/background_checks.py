@@ -1,4 +1,4 @@
-"""What takes a while and is done by one at a time: checking the audit chain, and asking the doctor."""
+"""Runs slow checks, one at a time: of the audit chain, and by the doctor."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BackgroundChecks:
         """Check the whole chain.
 
         Raises:
-            Refused: Somebody does already.
+            RequestRefused: Somebody does already.
         """
         with _alone(self._verifying, "the audit is being checked"), self._dashboard.store() as store:
             began = time.monotonic()
@@ -73,7 +73,7 @@ class BackgroundChecks:
         """Ask the doctor about a workspace.
 
         Raises:
-            Refused: Somebody does already, or no session has worked there.
+            RequestRefused: Somebody does already, or no session has worked there.
         """
         with self._dashboard.looking() as tx:
             folder = policy.folder_of(self._dashboard.where, workspace, policy.workspaces(tx))

@@ -1,4 +1,4 @@
-"""What all routes share: the store, who asks, and what is done by rooms that a route does not know."""
+"""Shared parts of all routes: the store, the caller, and the work of rooms that a route does not know."""
 
 from __future__ import annotations
 

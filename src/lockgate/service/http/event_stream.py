@@ -1,4 +1,4 @@
-"""Server-sent events: each new record of the audit, as soon as it is there, to everybody who listens.
+"""Server-sent events: sends each new audit record to all listeners at once.
 
 The format is that of https://html.spec.whatwg.org/multipage/server-sent-events.html. An event says what it is about and
 no more: whoever hears it reads that anew, with the routes that are tested for it.

@@ -1,4 +1,4 @@
-"""What stands before every request, whichever route it is for: names, origins, sizes, and who asks.
+"""Checks every request before its route: names, origins, sizes, and the caller.
 
 It is one ASGI application around all others, so that no route can be without it. Pages and scripts are for everybody,
 for they hold nothing; all of the API but the login is for who has logged in, also what is not there.

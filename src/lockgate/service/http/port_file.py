@@ -1,4 +1,4 @@
-"""Telling the gate at which port a person is answered, so that it lets no agent talk to it.
+"""Publishes the dashboard's port to the gate, which then lets no agent talk to it.
 
 A file stands for a port, and each dashboard that listens there holds a shared lock on it (``flock``), which goes with
 its process: so it is known of one that was killed, wherever it listened, and no dashboard takes another's mark away.

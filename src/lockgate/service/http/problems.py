@@ -1,4 +1,4 @@
-"""Requests that are not met, told as RFC 9457 says: nothing of the server's inside, and no text of others unescaped."""
+"""Spells refused requests as RFC 9457 says. Nothing of the server's inside is told, and no foreign text unescaped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lockgate.core.errors import LockgateError, StoreError
-from lockgate.service.http.schemas import ApprovalState, Invalid, Problem
+from lockgate.service.http.schemas import ApprovalState, Invalid, Problem, ProblemCode
 from lockgate.service.http.views.display_values import shown
 
 MEDIA_TYPE = "application/problem+json"
@@ -22,14 +22,14 @@ _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110 h
 
 
 class RequestRefused(Exception):  # noqa: N818 - it is an answer
-    """A request that is not met, for a reason that the asker is told."""
+    """A request that is refused. The caller is told why."""
 
     def __init__(
         self,
         status: int,
         detail: str,
         *,
-        code: str = "",
+        code: ProblemCode = "",
         state: ApprovalState | None = None,
         headers: Mapping[str, str] = {},
     ) -> None:
@@ -53,7 +53,7 @@ class RequestRefused(Exception):  # noqa: N818 - it is an answer
 def problem(
     status: int,
     detail: str = "",
-    code: str = "",
+    code: ProblemCode = "",
     state: ApprovalState | None = None,
     *,
     errors: Sequence[Invalid] = (),

@@ -1,4 +1,4 @@
-"""The dashboard as a process: its socket, its links, and its end."""
+"""Runs the dashboard's process: its socket, its links, and its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages and scripts: read once, served with exact types and validators, to everybody, for they hold nothing."""
+"""Serves pages and scripts to everybody, for they hold nothing. They are read once, at the start."""
 
 from __future__ import annotations
 

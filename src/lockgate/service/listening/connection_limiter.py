@@ -1,4 +1,4 @@
-"""Who comes in by a socket: a TLS handshake is bounded in time and in number, and whoever waits longest makes room.
+"""Limits connections: a TLS handshake has a deadline, and the one that waits longest makes room.
 
 asyncio bounds only the time. Each connection takes a file from the first byte on, of which a process has some thousand:
 whoever opens them faster than they end would take all, and with them what the store and the containers' files need.

@@ -1,4 +1,4 @@
-"""Addresses to listen on, and the sockets that do."""
+"""Parses addresses to listen on, and opens their sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long uvicorn waits for others, and for how many: it knows no time for a request's head, nor for a TLS handshake.
+"""Bounds how long uvicorn waits for a request's head or a TLS handshake: it has no such limits itself.
 
 Whoever connects and says nothing, or a byte now and then, would hold a connection for ever. All of them together would
 keep everybody else out. So each has its time; and of many that have not asked anything whole, the one that has rested

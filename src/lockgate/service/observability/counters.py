@@ -1,4 +1,4 @@
-"""Records of the audit to counts: pure, and bounded however many sessions and calls there are."""
+"""Counts audit records. Pure, and bounded for any number of sessions and calls."""
 
 from __future__ import annotations
 

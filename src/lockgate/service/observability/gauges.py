@@ -1,4 +1,4 @@
-"""How things are right now: sessions, questions, the audit's ends, the resident gate."""
+"""Reads the current state for gauges: sessions, questions, the audit's ends, the resident gate."""
 
 from __future__ import annotations
 

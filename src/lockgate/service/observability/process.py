@@ -1,4 +1,4 @@
-"""The process that counts and sends: it follows the audit, whoever decides. One for a state folder."""
+"""The exporter process: follows the audit, counts and sends. There is one for a state folder."""
 
 from __future__ import annotations
 

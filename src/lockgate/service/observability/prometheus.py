@@ -1,4 +1,4 @@
-"""Counts and gauges in Prometheus' text format, by its own library (the extra ``observability``)."""
+"""Writes counts and gauges in Prometheus' text format (the extra ``observability``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the configuration says of metrics, traces and logs. Only trusted layers say it."""
+"""Reads the configuration of metrics, traces and logs. Only trusted layers count."""
 
 from __future__ import annotations
 

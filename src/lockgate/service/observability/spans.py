@@ -1,4 +1,4 @@
-"""Records of the audit as spans and log records, in no library's types: what is sent is decided here.
+"""Turns audit records into spans and log records. It decides which values are sent.
 
 Identifiers come from the record's digest, so that what is sent twice is the same twice.
 """

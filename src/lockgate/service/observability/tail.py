@@ -1,4 +1,4 @@
-"""Following the audit and the log of errors: what is new since the last look, and where the last look ended.
+"""Follows the audit and the log of errors from where the last look ended.
 
 What was counted is kept in the state folder. So counts go on where they were when a process begins anew. Neither a
 restart nor a removal of old records makes them fall.

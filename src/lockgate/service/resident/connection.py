@@ -1,4 +1,4 @@
-"""One hook at the other end of a socket: what it has said so far, and what is still to be said to it."""
+"""One hook's connection: what has been read of its request, and what is still to be written."""
 
 from __future__ import annotations
 

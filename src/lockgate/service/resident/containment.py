@@ -1,4 +1,4 @@
-"""What the resident gate does for the native launcher of contained commands: it plans, and it runs nothing.
+"""Plans contained commands for the native launcher. It runs nothing.
 
 The launcher asks three things, each on a connection of its own. It sends the path of ``contain.py``, the folder that it
 is in, and then the words that it was started with:

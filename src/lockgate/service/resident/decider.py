@@ -1,4 +1,4 @@
-"""What the resident gate does with one request: the same as a hook by itself, in steps.
+"""Decides on one request in the resident gate, in steps. The results are those of a hook without a gate.
 
 A step ends with an answer, or with a question to somebody else; then other requests are decided on until the answer to
 it is there. Only the thread that made the :class:`Decider` takes steps.

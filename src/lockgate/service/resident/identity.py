@@ -1,4 +1,4 @@
-"""Whether the code and the state on the disk are still those that a gate runs on; if not, it makes room for another."""
+"""Checks whether code and state on the disk are still those of the running gate. If not, the gate makes room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks of a gate: let in, heard, answered, let go. Nothing is decided here, and nobody waited for."""
+"""Accepts hook connections, reads requests and writes answers. It never blocks, and decides nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of the resident gate: decides for hooks, one request at a time, and waits for nobody while it does."""
+"""The resident gate's loop: decides one request at a time, and waits for nobody meanwhile."""
 
 from __future__ import annotations
 

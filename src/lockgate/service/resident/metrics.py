@@ -1,4 +1,4 @@
-"""What a resident gate knows of its own work, for ``lockgate gate status``."""
+"""Measures the resident gate's own work, for ``lockgate gate status``."""
 
 from __future__ import annotations
 

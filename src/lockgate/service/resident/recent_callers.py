@@ -1,4 +1,4 @@
-"""For whom a gate has decided lately: it looks at the machine ahead of their next question."""
+"""Remembers recent callers, to refresh their configuration before they ask again."""
 
 from __future__ import annotations
 

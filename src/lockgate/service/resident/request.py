@@ -1,4 +1,4 @@
-"""One request that a resident gate decides on: on whose behalf, since when, and how far it has come."""
+"""One request of a hook in the resident gate: its caller, its time, and how far it has come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiling tables that people write as YAML to the JSON beside them, which a hook can read quickly."""
+"""Compiles YAML tables that people write to JSON, which a hook reads quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as text with known places, so that a person's file can be changed without touching what is not ours.
+"""Edits JSON as text, so that everything in a person's file that is not ours stays as it is.
 
 A change is a splice of the text. Adding a member or an item puts the new text directly behind the one before it;
 removing it takes exactly that away again, so one undoes the other byte for byte, whatever the file's indentation, line

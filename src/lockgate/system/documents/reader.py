@@ -1,4 +1,4 @@
-"""Text of a configuration file to plain values, each with the line that it stands on.
+"""Parses a configuration file into plain values, each with its line.
 
 Both formats are read more strictly than their parsers would: text in UTF-8 without a byte order mark, and keys that are
 text and stand once. Depth and number of values have bounds, which also end expansions of aliases.

@@ -1,4 +1,4 @@
-"""The errors of a JSON Schema in a person's words, each with the file, the line and the key that it is about."""
+"""Words the errors of a JSON Schema for a person, each with file, line and key."""
 
 from __future__ import annotations
 

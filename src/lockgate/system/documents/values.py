@@ -1,4 +1,4 @@
-"""The values of a configuration file, the lines that they stand on, and bounds on their number and depth."""
+"""The values of a configuration file with their lines, bounded in number and depth."""
 
 from __future__ import annotations
 

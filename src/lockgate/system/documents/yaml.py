@@ -1,4 +1,4 @@
-"""Text in YAML to plain values with their lines: see ``reading.py``."""
+"""Parses YAML into plain values with their lines: see ``reader.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a contained command costs beside the bare one, and beside bubblewrap alone."""
+"""Measures a contained command beside the bare one, and beside bubblewrap alone."""
 
 from __future__ import annotations
 

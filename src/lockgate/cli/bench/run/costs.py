@@ -1,4 +1,4 @@
-"""What something took, again and again, and what that is next to something else of the same round."""
+"""Compares measured costs with those of something else in the same round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resident gates for a measurement: in throw-away folders, stopped at its end whatever happens."""
+"""Starts resident gates for a measurement in throw-away folders, and always stops them at its end."""
 
 from __future__ import annotations
 

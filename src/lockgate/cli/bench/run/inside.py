@@ -1,4 +1,4 @@
-"""What is measured in this very process: the analysis, the gate as a program has it, a scan with the whole library."""
+"""Measures parts in this process: the analysis, the gate as a program uses it, a scan with the whole library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many agents at once, out of one thread that costs little: what a gate answers, how soon, and whether rightly."""
+"""Simulates many agents in one cheap thread: what a gate answers, how soon, and whether rightly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small drawings as SVG: bars with their spread, and curves. Readable in light and dark, and without seeing colours.
+"""Draws bars with their spread, and curves, as SVG. They are readable in light and dark, and without colours.
 
 The colours are of a palette that people with any kind of colour blindness tell apart (Okabe and Ito, Color Universal
 Design, 2008); what they tell is also written beside, and lines have marks of different forms.

@@ -1,4 +1,4 @@
-"""Whole processes in turns: ``/bin/true``, the bare interpreter, hooks that decide alone, hooks that ask a gate."""
+"""Measures whole processes in turns: ``/bin/true``, the interpreter, hooks alone, hooks with a gate."""
 
 from __future__ import annotations
 

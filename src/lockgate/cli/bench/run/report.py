@@ -1,4 +1,4 @@
-"""The report of ``lockgate bench``: as a JSON value, as text, and as a plot."""
+"""Prints the report of ``lockgate bench``: as JSON, as text, and as a plot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A resident gate: how soon it answers after its start, how many decisions a second it takes, and its memory."""
+"""Measures a resident gate: its start, its decisions a second, its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents ask a gate, and the verdict that each question must get: days of work in a few dozen events."""
+"""Scripted days of agents for a benchmark, with the verdict that each question must get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate for agents that the Claude Agent SDK runs (the extra ``claude-agent-sdk``).
+"""Guards agents of the Claude Agent SDK (the extra ``claude-agent-sdk``).
 
 ::
 

@@ -1,4 +1,4 @@
-"""The graph of commits that git keeps beside their objects, and believes (gitformat-commit-graph)."""
+"""Reads the commit graph that git keeps beside its objects, and believes (gitformat-commit-graph)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of a repository of git: which files it knows (gitformat-index)."""
+"""Reads the index of a git repository: the files that it knows (gitformat-index)."""
 
 from __future__ import annotations
 

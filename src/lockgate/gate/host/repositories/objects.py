@@ -1,4 +1,4 @@
-"""The objects of a repository of git: commits, trees and tags, each a file of its own or in a pack.
+"""Reads objects of a git repository: commits, trees and tags, loose or in a pack.
 
 The formats are those of git's own documentation (gitformat-pack, gitrepository-layout). Only what a repository with
 SHA-1 holds is read, bounded in size and depth; whatever is not as expected is a ``LookupError``.

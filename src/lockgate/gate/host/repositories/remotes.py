@@ -1,4 +1,4 @@
-"""Where ``git push`` sends to, from the settings of a repository, of its user and of the system.
+"""Finds the addresses that ``git push`` sends to, in the settings of repository, user and system.
 
 What names another file of settings, another program or another way to a server makes that unknown: for an act it is
 asked whether everybody who can answer is known. So a name too many does no harm, and one too few does.

@@ -1,4 +1,4 @@
-"""A repository of git on this machine, as far as the analysis asks about it: which files a revision has."""
+"""A git repository on this machine, as far as the analysis asks: which files a revision has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the name of a revision stands for, as *gitrevisions* says: refs, their logs, parents, beginnings of names."""
+"""Resolves a revision as *gitrevisions* says: refs, their logs, parents, abbreviated names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the text of a file of settings of git as git does (one blank may stand for another), or not at all."""
+"""Parses a git settings file as git does (one blank may stand for another), or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a repository that are read in places, and the sorted names in them, found as git finds them."""
+"""Looks up names in the sorted tables of a repository's files, reading only the parts that it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a one-time link in a browser without naming it to others.
+"""Opens a one-time link in a browser without showing it to other users of the machine.
 
 Every user of a machine can read the words that a program is started with (``ps``). So the browser is started with the
 path of a file that only this user can read. It leads on to the link. It is gone once the link was used, or is too old.

@@ -1,4 +1,4 @@
-"""Who may use the dashboard: one-time links, and the sessions that they begin. All sessions end with the process.
+"""Sessions of the dashboard: one-time links begin them, and the end of the process ends them.
 
 A link that is used twice is known to two: one of them may be a thief, and nothing says which. So the session that the
 first use began ends, and the person is told. In the browser that the first use was in, a second one is an accident:
@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.core.record import Record
 from lockgate.service.http.auth.tokens import Scope
 from lockgate.service.http.problems import RequestRefused
+from lockgate.service.http.schemas import ProblemCode
 
 LINK_SECONDS = 60.0
 """How long a one-time link works."""
@@ -37,7 +38,8 @@ _MOST_COOKIES = 200
 """Cookies of the name that are looked at: more than a browser keeps of a host, so that none hides the session's."""
 _MOST_USED = 64
 """Used links that are remembered."""
-USED_HERE, TWICE = "link-here", "link-twice"
+USED_HERE: ProblemCode = "link-here"
+TWICE: ProblemCode = "link-twice"
 """Codes of refusals: the link was used by this browser; it was used by two."""
 _TWICE = (
     "a link was used by two browsers, so that the first of them was logged out:"
@@ -121,7 +123,7 @@ class Access:
             The cookie's value, the CSRF token, and when it ends, in seconds since the epoch.
 
         Raises:
-            Refused: The link is wrong, used or too old, or there were too many wrong ones.
+            RequestRefused: The link is wrong, used or too old, or there were too many wrong ones.
         """
         now = self._clock()
         expected, until = self._link or (b"", 0.0)

@@ -1,4 +1,4 @@
-"""Tokens for programs. The store keeps the hash of each; the token itself is shown once, to the person who makes it.
+"""Tokens for programs. The store keeps their hashes; the person who makes a token sees it once.
 
 A token is 256 random bits, so that its plain SHA-256 cannot be turned back; nothing slower is needed, as it would be
 for a password.

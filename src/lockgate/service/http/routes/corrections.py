@@ -1,4 +1,4 @@
-"""The routes by which a person says that a stop was needless, or that a result is fine."""
+"""The routes by which a person says that a stop was needless, or a result fine."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
         """Questions to a person: the oldest first where they wait, else the newest first."""
         with dashboard.timed() as (tx, now):
             if tx is None:
-                return approvals.nothing(now)
+                return approvals.empty_page(now)
             return approvals.page(tx, now, query.state, query.session, query.limit)
 
     @api.get("/approvals/{approval}", tags=["approvals"], responses=documented(404))

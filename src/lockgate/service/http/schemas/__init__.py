@@ -16,6 +16,30 @@ from lockgate.service.http.views.display_values import Shown, shown_json
 
 VerdictWord = Literal["allow", "contain", "judge", "ask", "deny"]
 ApprovalState = Literal["pending", "approved", "denied", "expired", "changed", "used"]
+ProblemCode = Literal[
+    "",
+    "already_decided",
+    "changed",
+    "denied_before",
+    "expired",
+    "host",
+    "link",
+    "link-here",
+    "link-twice",
+    "listeners",
+    "login",
+    "logins",
+    "not_endorsable",
+    "not_stopped",
+    "not_whole",
+    "origin",
+    "person",
+    "running",
+    "scope",
+    "signature",
+    "state",
+]
+"""What a program can tell problems of one status by; empty where the status is enough."""
 
 
 class Model(BaseModel):
@@ -49,7 +73,9 @@ class Problem(Model):
     type: str = Field(default="about:blank", description="Always `about:blank`: the status says the kind.")
     title: str = Field(description="The status in words.")
     status: int
-    code: str = Field(default="", description="A stable word for programs, as `expired`; empty where status is enough.")
+    code: ProblemCode = Field(
+        default="", description="A stable word for programs, as `expired`; empty where status is enough."
+    )
     detail: str = Field(default="", description="What to do about it.")
     state: ApprovalState | None = Field(default=None, description="For a conflict: what has become of the question.")
     errors: list[Invalid] = Field(default=[], description="For 422: each thing that is wrong.")

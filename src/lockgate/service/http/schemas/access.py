@@ -1,4 +1,4 @@
-"""What the API says of itself: who is logged in, how it is, and what an event carries."""
+"""The API's records of the server itself: the caller, its health, and its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API says about calls: the decisions on them, and the questions to a person."""
+"""The API's records of decisions on calls, and of questions to a person."""
 
 from __future__ import annotations
 

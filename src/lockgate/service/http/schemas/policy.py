@@ -1,4 +1,4 @@
-"""What the API says about policy: tables, patterns, what-if, the audit chain, and the doctor."""
+"""The API's records of policy: tables, patterns, what-if, the audit chain, and the doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API says about results that made a session untrusted, and about a person's word that one is fine."""
+"""The API's records of results that made a session untrusted, and of endorsements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a person: what the API tells of them, and the answer to one."""
+"""Questions to a person for the API, and a person's answer to one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.questions import WHOLE
 from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.problems import RequestRefused
-from lockgate.service.http.schemas import ApprovalState
+from lockgate.service.http.schemas import ApprovalState, ProblemCode
 from lockgate.service.http.schemas.calls import Approval, ApprovalPage, ApprovalSummary
 from lockgate.service.http.views import calls, record_values
 from lockgate.service.http.views.call_spans import marked
@@ -25,7 +25,15 @@ Which = Literal["pending", "past", "all"]
 
 
 def page(tx: Transaction, now: float, which: Which, session: str, limit: int) -> ApprovalPage:
-    """Questions: the oldest first where they wait, else the newest first. ``now`` is the store's time."""
+    """One page of questions. Those that wait stand oldest first, and the others newest first.
+
+    Args:
+        tx: The transaction.
+        now: The store's time.
+        which: Which questions are listed.
+        session: The session; empty for all.
+        limit: How many questions the page has at most.
+    """
     rows = tx.approvals(session=session)
     waiting = [row for row in rows if state_of(row, now) == "pending"]
     past = [row for row in reversed(rows) if state_of(row, now) != "pending"]
@@ -37,13 +45,13 @@ def page(tx: Transaction, now: float, which: Which, session: str, limit: int) ->
     )
 
 
-def nothing(now: float) -> ApprovalPage:
-    """What is told where nothing was ever recorded."""
+def empty_page(now: float) -> ApprovalPage:
+    """The page of a store that does not exist yet."""
     return ApprovalPage(items=[], pending=0, now=record_values.instant(now))
 
 
 def state_of(row: ApprovalRow, now: float) -> ApprovalState:
-    """What a question is now: the store is told only when somebody comes for it that its time is over."""
+    """The state of a question now. The store learns that one has expired only when somebody asks for it."""
     state: Any = row.state
     return "expired" if state in ("pending", "approved") and row.is_over(now) else state
 
@@ -52,7 +60,7 @@ def find(tx: Transaction | None, approval: str) -> ApprovalRow:
     """The question of an id.
 
     Raises:
-        Refused: There is none.
+        RequestRefused: There is none.
     """
     row = tx.approval(approval) if tx is not None else None
     if row is None:
@@ -61,14 +69,14 @@ def find(tx: Transaction | None, approval: str) -> ApprovalRow:
 
 
 def digest_of(row: ApprovalRow) -> str:
-    """Digest of all that is shown of a question, whatever has become of it; and of what it is bound to."""
+    """Digest of all that is shown of a question and of what it is bound to. Its state does not count."""
     shown = [*row[: row._fields.index("about")], row.about, row.asked_at, row.expires_at]
     text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(b"lockgate approval shown\n" + text.encode()).hexdigest()
 
 
 def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
-    """One question with all that a person has to see before they answer. ``now`` is the store's time."""
+    """One question with all that a person has to see before they answer."""
     about = row.about
     effects = calls.effects(about)
     given = record_values.part(about.get(WHOLE if _is_whole(row) else "input"))
@@ -90,7 +98,7 @@ def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
 
 
 def _is_whole(row: ApprovalRow) -> bool:
-    """Whether all of the call is shown. What is no object is another gate's word, and shows nothing."""
+    """Whether the whole call was kept. Another gate may have written something that is no object."""
     return isinstance(row.about.get(WHOLE), Mapping)
 
 
@@ -128,7 +136,7 @@ def approve(store: Store, state: str, approval: str, shown: str, reason: str, ca
         caller: Who says so.
 
     Raises:
-        Refused: It is not open any more, is not what was shown, or was not shown whole.
+        RequestRefused: It is not open any more, is not what was shown, or was not shown whole.
     """
     row = _open(store, approval)
     if not hmac.compare_digest(shown, digest_of(row)):
@@ -144,7 +152,7 @@ def deny(store: Store, state: str, approval: str, reason: str, caller: ApiCaller
     """Refuse a call.
 
     Raises:
-        Refused: It is not open any more.
+        RequestRefused: It is not open any more.
     """
     row = _open(store, approval)
     return _answered(store, state, row, caller, approve=False, reason=reason)
@@ -180,6 +188,6 @@ def _answered(
 
 def _conflict(row: ApprovalRow, now: float) -> RequestRefused:
     state = state_of(row, now)
-    code = state if state in ("expired", "changed") else "already_decided"
+    code: ProblemCode = "already_decided" if state not in ("expired", "changed") else state
     by = f" by {row.decided_by}" if row.decided_by else ""
     return RequestRefused(409, f"this question is not open any more: it is {state}{by}", code=code, state=state)

@@ -1,4 +1,4 @@
-"""Which part of a call has which effect: the call cut into pieces, so that a page can mark them without counting.
+"""Cuts a call into pieces with their effects, so that a page can mark them without counting.
 
 It is for a person's eye, and decides nothing. What cannot be placed is marked nowhere, and is in the list of effects.
 """

@@ -1,4 +1,4 @@
-"""What audit records and questions say of a call, as the API tells it."""
+"""Calls in audit records and questions, for the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking for decisions in the audit, a bounded time at once."""
+"""Searches the audit for decisions, for a bounded time."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def whole(tx: Transaction, seq: int, gate: str = "") -> DecisionDetail:
     """One decision with its evidence.
 
     Raises:
-        Refused: There is no decision with this number.
+        RequestRefused: There is no decision with this number.
     """
     row, about = find(tx, seq, gate)
     query = AuditQuery(session=record_values.text(about.get("session")), call=record_values.text(about.get("call")))
@@ -89,7 +89,7 @@ def find(tx: Transaction, seq: int, gate: str = "") -> tuple[AuditRow, Mapping[s
     """The record of one decision, and what it says.
 
     Raises:
-        Refused: There is no decision with this number.
+        RequestRefused: There is no decision with this number.
     """
     row = next(iter(tx.audit(after=seq - 1, limit=1, gate=gate)), None)
     about = record_values.body_of(row.body) if row is not None else {}

@@ -1,4 +1,4 @@
-"""Making values safe to show in a page: whatever hides, reorders or is no character is written as an escape.
+"""Makes values safe to show in a page: hiding, reordering and invalid characters become escapes.
 
 Markup is no concern here: JSON has none, and pages put texts in as text. What is a concern is text that reads otherwise
 than it is, in a page as in a terminal: bidirectional marks, zero-width characters, half of a surrogate pair.

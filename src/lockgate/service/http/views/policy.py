@@ -1,4 +1,4 @@
-"""What holds in a workspace: policy tables, settings, and the pattern library with what it has found."""
+"""A workspace's policy for the API: tables, settings, and the pattern library with its matches so far."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def folder_of(where: Folders, wanted: str, known: Sequence[str]) -> str:
     """The folder to look at: the home folder where none is named.
 
     Raises:
-        Refused: No session has worked there.
+        RequestRefused: No session has worked there.
     """
     if wanted and wanted not in known:
         raise RequestRefused(404, "no session has worked in this folder")
@@ -66,7 +66,7 @@ def policy(where: Folders, wanted: str, known: Sequence[str]) -> PolicyInfo:
     """What holds in a workspace.
 
     Raises:
-        Refused: No session has worked there.
+        RequestRefused: No session has worked there.
         StoreError: The state cannot be read.
     """
     configuration = load_for_cli(folder_of(where, wanted, known))
@@ -173,7 +173,7 @@ def patterns(where: Folders, workspace: str, known: Sequence[str], tally: Tally,
     """The pattern library as it holds in a workspace.
 
     Raises:
-        Refused: No session has worked there.
+        RequestRefused: No session has worked there.
         StoreError: The state cannot be read.
     """
     folder = folder_of(where, workspace, known)

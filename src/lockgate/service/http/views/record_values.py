@@ -1,4 +1,4 @@
-"""Reading the values of audit records and questions, whoever wrote them: what is not of its type is taken as not said.
+"""Reads values of audit records and questions. A value of another type than expected counts as missing.
 
 A record is normally the gate's own. One that somebody changed in the database must be shown as well as it can be, so
 that it is noticed. It must never be a fault of the server.

@@ -1,4 +1,4 @@
-"""Results that made a session untrusted: what the API tells of them, and a person's word that one is fine."""
+"""Results that made a session untrusted, for the API; and a person's endorsement of one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def of_session(tx: Transaction, session: str) -> Results:
     """The results that made anybody in a session untrusted, oldest first.
 
     Raises:
-        Refused: There is no such session.
+        RequestRefused: There is no such session.
     """
     return Results(items=[_result(source) for source in endorsements.sources_of(tx, _session(tx, session))])
 
@@ -38,7 +38,7 @@ def endorse(store: Store, result: str, word: Endorse, caller: ApiCaller) -> Endo
         caller: Who says so.
 
     Raises:
-        Refused: There is no such result (any more), it is not what was shown, or it cannot be endorsed.
+        RequestRefused: There is no such result (any more), it is not what was shown, or it cannot be endorsed.
     """
     with store.reading() as tx:
         session = _session(tx, word.session)

@@ -1,4 +1,4 @@
-"""Sessions, and what happened in each: what the API tells of them."""
+"""Sessions and their events, for the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Records of the audit in the formats that other systems read: CEF and OCSF, one line each.
+r"""Writes audit records in formats of other systems: CEF and OCSF, one line each.
 
 The Common Event Format, version 0, is ``CEF:0|vendor|product|version|signature|name|severity|extension``. In the header
 a backslash and a pipe are escaped by a backslash; in values of the extension a backslash, an equals sign, and line

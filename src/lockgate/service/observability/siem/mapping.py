@@ -1,4 +1,4 @@
-"""Reads ``mapping.yaml``, and fills what it says from a record of the audit."""
+"""Reads ``mapping.yaml``, and fills its fields from an audit record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of one conversation of the OpenAI Agents SDK, as the gate is told of them."""
+"""Tells the gate of calls in one conversation of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The executors of the OpenAI Agents SDK that no guardrail of its own covers: shells, patches, custom tools."""
+"""Guards the executors of the OpenAI Agents SDK that its guardrails do not cover: shells, patches, custom tools."""
 
 from __future__ import annotations
 

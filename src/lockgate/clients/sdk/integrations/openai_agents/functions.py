@@ -1,4 +1,4 @@
-"""Function tools and MCP servers of the OpenAI Agents SDK, with the gate as a guardrail of theirs."""
+"""Guards function tools and MCP servers of the OpenAI Agents SDK with its guardrails."""
 
 from __future__ import annotations
 
