@@ -56,7 +56,7 @@ def test_who_waits_for_a_decision_is_kept(hooks: Listener, connection: Connectio
 def test_who_does_not_listen_is_let_go_with_what_was_begun_for_them(hooks: Listener, connection: Connection) -> None:
     ended: list[str] = []
     connection.work = work(ended)
-    hooks.say(connection, b"x" * 10_000_000, last=False)
+    hooks.send(connection, b"x" * 10_000_000, last=False)
     hooks.decline(connection)
     hooks.drop_late(connection.until - 1)
     assert (len(hooks), ended) == (1, [])
@@ -72,9 +72,9 @@ def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Listen
         connection = Connection(ours, Peer(os.geteuid(), 1), bytes(32))
         connection.complete_at = 1.0  # it has asked
         hooks._open.add(connection)
-        hooks.say(connection, answer, last=True)
+        hooks.send(connection, answer, last=True)
         assert not connection.closed, "the hook has not taken it yet"
-        hooks.say(connection, wire.wait(3.0), last=False)  # of a thread that was asking when time was up
+        hooks.send(connection, wire.wait(3.0), last=False)  # of a thread that was asking when time was up
         hooks.decline(connection)
         heard = b""
         while not connection.closed:

@@ -341,7 +341,7 @@ CLIENTS = tuple(_MODULES)
 
 
 def adapter(client: str) -> ClientAdapter:
-    """What is different in a client.
+    """The adapter of a client.
 
     Raises:
         BadInputError: There is none.

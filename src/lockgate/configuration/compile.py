@@ -115,7 +115,7 @@ class _LayerFiles:
         else:
             self.problems.append(ConfigError(path, 0, "", look.problem))
         self.good[path] = good_digest(self._tx, path) if self._tx is not None else None
-        self._stand_in(look.place)
+        self._add_last_good(look.place)
 
     def _note_good(self, path: str, digest: str, data: bytes | None) -> None:
         """Keep the content of a valid file for later. Where there is no file, forget what was kept."""
@@ -129,7 +129,7 @@ class _LayerFiles:
         self.layers.append(LockboxLayer(place.name, value, may_loosen, place.project))
         self.states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
 
-    def _stand_in(self, place: LayerPlace) -> None:
+    def _add_last_good(self, place: LayerPlace) -> None:
         """Add the last good content of a file that is not valid, if there is one."""
         from lockgate.policy.validation import parse
 

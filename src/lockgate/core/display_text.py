@@ -7,7 +7,6 @@ from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Sequence
 
 # All that moves a cursor, hides text, changes its direction, or looks like nothing and is a character: C0 and C1
 # controls, DEL, line and paragraph separators; zero-width, format and bidirectional marks, tag characters, variation
@@ -76,17 +75,6 @@ def visible(text: str, limit: int = 400) -> str:
     tail = max(limit - head - 24, 0)
     cut = len(shown) - head - tail
     return f"{shown[:head]} [... {cut} more ...] {shown[len(shown) - tail :] if tail else ''}".rstrip()
-
-
-def summary_of(items: Sequence[str], most: int) -> str:
-    """The first items in a row, and how many more there are.
-
-    Args:
-        items: Texts that are safe to show.
-        most: How many of them are shown.
-    """
-    more = f"; and {len(items) - most} more" if len(items) > most else ""
-    return "; ".join(items[:most]) + more
 
 
 def columns(text: str) -> int:

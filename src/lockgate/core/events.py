@@ -204,13 +204,6 @@ Event = (
 )
 
 
-class Message(Record):
-    """What the agent and the person read of the same thing."""
-
-    to_agent: str
-    to_person: str
-
-
 class Answer(Record):
     """What the gate answers to an event.
 

@@ -205,7 +205,7 @@ class Parts(Record):
 
     def read_on(self, tx: Transaction, context: Context, now: float) -> None:
         """Give a session its labels where its transcript knows more of it than the store; first for every event."""
-        unknown = session.unknown_results(tx, context, now, self.results_since, self.results_before)
+        unknown = session.label_unknown_results(tx, context, now, self.results_since, self.results_before)
         if unknown:
             tx.append_audit(now, record.happened(context, "unknown-results", {"calls": unknown}))
 

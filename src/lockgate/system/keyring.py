@@ -32,7 +32,7 @@ def secret_in(service: str) -> str:
         KeyringError: The keyring cannot be asked.
     """
     try:
-        with _own_choice():
+        with _use_own_settings():
             found = library("keyring").get_password(service, USER)
     except ImportError:
         how = "in a clone of Lockgate, pip install '.[judge]'"
@@ -44,7 +44,7 @@ def secret_in(service: str) -> str:
 
 
 @contextmanager
-def _own_choice() -> Iterator[None]:
+def _use_own_settings() -> Iterator[None]:
     """Have the library look for its settings where this user's are: they name code that it loads.
 
     A hook has variables that a project can set.

@@ -62,8 +62,8 @@ class TtlCache:
         return look_up
 
     @contextmanager
-    def anew(self) -> Iterator[None]:
-        """Have everything that is asked for meanwhile looked at, however new the last look is."""
+    def bypass(self) -> Iterator[None]:
+        """Look anew at everything that is asked for meanwhile, however recent the last look is."""
         seconds, self.seconds = self.seconds, -1.0
         try:
             yield

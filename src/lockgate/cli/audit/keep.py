@@ -109,7 +109,7 @@ def _cut(store: Store, limit: float, file: str, folder: str) -> _Cut:
             file = file or os.path.join(_made(folder), archives.archive_name(base.seq + 1, end))
             archives.write_archive(file, pruning.beginning(tx, last), end)
     if file:
-        kept = {"archive": {"file": os.path.basename(file), "sha256": _whole(file, store.key, last - base.seq)}}
+        kept = {"archive": {"file": os.path.basename(file), "sha256": _read_back(file, store.key, last - base.seq)}}
     _remove(store, last, now, {"by": "command", "before": limit, **kept})
     return _Cut(base.seq + 1, last, file, kept["archive"]["sha256"] if kept else "")
 
@@ -122,7 +122,7 @@ def _made(folder: str) -> str:
     return folder
 
 
-def _whole(file: str, key: bytes, count: int) -> str:
+def _read_back(file: str, key: bytes, count: int) -> str:
     """Read an archive back; its digest."""
     with archives.reading(file) as part:
         found = verify_parts([part], key)

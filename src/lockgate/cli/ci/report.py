@@ -41,7 +41,7 @@ _PROPERTY = {**_ANNOTATION, ":": "%3A", ",": "%2C"}
 
 
 class RefusedCall(NamedTuple):
-    """A call that was not let run."""
+    """A call that was refused."""
 
     said: str
     """Tool and call, in one line."""
@@ -55,7 +55,7 @@ class JobReport(NamedTuple):
     """What the audit holds of this job."""
 
     facts: Mapping[str, Any]
-    """Those of ``lockgate ci``; empty where it did not run."""
+    """The facts that ``lockgate ci`` has recorded; empty where it did not run."""
     sessions: int
     verdicts: Mapping[str, int]
     refused: tuple[RefusedCall, ...]
@@ -165,7 +165,7 @@ def _summary(found: JobReport) -> Iterator[str]:
 
 
 def _markdown(text: str) -> str:
-    """A text in which nothing means anything to Markdown or HTML, and no name or address becomes a link."""
+    """A text in which no character has a meaning in Markdown or HTML, and no name or address becomes a link."""
     shown = visible(text, 2 * _WHY)
     return "".join(each if each.isalnum() or each == " " else f"&#{ord(each)};" for each in shown)
 
@@ -223,6 +223,6 @@ def _sarif_result(call: RefusedCall, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _workflow() -> str:
-    """The file of the workflow: what a call is about that names no file of the checkout."""
+    """The workflow's file. It stands for calls that name no file of the checkout."""
     path = os.environ.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].split("/", 2)[2:]
     return path[0] if path else ".github/workflows"

@@ -9,7 +9,7 @@ from lockgate.system.timestamps import local_time
 
 
 def iso(at: float) -> str | None:
-    """A time as ISO 8601 in UTC; ``None`` for never, and for what somebody has put in the place of a time."""
+    """A time as ISO 8601 in UTC; ``None`` for 0, and for a value that is no time."""
     try:
         return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds") if at else None
     except (TypeError, ValueError, OverflowError, OSError):

@@ -233,7 +233,7 @@ def _all_in(group: Any, own: Sequence[Mapping[str, Any]]) -> bool:
 
 
 class Claude(AnswersApart):
-    """What is different in Claude Code."""
+    """The adapter of Claude Code."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

@@ -83,7 +83,7 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 
 
 class Cline(OwnDialect):
-    """What is different in Cline."""
+    """The adapter of Cline."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

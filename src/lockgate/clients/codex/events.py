@@ -146,7 +146,7 @@ def patch_in(command: str) -> Patch | None:
 
 
 class Codex(AnswersApart):
-    """What is different in Codex CLI."""
+    """The adapter of Codex CLI."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

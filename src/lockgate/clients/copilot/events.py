@@ -121,7 +121,7 @@ def _decided(answer: Answer) -> dict[str, Any]:
 
 
 class Copilot(ClientAdapter):
-    """What is different in GitHub Copilot CLI."""
+    """The adapter of GitHub Copilot CLI."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

@@ -100,7 +100,7 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 
 
 class CursorClient(ClientAdapter):
-    """What is different in Cursor."""
+    """The adapter of Cursor."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

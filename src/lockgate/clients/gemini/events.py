@@ -114,7 +114,7 @@ def has_shell_rules(context: Context, home: str) -> bool:
 
 
 class Gemini(ClientAdapter):
-    """What is different in Gemini CLI."""
+    """The adapter of Gemini CLI."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

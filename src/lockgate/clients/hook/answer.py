@@ -66,7 +66,7 @@ class EventRequest:
         self.name = _event_of(self.client, payload, self.options.event)
         self.payload = payload
         launch = _launch(self.options, self.where) if self.name == "ConfigChange" else None
-        self.event = _in_job(self.client.decode(payload, environ, launch), environ)
+        self.event = _with_job(self.client.decode(payload, environ, launch), environ)
         return self.event
 
     def spelt(self, answer: Answer) -> HookOutput:
@@ -88,7 +88,7 @@ class EventRequest:
         return self.client.encode_failure(name, message, self.payload)
 
 
-def _in_job(event: Event | None, environ: Mapping[str, str]) -> Event | None:
+def _with_job(event: Event | None, environ: Mapping[str, str]) -> Event | None:
     """Say in which CI job an event happens. It only ever makes the gate stricter, so a variable may say it.
 
     A hook's own variables are not all that counts. A project's settings can set them for hooks, and Gemini CLI takes

@@ -16,7 +16,7 @@ _SECONDS = 5
 
 
 def problem(hook: str) -> str:
-    """Say why the native client beside a hook's file cannot be used; empty where it can be.
+    """Why the native client beside a hook's file cannot be used; empty where it can be.
 
     Args:
         hook: The file of :mod:`lockgate.hook`.

@@ -13,16 +13,16 @@ from lockgate.system.code_identity import code_of
 from lockgate.system.peer_credentials import peer_of
 
 _REACHED = 0.05
-"""Seconds for which a gate is waited for, to learn which process it is."""
+"""Seconds that a gate has to accept a connection, which tells its process."""
 _ENDING = 0.3
 """Seconds in which a gate of other code ends by itself; after that it is killed."""
 _PAUSE = 0.01
 
 
 def end_useless(state: str) -> bool:
-    """End the gate of a state folder where it cannot be of use; whether its place is free now.
+    """End the gate of a state folder if it cannot answer; whether its place is free now.
 
-    To be called by a hook that has asked it in vain. It keeps nothing that would be lost.
+    To be called by a hook that has asked it in vain. Nothing is lost, because a gate keeps everything in the store.
 
     Args:
         state: The state folder.
@@ -41,10 +41,10 @@ def end_useless(state: str) -> bool:
 
 
 def end_forger(state: str) -> str:
-    """End what listens in the place of the gate without the installation's key; which process that was.
+    """Kill the process that listens in the gate's place without the installation's key; gives its description.
 
-    To be called by a hook that was answered without a proof. Another hook may have ended it meanwhile, and a gate may
-    be there: that one proves itself. Empty where nothing was ended.
+    To be called by a hook that was answered without a proof. Another hook may have killed the forger meanwhile, and a
+    genuine gate may listen, which proves itself. Empty where nothing was killed.
 
     Args:
         state: The state folder.

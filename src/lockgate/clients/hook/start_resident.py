@@ -64,12 +64,12 @@ def joined(
         end_useless(where.state)
     if not locked(where.state):
         make_run_folder(where.state)
-        if _turn(mark):
+        if _take_turn(mark):
             launch(where, python)
             comes = False
         else:
             comes = _age(mark) < LOCK_SECONDS
-    if missed and comes and _arrives(where.state):
+    if missed and comes and _wait_for_socket(where.state):
         return True
     return turns.waited(where.state, until, lambda: missed and _listens(where.state))
 
@@ -86,7 +86,7 @@ def _listens(state: str) -> bool:
     return True
 
 
-def _arrives(state: str) -> bool:
+def _wait_for_socket(state: str) -> bool:
     """Wait for the socket of a gate that has just been started."""
     began = time.monotonic()
     try:
@@ -110,7 +110,7 @@ def launch(where: Folders, python: str, idle: float | None = None) -> None:
     """
     child = os.fork()
     if child == 0:
-        _become(where, python, idle)
+        _become_gate(where, python, idle)
     os.waitpid(child, 0)
 
 
@@ -131,7 +131,7 @@ def environment(where: Folders) -> dict[str, str]:
     return {"PATH": _PATH, "HOME": where.home, **{name: given[name] for name in _PASSED if name in given}}
 
 
-def _turn(mark: str) -> bool:
+def _take_turn(mark: str) -> bool:
     """Whether nobody has tried just now; of several who ask at once, it is one's turn."""
     import fcntl
 
@@ -159,7 +159,7 @@ def _age(mark: str) -> float:
     return age if age >= 0 else float("inf")
 
 
-def _become(where: Folders, python: str, idle: float | None) -> NoReturn:
+def _become_gate(where: Folders, python: str, idle: float | None) -> NoReturn:
     """Turn a forked child into the gate: of no terminal, no group and no parent, and with nothing of theirs open."""
     try:
         os.setsid()

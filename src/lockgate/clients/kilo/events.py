@@ -6,7 +6,7 @@ from lockgate.clients.opencode.events import OpenCode
 
 
 class Kilo(OpenCode):
-    """What is different in Kilo: its name, and what it calls its tools."""
+    """The adapter of Kilo: OpenCode's with another name, and other names of tools."""
 
     CLIENT = "kilo"
 

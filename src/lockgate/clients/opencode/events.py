@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVENTS = ("tool.execute.before", "tool.execute.after", "chat.message", "session.created")
 """The events that the plugin passes on."""
 _RULED = "ruled"
-"""The mode of a call that a rule of the client's own may be about."""
+"""The mode of a call to which a permission rule of the client may apply."""
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
@@ -115,7 +115,7 @@ def _rules(value: Any) -> Iterator[tuple[str, str, str]]:
 
 
 class OpenCode(OwnDialect):
-    """What is different in OpenCode."""
+    """The adapter of OpenCode."""
 
     CLIENT = "opencode"
     EVENTS = EVENTS

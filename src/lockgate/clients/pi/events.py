@@ -91,7 +91,7 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 
 
 class Pi(OwnDialect):
-    """What is different in pi."""
+    """The adapter of pi."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

@@ -145,7 +145,7 @@ def _refusal(reason: str) -> dict[str, Any]:
 
 
 class Qwen(ClientAdapter):
-    """What is different in Qwen Code."""
+    """The adapter of Qwen Code."""
 
     CLIENT = CLIENT
     EVENTS = EVENTS

@@ -103,7 +103,7 @@ def from_json(body: object) -> Event:
     if not isinstance(kind, str) or kind not in EVENT_KINDS:
         raise BadInputError("the event is of no kind that is known; is one side older than the other?")
     made, fields = EVENT_KINDS[kind]
-    exactly(said, {"kind", "context", *fields}, "the event")
+    require_fields(said, {"kind", "context", *fields}, "the event")
     values = {field: _READERS[sort](said[field], field) for field, sort in fields.items()}
     if made is events.ToolFinished:
         values["result"] = None
@@ -113,7 +113,7 @@ def from_json(body: object) -> Event:
 
 def _context(value: object) -> Context:
     said = obj(value, "context")
-    exactly(said, set(CONTEXT_FIELDS), "context")
+    require_fields(said, set(CONTEXT_FIELDS), "context")
     texts = {field: text(said[field], field, _NAME_MOST) for field in CONTEXT_FIELDS}
     subject = Subject(_identifier(texts.pop("session"), "session"), _identifier(texts.pop("agent"), "agent"))
     return Context(subject=subject, **texts)
@@ -121,7 +121,7 @@ def _context(value: object) -> Context:
 
 def _call(value: object, field: str) -> ToolCall:
     said = obj(value, field)
-    exactly(said, _CALL_FIELDS, field)
+    require_fields(said, _CALL_FIELDS, field)
     tool = text(said["tool"], "tool", _NAME_MOST)
     if not tool:
         raise BadInputError("tool is empty")
@@ -137,7 +137,7 @@ def obj(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def exactly(said: Mapping[str, Any], fields: frozenset[str] | set[str], what: str) -> None:
+def require_fields(said: Mapping[str, Any], fields: frozenset[str] | set[str], what: str) -> None:
     """Make sure that an object has these fields and no other."""
     if set(said) != fields:
         raise BadInputError(f"{what} must have exactly the fields {', '.join(sorted(fields))}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.clients.common.payload import parse
 from lockgate.clients.wire.envelope import ANSWER, REQUEST, digest, seal, unseal
-from lockgate.clients.wire.events import exactly, flag, from_json, lines, obj, text, to_json
+from lockgate.clients.wire.events import flag, from_json, lines, obj, require_fields, text, to_json
 from lockgate.clients.wire.request_ids import time_of
 from lockgate.core.errors import BadInputError, RemoteError
 from lockgate.core.events import Answer, Event
@@ -98,7 +98,7 @@ def read_request(key: bytes, message: bytes) -> ContainerRequest:
         BadInputError: It does not follow the schema.
     """
     said = parse(unseal(key, REQUEST, message))
-    exactly(said, {"v", "id", "event", "wait", "report", "able", "found", "home", "own", "kept"}, "the request")
+    require_fields(said, {"v", "id", "event", "wait", "report", "able", "found", "home", "own", "kept"}, "the request")
     _same_version(said)
     if not is_id(said["id"]):
         raise BadInputError("id must be 32 lower-case letters and digits")
@@ -147,7 +147,7 @@ def _effect_json(effect: Effect) -> dict[str, Any]:
 
 def _effect(value: object) -> Effect:
     said = obj(value, "found")
-    exactly(said, {"kind", "what", "rule", "because", "variant", "address", "gives", "uncontainable"}, "found")
+    require_fields(said, {"kind", "what", "rule", "because", "variant", "address", "gives", "uncontainable"}, "found")
     rule = text(said["rule"], "rule", _RULE_MOST)
     if not rule.isprintable():
         raise BadInputError("rule is not the name of one")
@@ -211,7 +211,7 @@ def read_reply(key: bytes, request: bytes, name: str, message: bytes) -> HostRep
 
 
 def _reply(said: Mapping[str, Any], request: bytes, name: str) -> HostReply:
-    exactly(said, _REPLY, "the answer")
+    require_fields(said, _REPLY, "the answer")
     _same_version(said)
     if said["id"] != name or said["request"] != digest(request):
         raise RemoteError("this is the answer to another request")

@@ -17,7 +17,7 @@ from typing import Any
 
 from lockgate.clients.common.payload import parse
 from lockgate.clients.wire.envelope import ANSWER, authenticated, digest
-from lockgate.clients.wire.events import exactly, text
+from lockgate.clients.wire.events import require_fields, text
 from lockgate.clients.wire.messages import ContainerRequest, HostReply, is_id
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import Context, ToolRequested
@@ -42,7 +42,7 @@ def read_short(message: bytes) -> tuple[str, ContainerRequest]:
         BadInputError: It does not follow the schema.
     """
     said = parse(message)
-    exactly(said, {"type", "request_id", "command"}, "the request")
+    require_fields(said, {"type", "request_id", "command"}, "the request")
     name, command = (text(said["request_id"], "request_id"), text(said["command"], "command"))
     if said["type"] != TYPE:
         raise BadInputError(f"type must be {TYPE}")

@@ -118,7 +118,7 @@ def _keep(tx: Transaction, name: str, now: float, facts: Mapping[str, Any]) -> N
 
 
 def _claim(tx: Transaction, name: str, now: float) -> bool:
-    """Whether an object is to be asked about now: nobody else does, or has within ten minutes."""
+    """Claim an object to ask about; whether nobody else asks about it now, or has within ten minutes."""
     if _kept(tx, name, now):
         return False
     if len(drop_old(tx, chain_links.PURPOSE_AUTHORS, _SETTING, now)) >= _MOST:

@@ -71,7 +71,8 @@ def let_run(question: DecisionInput, ruling: Ruling) -> Ruling:
     )
     if not clean or not kinds <= _SENDS or not rows <= _ROWS or not _only_steps_since(question):
         return ruling
-    return ruling._replace(decision=decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON), new_input=None)
+    allowed = decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)
+    return ruling._replace(decision=allowed, new_input=None, asks_elsewhere=False)
 
 
 def _only_steps_since(question: DecisionInput) -> bool:

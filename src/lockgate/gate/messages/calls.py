@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lockgate.core.display_text import condensed, summary_of, visible, visible_block
-from lockgate.core.events import Message
+from lockgate.core.display_text import condensed, visible, visible_block
 from lockgate.core.model import REACHING, Label, PolicyDecision, Reason, Taint, TaintState, ToolCall, Variant
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.redaction.credentials import redact
 
 if TYPE_CHECKING:
@@ -43,13 +42,31 @@ _CLAUDES_WAYS = (
 )
 
 
+class Message(Record):
+    """What the agent and the person read of the same thing."""
+
+    to_agent: str
+    to_person: str
+
+
+def summary_of(items: Sequence[str], most: int) -> str:
+    """The first items in a row, and how many more there are.
+
+    Args:
+        items: Texts that are safe to show.
+        most: How many of them are shown.
+    """
+    more = f"; and {len(items) - most} more" if len(items) > most else ""
+    return "; ".join(items[:most]) + more
+
+
 def call_text(call: ToolCall, limit: int = 400) -> str:
-    """Say in one line what a call does: ``Bash: git push origin main``."""
+    """A call in one line: ``Bash: git push origin main``."""
     return visible(_call_text(call), limit)
 
 
 def recorded_text(call: ToolCall, limit: int = 400) -> str:
-    """Say the same for what is kept: credentials are taken out, before anything is cut."""
+    """A call in one line for the store: credentials are taken out before anything is cut."""
     return visible(redact(_call_text(call)), limit)
 
 
@@ -65,7 +82,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 
 def exact_call(call: ToolCall) -> str:
-    """Show the whole call, line by line, for somebody who is to approve exactly it."""
+    """The whole call, line by line, for somebody who is to approve exactly it."""
     lines = [visible(call.tool, 200)]
     for key, value in call.tool_input.items():
         text = value if isinstance(value, str) else repr(value)
@@ -82,7 +99,7 @@ def _clock(at: float) -> str:
 
 
 def provenance_text(taints: Sequence[Taint], label: Label, most: int = _SHOWN_SOURCES) -> str:
-    """Say where a label came from: the first sources, each once, and how many more there are.
+    """The sources of a label: the first ones, each once, and how many more there are.
 
     What has brought nothing so far is told only where nothing else has: a person may have refused it.
     """
@@ -118,7 +135,7 @@ def _because(reasons: Iterable[Reason]) -> list[str]:
 
 
 def exposure(taints: Sequence[Taint]) -> list[str]:
-    """Say, a line per label, what the session was exposed to."""
+    """What the session was exposed to, in a line for each label."""
     lines = []
     untrusted = provenance_text(taints, Label.UNTRUSTED)
     if untrusted:
@@ -137,7 +154,7 @@ def always_denied(decision: PolicyDecision) -> bool:
 def denied_to_agent(
     call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], hints: Sequence[str], client: str = _CLAUDE
 ) -> str:
-    """Build the reason that the agent reads with a refusal, with the ways out that its client has."""
+    """The reason that the agent reads with a refusal, with the ways out that its client has."""
     lines = [
         f"Lockgate blocked this call ({call_text(call, 300)}).",
         "Why: " + "; ".join(_because(decision.reasons)) + ".",
@@ -154,7 +171,7 @@ def denied_to_agent(
 
 
 def denied_to_person(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], client: str = _CLAUDE) -> str:
-    """Build what the person reads when a call is refused, with the ways out that the client has."""
+    """The text that the person reads with a refusal, with the ways out that the client has."""
     lines = [f"Lockgate blocked {call_text(call, 300)}", "Why: " + "; ".join(_because(decision.reasons)) + "."]
     if always_denied(decision):
         return "\n".join([*lines, "No agent may do this. If you want it, do it yourself in a terminal."])
@@ -172,7 +189,7 @@ def denied_to_person(call: ToolCall, decision: PolicyDecision, taints: Sequence[
 
 
 def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], mode: str) -> Message:
-    """Build what the agent and the person read when a person should be asked, and the client can lose the question."""
+    """The message about a call that a person should be asked about, where the client can lose the question."""
     why = [f"Why: {'; '.join(_because(decision.reasons))}.", *exposure(taints)]
     shown = visible(mode, 40)
     lost = f"A person has to be asked about it, and in the permission mode {shown} this client can lose the question."
@@ -195,7 +212,7 @@ def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint],
 def unanswerable(
     call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], *, job: bool = False, signed: bool = False
 ) -> Message:
-    """Build what the agent and the person read when a person should be asked, and nobody can be.
+    """The message about a call that a person should be asked about, where nobody can be.
 
     Args:
         call: The call.
@@ -224,7 +241,7 @@ def unanswerable(
 
 
 def asked(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint]) -> str:
-    """Build the question for a native prompt: why it is asked, where the labels came from, and the exact action.
+    """The question for a native prompt: why it is asked, where the labels came from, and the exact action.
 
     What matters stands first: a client may cut a long question (Claude Code 2.1.329 after ten screen lines), and shows
     the command itself beside it.
@@ -235,7 +252,7 @@ def asked(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint]) -> 
 
 
 def former_delegate(name: str) -> str:
-    """Tell an agent that starts a delegate of Lockbox what a delegate is called here."""
+    """The note for an agent that starts a delegate of Lockbox: what a delegate is called here."""
     return (
         f"Lockgate: `{visible(name, 40)}` is an ordinary sub-agent here, and is held back as this session is. "
         "A clean delegate is the agent type `lockgate:delegate` (/lockgate:escape, with the plugin)."
@@ -243,7 +260,7 @@ def former_delegate(name: str) -> str:
 
 
 def asked_brief(shown: Sequence[str], taints: Sequence[Taint], *, has_steps: bool = False) -> str:
-    """Build the question for a delegate's brief. The brief stands first: all of it must be seen.
+    """The question about a delegate's brief. The brief stands first: all of it must be seen.
 
     Args:
         shown: The brief's lines, safe to show and with a bar before each.
@@ -257,7 +274,7 @@ def asked_brief(shown: Sequence[str], taints: Sequence[Taint], *, has_steps: boo
 
 
 def asked_long_brief(text: str, brief: str, taints: Sequence[Taint]) -> str:
-    """Build the question for a brief that is too long for it, and is read elsewhere.
+    """The question about a brief that is too long for it, and is read elsewhere.
 
     Nothing of it is shown: what the client cuts could be the worst of it.
 
@@ -276,7 +293,7 @@ def asked_long_brief(text: str, brief: str, taints: Sequence[Taint]) -> str:
 
 
 def contained(*, installs: bool = False) -> str:
-    """Tell the agent how its call runs, so that it does not take the sandbox for a fault of the project."""
+    """The note that tells the agent of the sandbox, so that it does not take it for a fault of the project."""
     network = "no network but package indexes, for what was committed" if installs else "no network"
     return (
         f"Lockgate runs this command contained: {network} and no services of this machine (docker, sudo, a display); "
@@ -288,12 +305,12 @@ def contained(*, installs: bool = False) -> str:
 
 
 def state_left_out() -> str:
-    """Tell the agent which folder a search of its own has passed over."""
+    """The note that tells the agent which folder its search has passed over."""
     return "Lockgate leaves its own state folder out of this search. All else below the folder is searched."
 
 
 def settings_changed(harm: str, file: str) -> str:
-    """Say that a change of the client's settings is kept out of the running session."""
+    """The text about changed settings of the client that are kept out of the running session."""
     return (
         f"Lockgate keeps this session's settings as they were: {visible(harm, 200)}. The file itself is changed "
         f"({visible(file, 200)}): mend it before the next session starts (lockgate doctor)"
@@ -301,6 +318,6 @@ def settings_changed(harm: str, file: str) -> str:
 
 
 def problems(found: Sequence[Exception]) -> str:
-    """Say which configuration files are not valid, for the person at the start of a session."""
+    """The text about invalid configuration files, for the person at the start of a session."""
     lines = ["Lockgate: a configuration file is not valid; deciding with the last good one (lockgate config check):"]
     return "\n".join(lines + [visible(f"  {problem}", 400) for problem in found[:5]])

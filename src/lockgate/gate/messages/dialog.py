@@ -85,7 +85,7 @@ def asked(
     *,
     exact: bool = True,
 ) -> str:
-    """Build the question: the whole call, where it goes, what locked the session, and where more stands.
+    """The question: the whole call, where it goes, what locked the session, and where more stands.
 
     Args:
         call: The call.
@@ -253,12 +253,12 @@ def _address(call: ToolCall) -> str:
 
 
 def unasked(because: str) -> str:
-    """Say why nobody was asked."""
+    """The text that says why nobody was asked."""
     return f"Nobody was asked: {visible(because, 400)}."
 
 
 def changed(call: ToolCall, approval: str) -> str:
-    """Say that another call ran than the one that a person was asked about."""
+    """The text about another call that ran than the one that a person was asked about."""
     return (
         f"Lockgate: another call ran than the one that a person was asked about ({call_text(call, 200)}): something "
         f"has changed its input. This session's window asks nothing more (lockgate question {visible(approval, 40)})."
@@ -266,6 +266,6 @@ def changed(call: ToolCall, approval: str) -> str:
 
 
 def words(row: ApprovalRow) -> str:
-    """Say to the agent what the person has said with a no."""
+    """The text that tells the agent what the person has said with a no."""
     tool = visible(str(row.about.get("tool", "")), 80)
     return f"Lockgate: a person said no to a call of {tool} that you made: {visible(row.reason, 400)}"

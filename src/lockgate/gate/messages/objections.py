@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockgate.core.display_text import summary_of, visible
-from lockgate.core.events import Answer, Message
+from lockgate.core.display_text import visible
+from lockgate.core.events import Answer
 from lockgate.core.model import Reason, ToolCall, Verdict
 from lockgate.core.questions import Opinion
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.messages.calls import call_text
+from lockgate.gate.messages.calls import Message, call_text, summary_of
 
 if TYPE_CHECKING:
     from lockgate.gate.monitor.decide import PersonWord, Ruling
@@ -30,7 +30,7 @@ _NO_POLICY = (
 
 
 def by_rules(call: ToolCall, reasons: Sequence[Reason]) -> Message:
-    """Build what the agent and the person read when a rule or a plugin refuses a call."""
+    """The message about a call that a rule or a plugin refuses."""
     said = [f"{visible(reason.effect.because, 400)} [{visible(reason.effect.rule, 100)}]" for reason in reasons]
     why = summary_of(said, _SHOWN)
     tool = visible(call.tool, 80)
@@ -41,7 +41,7 @@ def by_rules(call: ToolCall, reasons: Sequence[Reason]) -> Message:
 
 
 def by_fleet(call: ToolCall) -> Message:
-    """Build what the agent and the person read when a call is refused because the fleet's policy is missing."""
+    """The message about a call that is refused because the fleet's policy is missing."""
     return Message(
         f"Lockgate blocked this call of {visible(call.tool, 80)}: {_NO_POLICY}.\n"
         "No other form of the call and no sub-agent gets it through. "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.core.display_text import summary_of, visible
-from lockgate.core.events import Message
+from lockgate.core.display_text import visible
 from lockgate.core.model import Reason, ToolCall
 from lockgate.gate.findings import CANARY, MARK_RULE, is_canary, noted
+from lockgate.gate.messages.calls import Message, summary_of
 from lockgate.patterns.model import GuardrailResult, Kind, PatternMatch
 
 _SHOWN = 5
@@ -48,7 +48,7 @@ def _advice(result: GuardrailResult) -> str:
 
 
 def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) -> Message:
-    """Build what the agent and the person read when a call is refused for what it carries."""
+    """The message about a call that is refused for what it carries."""
     tool = visible(call.tool, 80)
     to_agent = [f"Lockgate blocked this call of {tool}: {_why(reasons)}.", _advice(result)]
     to_person = [
@@ -60,7 +60,7 @@ def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) 
 
 
 def _announced(result: GuardrailResult) -> str:
-    """Name the canaries that were found: where each was put, only the person knows."""
+    """The canaries that were found, by name: only the person knows where each was put."""
     names = dict.fromkeys(
         match.rule.removeprefix(CANARY) for match in result.pattern_matches if match.rule.startswith(CANARY)
     )
@@ -69,7 +69,7 @@ def _announced(result: GuardrailResult) -> str:
 
 
 def _way(result: GuardrailResult) -> str:
-    """Say what the person can do who wants the call nevertheless."""
+    """What a person can do who wants the call nevertheless."""
     if is_canary(result):
         return _PERSON_CANARY
     matches = result.pattern_matches
@@ -77,20 +77,20 @@ def _way(result: GuardrailResult) -> str:
 
 
 def _known(result: GuardrailResult) -> str:
-    """Say which known secrets were found. The agent is not told: it would learn where to find them."""
+    """The known secrets that were found. The agent is not told: it would learn where to find them."""
     found = [match for match in result.pattern_matches if match.detail and not match.rule.startswith(CANARY)]
     names = list(dict.fromkeys(visible(match.detail, 120) for match in found))
     return f"Known from: {summary_of(names, _SHOWN)}." if names else ""
 
 
 def asked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, shown: str) -> str:
-    """Build the question for a native prompt. ``shown`` is the call with marks in the place of what was found."""
+    """The question for a native prompt. ``shown`` is the call with marks in the place of what was found."""
     why = " ".join(filter(None, (f"Lockgate asks: {_why(reasons)}.", _known(result))))
     return f"{why}\nLet exactly this {visible(call.tool, 80)} run once:\n{shown}"
 
 
 def remarks(result: GuardrailResult) -> Message:
-    """Build what the agent and the person read of matches that stop nothing; empty where there is nothing to say."""
+    """The message about matches that stop nothing; empty where there are none."""
     found = noted(result)
     if not found:
         return Message("", "")
@@ -103,7 +103,7 @@ def remarks(result: GuardrailResult) -> Message:
 
 
 def remarks_on_result(call: ToolCall, found: Sequence[PatternMatch]) -> str:
-    """Build what agent and person read of matches in a result that are neither taken out nor withheld."""
+    """The text about matches in a result that are neither taken out nor withheld."""
     return f"Lockgate remarks on what this {visible(call.tool, 80)} gave back: {_listed(found)}."
 
 
@@ -118,7 +118,7 @@ def _listed(matches: Sequence[PatternMatch]) -> str:
 
 # ---------------------------------------------------------------- results
 def redacted(matches: Sequence[PatternMatch]) -> str:
-    """Tell the agent what stands in a result instead of what was there."""
+    """The text that tells the agent which values were taken out of a result."""
     # One value can be known by its format and by itself: its type is what says more, so the mark does too.
     values: dict[str, str] = {}
     for match in sorted(matches, key=lambda match: bool(match.detail)):
@@ -132,22 +132,22 @@ def redacted(matches: Sequence[PatternMatch]) -> str:
 
 
 def withheld(because: str) -> str:
-    """Say what stands in the place of a result that the agent may not read."""
+    """The text in place of a result that the agent may not read."""
     return f"Lockgate withheld this output: {visible(because, 300)}."
 
 
 def withheld_to_person(call: ToolCall, because: str) -> str:
-    """Tell the person that an output was withheld."""
+    """The text that tells the person of a withheld result."""
     return f"Lockgate withheld the output of {visible(call.tool, 80)}: {visible(because, 300)}."
 
 
 def exposed(file: str) -> str:
-    """Say, to the agent and to the person, that the file of a long result holds what was not looked at."""
+    """The text that warns agent and person of the file of a long result: nobody has looked at it."""
     return f"Lockgate could not filter {visible(file, 300)}, which holds all of this output: do not read that file."
 
 
 def stays(matches: Sequence[PatternMatch], where: str, call: ToolCall) -> Message:
-    """Build what the agent and the person read of credentials that cannot be taken out of what the agent reads.
+    """The message about credentials that cannot be taken out of what the agent reads.
 
     Args:
         matches: The credentials.
@@ -164,7 +164,7 @@ def stays(matches: Sequence[PatternMatch], where: str, call: ToolCall) -> Messag
 
 
 def unseen(because: str) -> str:
-    """Say, to the agent and to the person, that an error could not be looked at, and cannot be held back either."""
+    """The text about an error that could not be looked at, and cannot be held back either."""
     return (
         f"Lockgate could not look for credentials in the error of this call: {visible(because, 300)}. Repeat nothing "
         "of it that may be one."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from lockgate.core.events import Answer, Message
+from lockgate.core.events import Answer
 from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
 
 if TYPE_CHECKING:
     from lockgate.core.model import PolicyDecision
+    from lockgate.gate.messages.calls import Message
     from lockgate.gate.monitor.decide import DecisionInput, Ruling
     from lockgate.gate.monitor.screening import Screening
 
@@ -78,7 +79,7 @@ def _message(question: DecisionInput, ruling: Ruling) -> Answer:
         from lockgate.gate.messages import dialog
 
         why = dialog.unasked(ruling.place.because)
-        refusal = Message(f"{refusal.to_agent}\n{why}", f"{refusal.to_person}\n{why}")
+        refusal = refusal._replace(to_agent=f"{refusal.to_agent}\n{why}", to_person=f"{refusal.to_person}\n{why}")
     return Answer(decision.verdict, refusal.to_agent, refusal.to_person, decision=decision)
 
 
@@ -131,7 +132,7 @@ def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -
         return objections.by_rules(call, decision.reasons) if by_rules else objections.by_fleet(call)
     hints, client = question.mask.analysis(ruling.analysis).hints, question.context.client
     to_agent = calls.denied_to_agent(call, decision, taints, hints, client)
-    return Message(to_agent, calls.denied_to_person(call, decision, taints, client))
+    return calls.Message(to_agent, calls.denied_to_person(call, decision, taints, client))
 
 
 def _is_about_patterns(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> bool:

@@ -130,13 +130,13 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps, wanted=wanted)
 
 
-def _is_trial(tx: Transaction, name: str, now: float) -> bool:
-    """Whether a call is the doctor's own, and no agent's."""
+def _take_trial(tx: Transaction, name: str, now: float) -> bool:
+    """Use up the announcement of a call of the doctor; whether there is one. Else an agent makes the call."""
     if not name.startswith(session.TRIAL):
         return False
     from lockgate.gate.session import trials
 
-    return trials.take(tx, name, now)
+    return trials.take_trial(tx, name, now)
 
 
 def _decide(parts: Parts, case: _Case, answers: _Answers) -> Answer | JudgeQuestion | PersonQuestion | TurnQuestion:
@@ -144,48 +144,57 @@ def _decide(parts: Parts, case: _Case, answers: _Answers) -> Answer | JudgeQuest
     entered = parts.timer()
     with parts.store.transaction() as tx:
         now = parts.clock()
-        trial = _is_trial(tx, context.subject.session, now)
-        if not trial:
+        is_trial = _take_trial(tx, context.subject.session, now)
+        if not is_trial:
             _enter(parts, tx, context, now)
         case = _in_job(tx, case, now)
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, answers, tx, now)
-        ruling, elsewhere = _ruled(parts, case, question, answers)
-        # What lets a step run is a yes in the client's window, which no approver signs.
-        is_asked = context.subject.agent and case.configuration.options.approvers is None
-        step = _step(tx, context.subject, call) if is_asked else ""
-        if step:
-            ruling, elsewhere = _with_step(question, ruling, elsewhere=elsewhere)
-        if answers.turn is None and (turn := _for_the_turn(parts, question, ruling)):
-            return turn
-        if question.noes:
-            from lockgate.gate.monitor import person
-
-            refused = person.refuse(question, ruling, answers.approval)
-            ruling, elsewhere = refused or ruling, elsewhere and refused is None
-        if ruling.decision.verdict is Verdict.JUDGE:
-            return _for_the_judge(question, ruling)
-        if elsewhere:
-            from lockgate.gate.monitor import person
-
-            outcome = person.ask(question, ruling, answers.approval, twice=case.event.headless and bool(call.call_id))
-            if isinstance(outcome, PersonQuestion):
-                return outcome
-            ruling = outcome
-            _note_brief(tx, ruling)
-        ruling = ruling if trial else _kept(question, ruling)
-        news = trial or _first_time(question, ruling.decision.verdict)
-        _let_run(parts, case, answers, question, ruling, step)
-        if news:
+        step = _step(question)
+        outcome = _settle(parts, case, answers, question, step)
+        if not isinstance(outcome, Ruling):
+            return outcome
+        ruling = outcome if is_trial else _keep_question(question, outcome)
+        is_news = is_trial or _note_verdict(question, ruling.decision.verdict)
+        _note_run(parts, case, answers, question, ruling, step)
+        if is_news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": answers.waited}
-            _record(question, ruling, _timed(ended - case.began, steps, parts.trace()), trial=trial)
+            _record(question, ruling, _timing(ended - case.began, steps, parts.trace()), trial=is_trial)
     return answer(question, ruling)
 
 
-def _for_the_turn(parts: Parts, question: DecisionInput, ruling: Ruling) -> TurnQuestion | None:
-    """The question which calls the model made together with this one, where that may let it run."""
+def _settle(
+    parts: Parts, case: _Case, answers: _Answers, question: DecisionInput, step: str
+) -> Ruling | JudgeQuestion | PersonQuestion | TurnQuestion:
+    """Rule on a call with what judge and person have said so far; or give the next question that has to be asked."""
+    ruling = _rule(parts, case, question, answers)
+    if step and ruling.decision.verdict is not Verdict.ALLOW:
+        from lockgate.gate.delegates.steps import let_run
+
+        ruling = let_run(question, ruling)
+    if answers.turn is None and (turn := _turn_question(parts, question, ruling)):
+        return turn
+    if question.noes:
+        from lockgate.gate.monitor import person
+
+        ruling = person.refuse(question, ruling, answers.approval) or ruling
+    if ruling.decision.verdict is Verdict.JUDGE:
+        return _judge_question(question, ruling)
+    if not ruling.asks_elsewhere:
+        return ruling
+    from lockgate.gate.monitor import person
+
+    is_twice = case.event.headless and bool(case.event.call.call_id)
+    outcome = person.ask(question, ruling, answers.approval, twice=is_twice)
+    if isinstance(outcome, Ruling):
+        _note_brief(question.tx, outcome)
+    return outcome
+
+
+def _turn_question(parts: Parts, question: DecisionInput, ruling: Ruling) -> TurnQuestion | None:
+    """The question which calls the model made in the same message, where the answer may let this one run."""
     context, verdict = question.context, ruling.decision.verdict
     if verdict is Verdict.ALLOW or not question.taints:
         return None
@@ -197,7 +206,7 @@ def _for_the_turn(parts: Parts, question: DecisionInput, ruling: Ruling) -> Turn
     return TurnQuestion(context, question.call.call_id, among)
 
 
-def _let_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionInput, ruling: Ruling, step: str) -> None:
+def _note_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionInput, ruling: Ruling, step: str) -> None:
     """Note what follows from a call that may run, or that a person is asked about."""
     context, call, verdict = question.context, question.call, ruling.decision.verdict
     # Nothing comes of a call that its model has to make anew.
@@ -217,7 +226,7 @@ def _let_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionInp
 
         note_writing(question, ruling)
     _note_deployments(question, ruling, told)
-    _message_flows(question)
+    _pass_labels_on(question)
     _note_page(question, ruling)
 
 
@@ -232,8 +241,8 @@ def _in_job(tx: Transaction, case: _Case, now: float) -> _Case:
     return case._replace(event=case.event._replace(askable=False, waits=False, headless=True), unasked=True)
 
 
-def _kept(question: DecisionInput, ruling: Ruling) -> Ruling:
-    """The ruling with the id of its question, where the client's own dialog is about to put one."""
+def _keep_question(question: DecisionInput, ruling: Ruling) -> Ruling:
+    """Keep the question that the client's own dialog is about to put, if there is one. The ruling then has its id."""
     if ruling.decision.verdict is not Verdict.ASK or ruling.place is None:
         return ruling
     from lockgate.gate.monitor import dialog
@@ -241,33 +250,34 @@ def _kept(question: DecisionInput, ruling: Ruling) -> Ruling:
     return dialog.put(question, ruling)
 
 
-def _ruled(parts: Parts, case: _Case, question: DecisionInput, answers: _Answers) -> tuple[Ruling, bool]:
-    """What is decided without a person, and whether one elsewhere has a word in it."""
+def _rule(parts: Parts, case: _Case, question: DecisionInput, answers: _Answers) -> Ruling:
+    """Rule on a call as far as that needs no person, and say whether one at another window is to be asked."""
     event = case.event
     if answers.approval:
-        return rule(question, case.analyses, parts.store.fleet_key, askable=True), True
+        ruling = rule(question, case.analyses, parts.store.fleet_key, askable=True)
+        return ruling._replace(asks_elsewhere=True)
     somebody = event.askable or event.waits or event.headless
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=somebody)
     # What is denied only because nobody is there, a person may have let through before.
     is_open = ruling.decision.verdict is Verdict.ASK or ruling.place is not None
     if is_open and case.event.call.tool == "WebFetch" and _is_granted(question, ruling):
-        return ruling._replace(decision=ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)), False
+        return ruling._replace(decision=ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON))
     if ruling.decision.verdict is not Verdict.ASK:
-        return ruling, False
+        return ruling
     if ruling.place is not None:
         from lockgate.gate.monitor import dialog
 
         return dialog.prepared(parts, question, ruling)
     if event.waits or (event.headless and not case.unasked and parts.consultants.waits_for_person(case.configuration)):
-        return ruling, True
+        return ruling._replace(asks_elsewhere=True)
     signed = event.askable and case.configuration.is_signed_alone
     if signed and parts.consultants.listened(case.configuration, question.tx):
-        return ruling, True
+        return ruling._replace(asks_elsewhere=True)
     if event.askable and not signed:
-        return ruling, False
+        return ruling
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=False)
     unanswerable = (event.headless or signed) and ruling.decision.verdict is Verdict.DENY
-    return ruling._replace(unanswerable=unanswerable), False
+    return ruling._replace(unanswerable=unanswerable)
 
 
 def _is_granted(question: DecisionInput, ruling: Ruling) -> bool:
@@ -320,7 +330,7 @@ def _place(parts: Parts, case: _Case, answers: _Answers, tx: Transaction) -> Loc
     return place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(answers.approval))
 
 
-def _for_the_judge(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:
+def _judge_question(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:
     return JudgeQuestion(
         question.context,
         question.mask.call(question.call),
@@ -334,7 +344,7 @@ def _for_the_judge(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:
 
 
 def found_in(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
-    """What the pattern library says to a call, and what takes it out of all that is told of the call."""
+    """What the pattern library finds in a call, and the mask that hides it in all that is told of the call."""
     found = guard.check_input(context, call)
     if "[REDACTED:" in exact:  # which JSON spells as it stands
         from lockgate.gate.monitor.redaction_marks import with_marks
@@ -372,7 +382,7 @@ def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[s
     return without(tx, subject.session, taints, turn)
 
 
-def _timed(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:
+def _timing(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:
     told = {name: round(taken * 1000, 3) for name, taken in steps.items() if taken}
     return record.Timing(round(seconds * 1000, 3), told, trace)
 
@@ -449,10 +459,10 @@ def _label_files(parts: Parts, question: DecisionInput, analysis: Analysis) -> N
     file_labels.note_written(question.tx, session_id, call, key, analysis, source, parts.read_file, question.now)
 
 
-def _first_time(question: DecisionInput, verdict: Verdict) -> bool:
-    """Whether the verdict on a call is news. Hooks may be installed twice, and then ask twice.
+def _note_verdict(question: DecisionInput, verdict: Verdict) -> bool:
+    """Note a denial with its call; whether the verdict is news. Hooks may be installed twice, and then ask twice.
 
-    A denial is noted with the call; whatever lets it run is noted by whoever expects its result.
+    Any other verdict is noted where the call's result is expected.
     """
     tx, subject, call = question.tx, question.context.subject, question.call
     if not call.call_id:
@@ -471,13 +481,18 @@ def _first_time(question: DecisionInput, verdict: Verdict) -> bool:
     return True
 
 
-def _step(tx: Transaction, subject: Subject, call: ToolCall) -> str:
+def _step(question: DecisionInput) -> str:
+    """The step of a brief that a delegate's call is; empty for all other calls."""
+    tx, subject = question.tx, question.context.subject
+    # What lets a step run is a yes in the client's window, which no approver signs.
+    if not subject.agent or question.configuration.options.approvers is not None:
+        return ""
     row = tx.agent(subject)
     if row is None or not row.delegate:
         return ""
     from lockgate.gate.delegates.steps import step_of
 
-    return step_of(tx, subject, call)
+    return step_of(tx, subject, question.call)
 
 
 def _folder(call: ToolCall, ruling: Ruling) -> str:
@@ -488,17 +503,8 @@ def _folder(call: ToolCall, ruling: Ruling) -> str:
     return folder_of(call)
 
 
-def _with_step(question: DecisionInput, ruling: Ruling, *, elsewhere: bool) -> tuple[Ruling, bool]:
-    if ruling.decision.verdict is Verdict.ALLOW:
-        return ruling, elsewhere
-    from lockgate.gate.delegates.steps import let_run
-
-    after = let_run(question, ruling)
-    return after, elsewhere and after is ruling
-
-
 def _note_brief(tx: Transaction, ruling: Ruling) -> None:
-    """Note that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
+    """Note that a person has read a brief: at another window they are shown the whole of it before they say yes."""
     brief = tx.brief(ruling.brief_id) if ruling.person == "used" and ruling.brief_id else None
     if brief is not None:
         from lockgate.gate.delegates import briefs
@@ -512,8 +518,8 @@ def _only_looks(call: ToolCall, analysis: Analysis) -> bool:
     return only_looks(call, analysis)
 
 
-def _message_flows(question: DecisionInput) -> None:
-    """Let the sender's labels flow to whom a message goes."""
+def _pass_labels_on(question: DecisionInput) -> None:
+    """Give the sender's labels to the receiver of a message."""
     subject = question.context.subject
     if question.call.tool != MESSAGE_TOOL or not question.taints:
         return

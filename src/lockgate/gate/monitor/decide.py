@@ -120,6 +120,8 @@ class Ruling(Record):
     """What the call becomes, where it is to run contained or leaves the gate's state out."""
     lost_in: str = ""
     """The client's permission mode, where it would have lost the question that was due."""
+    asks_elsewhere: bool = False
+    """Whether a person at another window is to be asked before this holds."""
     unanswerable: bool = False
     """Whether a question was due, the client cannot ask one, and nobody listens elsewhere."""
     approval: str = ""

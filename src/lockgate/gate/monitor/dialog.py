@@ -36,8 +36,8 @@ _FOLDER = "folder"
 _UNKNOWN_ID = "x" * 10
 
 
-def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[Ruling, bool]:
-    """What becomes of a question that takes a person: the ruling, and whether one elsewhere answers it.
+def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> Ruling:
+    """Decide where a question that takes a person is put: in the client's dialog, at another window, or nowhere.
 
     Args:
         parts: What the gate is made of.
@@ -49,18 +49,18 @@ def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[Rul
     tired = attendance.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects, approvers)
     if tired:
         because = f"{tired}; nobody is asked about such a call before the person's next prompt"
-        return _unasked(ruling, because), False
+        return _unasked(ruling, because)
     if ruling.place is None or ruling.place.is_elsewhere:
-        return ruling, True
+        return ruling._replace(asks_elsewhere=True)
     window = parts.consultants.window(context)
     ruling = ruling._replace(reached=_reached(parts, question, ruling), window=window)
     if question_text(question, ruling._replace(approval=_UNKNOWN_ID)):
-        return ruling, False
+        return ruling
     because = "the whole call does not fit into the client's window"
     if parts.consultants.listened(question.configuration, tx):
-        return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE, because)), True
+        return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE, because), asks_elsewhere=True)
     mend = "make it shorter, or send in a call of its own; or the person runs `lockgate approvals watch` meanwhile"
-    return _unasked(ruling, f"{because} ({mend})"), False
+    return _unasked(ruling, f"{because} ({mend})")
 
 
 def _unasked(ruling: Ruling, because: str) -> Ruling:

@@ -70,7 +70,8 @@ def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | N
         _settled(question, approval, "")
     decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
     word: PersonWord = "denied" if no.approval == approval else "denied before"
-    return ruling._replace(decision=decision, new_input=None, approval=no.approval, person=word, person_says=no.reason)
+    refused = ruling._replace(decision=decision, new_input=None, asks_elsewhere=False)
+    return refused._replace(approval=no.approval, person=word, person_says=no.reason)
 
 
 def _shown(question: DecisionInput, ruling: Ruling) -> str:

@@ -38,10 +38,10 @@ from lockgate.gate.session.sessions import (
     end_session,
     fork_is_open,
     is_started_by_agent,
+    label_unknown_results,
     settle_fork,
     settle_prompt,
     state_warnings,
-    unknown_results,
 )
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "jobs",
     "join_message",
     "knows",
+    "label_unknown_results",
     "labels_of",
     "launched",
     "lock_state",
@@ -79,5 +80,4 @@ __all__ = [
     "settle_prompt",
     "state_warnings",
     "trials",
-    "unknown_results",
 ]

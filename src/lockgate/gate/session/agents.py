@@ -75,7 +75,7 @@ def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str 
         for parent in parents:
             flow(tx, parent, context.subject)
     if has_begun:
-        _spread(tx, context.subject)
+        _spread_labels(tx, context.subject)
     return row
 
 
@@ -96,26 +96,26 @@ def end_agent(tx: Transaction, context: Context) -> None:
     row = tx.agent(context.subject)
     if row is None:
         # Of one whose rows somebody has deleted the state only knows that it has begun: it has every label.
-        _spread(tx, context.subject)
+        _spread_labels(tx, context.subject)
         return
-    come_back(tx, row)
+    return_labels(tx, row)
     tx.put_agent(row._replace(state="ended"))
     call = tx.call(row.session, row.call_id) if row.call_id else None
     if call is not None and call.facts.get("spawned") == row.agent:
         tx.put_call(call._replace(state="finished"))
 
 
-def come_back(tx: Transaction, row: AgentRow) -> None:
+def return_labels(tx: Transaction, row: AgentRow) -> None:
     """Let a sub-agent's labels flow to its parent, and to that one's parent where that one has ended."""
-    _come_back(tx, row, Subject(row.session, row.agent), BOTH, {row.agent})
+    _return_to(tx, row, Subject(row.session, row.agent), BOTH, {row.agent})
 
 
-def come_back_from(tx: Transaction, call: CallRow) -> None:
+def return_labels_of(tx: Transaction, call: CallRow) -> None:
     """Let the labels of all sub-agents that a call spawned flow to their parents: its result is theirs."""
     spawned = call.facts.get("spawned")
     for row in tx.agents(call.session):
         if row.call_id == call.call_id or row.agent == spawned:
-            come_back(tx, row)
+            return_labels(tx, row)
             tx.put_agent(row._replace(state="ended"))
 
 
@@ -137,7 +137,7 @@ def join_message(tx: Transaction, sender: Subject, recipient: Subject | None) ->
         flow(tx, sender, other)
 
 
-def _spread(tx: Transaction, subject: Subject) -> None:
+def _spread_labels(tx: Transaction, subject: Subject) -> None:
     """Let everyone in the session have a sub-agent's labels: nobody knows any more who started it."""
     for other in everyone(tx, subject.session):
         flow(tx, subject, other)
@@ -194,7 +194,7 @@ def _spawning(tx: Transaction, row: AgentRow, spawned_by: str) -> list[CallRow]:
     ]
 
 
-def _come_back(
+def _return_to(
     tx: Transaction,
     row: AgentRow,
     source: Subject,
@@ -210,4 +210,4 @@ def _come_back(
         flow(tx, source, parent, only=flowing)
         above = tx.agent(parent) if name else None
         if above is not None and above.state == "ended":
-            _come_back(tx, above, source, flowing, seen)
+            _return_to(tx, above, source, flowing, seen)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.core.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.session.agents import SPAWNS, come_back, come_back_from
+from lockgate.gate.session.agents import SPAWNS, return_labels, return_labels_of
 from lockgate.gate.session.labels import SOURCES, as_source, count_sources, named, taints_of
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.rows import AuditQuery, CallRow
@@ -296,7 +296,7 @@ def _settle(
     row = tx.call(subject.session, key)
     if row is not None and is_out(row):
         tx.put_call(row._replace(state=state))
-        come_back_from(tx, row)
+        return_labels_of(tx, row)
         if row.agent == subject.agent and _is_as_let_run(row, call, digest, fresh):
             vouched = vouched and row.digest == digest and row.facts.get(GIVES) == [Label.UNTRUSTED]
             return ResultOutcome(_settle_known(tx, row, text, state, now, keep=keep, vouched=vouched), known=True)
@@ -384,7 +384,7 @@ def _late(tx: Transaction, subject: Subject) -> None:
     """What an ended sub-agent still gets, its parent gets too."""
     row = tx.agent(subject) if subject.agent else None
     if row is not None and row.state == "ended":
-        come_back(tx, row)
+        return_labels(tx, row)
 
 
 def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:

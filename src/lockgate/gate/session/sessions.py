@@ -87,13 +87,13 @@ def begin_session(
         if parent:
             tx.copy_addresses(parent, session, human_only=True)
     elif how == "fork" and parents:
-        parent = _fork(tx, session, parents, now)
+        parent = _label_fork(tx, session, parents, now)
     elif how == "fork":
         # The client writes the transcript, which names the parents, only later: untrusted until then.
         _unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
     elif how != "startup":
         _unwatched(tx, session, how, now)
-    parent = parent or _started_by(tx, context, above)
+    parent = parent or _inherit_from_starter(tx, context, above)
     _expect_prompt(tx, context, now)
     row = _new(context, how, now)._replace(parent=parent)
     tx.put_session(row)
@@ -116,7 +116,7 @@ def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: fl
     row = tx.session(session)
     if row is None:
         return
-    parent = _fork(tx, session, parents, now) if parents else ""
+    parent = _label_fork(tx, session, parents, now) if parents else ""
     tx.settle(session, FORK_CALL, confirm=not parents)
     tx.put_session(row._replace(parent=parent))
 
@@ -160,7 +160,7 @@ def touch_session(
         elif _may_be_forgotten(tx, context):
             _add(tx, context.subject.session, _FORGOTTEN, now, TaintState.PENDING, BEGINNING_CALL)
         _expect_prompt(tx, context, now)
-        row = _new(context, "", now)._replace(parent=_started_by(tx, context, above()))
+        row = _new(context, "", now)._replace(parent=_inherit_from_starter(tx, context, above()))
     else:
         if known.seen_at <= now < known.seen_at + _SEEN and _is_as_known(known, context):
             return known
@@ -170,7 +170,7 @@ def touch_session(
     return row
 
 
-def unknown_results(
+def label_unknown_results(
     tx: Transaction,
     context: Context,
     now: float,
@@ -347,7 +347,7 @@ _SHELL_HOSTS = frozenset({"cursor"})
 _MOST_SESSIONS = 20
 
 
-def _started_by(tx: Transaction, context: Context, above: Sequence[str]) -> str:
+def _inherit_from_starter(tx: Transaction, context: Context, above: Sequence[str]) -> str:
     """Give a session that a command of another session has started what that one has.
 
     Returns:
@@ -379,7 +379,7 @@ def _cleared(tx: Transaction, process: str) -> str:
     return max(ended, key=lambda row: row.ended_at).session if ended else ""
 
 
-def _fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> str:
+def _label_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> str:
     """Give a fork what its parents have; the parent where there is one."""
     known = [parent for parent in dict.fromkeys(parents) if parent != session and tx.session(parent) is not None]
     for parent in known:

@@ -39,7 +39,7 @@ class TrialSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._write(take)
+        self._write(take_trial)
 
     def _write(self, act: Callable[[Transaction, str, float], object]) -> None:
         try:
@@ -67,8 +67,8 @@ def announce(tx: Transaction, session: str, now: float) -> None:
     tx.put_setting(f"{_ANNOUNCED}{session}", str(now))
 
 
-def take(tx: Transaction, session: str, now: float) -> bool:
-    """Whether a call of this session was announced as the doctor's own; the one after it is not."""
+def take_trial(tx: Transaction, session: str, now: float) -> bool:
+    """Use up the announcement of a call of this session; whether there was one. The next call is an agent's again."""
     name = f"{_ANNOUNCED}{session}"
     at = tx.setting(name)
     if at is None:

@@ -9,13 +9,13 @@ from lockgate.patterns.model import Candidate, Rule
 _AROUND = 80
 """Characters beside a match that validators see."""
 _OFTEN = 16
-"""So many times a match is judged again after it was refused: a log says the same very often."""
+"""A match that was refused so often is not judged again: a log repeats the same line very often."""
 _REMEMBERED = 1024
-"""Matches of which it is remembered whether they are credentials."""
+"""Answers about credentials that are cached."""
 _CREDENTIAL = "credential"
 _NEAR = 8
-"""Bytes on each side that must be the same too: else whoever wrote a value where it counts for nothing, a few times,
-could then write it where it counts."""
+"""Bytes on each side that must be the same too. Else a value that is refused in one place often enough would also pass
+where it counts."""
 _QUOTES = frozenset((b'"', b"'", b"`"))
 _NEXT_PARAMETER = lazy_re(rb"&(?:amp;?|[A-Za-z_][\w.\[\]-]{0,40}=)")
 _BEHIND = lazy_re(rb"(?<![.])(?:[.)\]}]|\xc2\xbb|\xe2\x80[\x99\x9c\x9d]|\*\*)\Z")
@@ -28,14 +28,14 @@ class ValidatorAnswers:
     """The answers of one check."""
 
     def __init__(self) -> None:
-        """Nothing was refused yet."""
+        """Begin without answers."""
         self.refused: dict[tuple[int, bytes], int] = {}
-        """How often the same match with the same beside it was, by rule."""
+        """How often a match was refused, by rule and the bytes around it."""
         self._credentials: dict[tuple[float | None, Candidate], bool | None] = {}
-        """Answers that cost much: rules with the same pattern ask about the same match."""
+        """Cached answers, which are expensive: rules with the same pattern ask about the same match."""
 
     def answer(self, rule: Rule, found: ConfirmedMatch, data: bytes) -> bool | None:
-        """What all validators say together: ``True`` proven, ``None`` plausible, ``False`` refused."""
+        """The joint answer of all validators: ``True`` proven, ``None`` plausible, ``False`` refused."""
         if not found.alone and not needs_no_boundary(rule):
             return False
         same = (found.rule, data[max(found.start - _NEAR, 0) : found.end + _NEAR])
@@ -74,7 +74,7 @@ class ValidatorAnswers:
 
 
 def narrowed(rule: Rule, found: ConfirmedMatch, data: bytes) -> ConfirmedMatch:
-    """A match without what stands beside its value: the next parameter of an address, the name of a cookie.
+    """A match cut to its value: without the next parameter of an address, or the name of a cookie.
 
     Rules for values without a format take all up to the next blank, since people write anything into passwords.
     """
@@ -91,7 +91,7 @@ def narrowed(rule: Rule, found: ConfirmedMatch, data: bytes) -> ConfirmedMatch:
 
 
 def unpunctuated(rule: Rule, data: bytes, start: int, end: int) -> int:
-    """Where a value ends without the signs of the sentence, or of the text around, that stand behind it."""
+    """The end of a value without the punctuation of the text around it."""
     if not _is_unquoted(rule, data, start):
         return end
     while end > start + 1 and (behind := _BEHIND.search(data[start:end])) is not None:
@@ -111,7 +111,7 @@ def _is_judged(rule: Rule) -> bool:
 
 
 def is_weak(rule: Rule, value: bytes) -> bool:
-    """Whether what is found is a default password or a plain word."""
+    """Whether a value is a default password or a plain word."""
     if not _is_judged(rule):
         return False
     from lockgate.patterns.credentials import classifier

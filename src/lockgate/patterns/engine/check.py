@@ -91,7 +91,7 @@ class Check:
 
     def is_over(self) -> bool:
         """Whether no group has time left."""
-        return self._time.all_over()
+        return self._time.check_clock()
 
     def _look_inside(self, field: Field, data: bytes, spots: list[tuple[str, int]]) -> None:
         """Look at all that is encoded in a text, or put together in it."""
@@ -122,7 +122,7 @@ class Check:
                 # Most hits in short texts end here, before it is asked what the rule is about.
                 if uses and matcher.in_reach(index, data, hits) and self._rule_applies(index, field):
                     self._confirm(index, uses, _Text(field, data, view), hits)
-            if self._time.all_over():
+            if self._time.check_clock():
                 return []
         if self._known is not None:
             found = self._known(data)

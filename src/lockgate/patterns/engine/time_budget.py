@@ -46,11 +46,11 @@ class CheckTimer:
         return max(self.clock() - self._began, 0.0)
 
     def expire(self, use: GroupUse, because: str) -> None:
-        """A group cannot be evaluated whole. The first reason stands."""
+        """Record that a group cannot be evaluated whole. The first reason stands."""
         self.expired.setdefault(use.group.id, Expired(use.group.id, because, use.fallback))
 
     def expire_all(self, because: str) -> None:
-        """No group can."""
+        """Record that no group can be evaluated whole."""
         for use in self._uses:
             self.expire(use, because)
 
@@ -58,20 +58,20 @@ class CheckTimer:
         """Whether no group is left to evaluate."""
         return len(self.expired) == len(self._uses)
 
-    def all_over(self) -> bool:
-        """Look at the clock: whether no group has time left. Those whose time is over are noted."""
+    def check_clock(self) -> bool:
+        """Expire the groups whose time is over; whether none is left to evaluate."""
         now = self.clock()
-        if now - self._began > self._shortest:  # as hardly ever: until then no group can have had more than its time
+        if now - self._began > self._shortest:  # seldom: before that, no group can have used up its time
             for use in self._uses:
                 if use.group.id not in self.expired and self.left(use, now) < 0:
                     self.expire(use, "time")
         return bool(self.expired) and self.all_expired()
 
     def until_over(self) -> Callable[[], bool]:
-        """What tells, cheaply and often asked, whether the time of all groups is over, if all of it is common time."""
+        """A cheap test of whether the time of all groups is over, for loops that ask often."""
         now = self.clock()
         last = now + max((self.left(use, now) for use in self._uses if use.group.id not in self.expired), default=0.0)
-        return lambda: self.clock() > last and self.all_over()
+        return lambda: self.clock() > last and self.check_clock()
 
     def _shared(self, now: float) -> float:
         return now - self._began - self._alone

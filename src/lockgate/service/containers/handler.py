@@ -95,7 +95,7 @@ class ContainerDecisions:
         write = write_short if asked.short else write_reply
         return write(group.secret, asked.message, asked.name, reply)
 
-    async def _apart(self, group: ContainerGroup, work: Callable[[], T]) -> T:
+    async def _run_apart(self, group: ContainerGroup, work: Callable[[], T]) -> T:
         """Have something done that blocks. One group does not take all threads for itself."""
         turns = self._turns.setdefault(group.name, asyncio.Semaphore(_ADVISERS_OF_A_GROUP))
         async with turns:
@@ -118,9 +118,9 @@ class ContainerDecisions:
         """Fetch somebody's word. The worker goes on with others meanwhile."""
         if not isinstance(need, PersonQuestion):
             consultants = await worker.step(case, lambda parts: parts.consultants)
-            return await self._apart(case.group, partial(consultants.ask, need))
+            return await self._run_apart(case.group, partial(consultants.ask, need))
         state = self._workers.where.state
-        await self._apart(case.group, partial(notification_text.start, self._workers.where, need))
+        await self._run_apart(case.group, partial(notification_text.start, self._workers.where, need))
         await waiting.wait_in_loop(state, need, lambda: open_existing(state))
         return None
 
@@ -145,7 +145,7 @@ def _begin(
     asked = _asked(replays, group, read(), expected)
     if asked.case is None:
         return asked, HostReply(Answer(), failed=asked.problem)
-    return asked, worker.about(asked.case, partial(_first, parts, asked.case))
+    return asked, worker.run_for(asked.case, partial(_first, parts, asked.case))
 
 
 def _asked(replays: Replays, group: ContainerGroup, message: bytes, expected: Expected) -> ReadRequest:

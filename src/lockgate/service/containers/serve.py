@@ -88,7 +88,7 @@ async def serve(where: Folders, settings: ContainerServerSettings, ready: asynci
             tasks.append(asyncio.create_task(_server(web, listening, settings)))
         if ready is not None:
             ready.set()
-        await _until(stop, tasks)
+        await _wait_for_end(stop, tasks)
     finally:
         if mailboxes is not None:
             mailboxes.close()
@@ -97,7 +97,7 @@ async def serve(where: Folders, settings: ContainerServerSettings, ready: asynci
         workers.close()
 
 
-async def _until(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
+async def _wait_for_end(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
     """Wait for the end. A part that fails ends all: half a gate would look like a whole one."""
     stopping = asyncio.create_task(stop.wait())
     done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)

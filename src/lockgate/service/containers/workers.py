@@ -76,9 +76,9 @@ class Worker:
         return await self.do(case.group.name, partial(self._with, case, work))
 
     def _with(self, case: OpenRequest, work: Callable[[Parts], T], parts: Parts) -> T:
-        return self.about(case, partial(work, parts))
+        return self.run_for(case, partial(work, parts))
 
-    def about(self, case: OpenRequest, work: Callable[[], T]) -> T:
+    def run_for(self, case: OpenRequest, work: Callable[[], T]) -> T:
         """Run something in the thread itself, as a part of a decision."""
         self._case = case
         try:

@@ -118,7 +118,7 @@ class SecurityMiddleware:
             scope.setdefault("state", {})["caller"] = await self._caller(scope["method"], headers)
         elif scope["method"] == "POST":
             self._check_changes(headers)
-        return await _body(scope, headers, receive)
+        return await _read_body(scope, headers, receive)
 
     def _check_host(self, headers: Mapping[str, str]) -> None:
         """A page whose name was led to this machine (DNS rebinding) still says its own name."""
@@ -180,7 +180,7 @@ def _headers(scope: Scope) -> dict[str, str]:
     return found
 
 
-async def _body(scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
+async def _read_body(scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
     """Read the body, where there is one; it must be JSON, not too long, and come in time."""
     length = headers.get("content-length", "0")
     if length == "0" and "transfer-encoding" not in headers:

@@ -152,7 +152,7 @@ class Dashboard:
                 loop.add_signal_handler(name, self._end, server)
             self._say(f"the dashboard listens at {self.url} until Ctrl-C")
             if not self._settings.tokens_only:
-                self._link(opened=self._settings.browser)
+                self._offer_link(opened=self._settings.browser)
                 self._listen_to_keys(loop)
             # Signals are handled above: they must end it also while a stream is open.
             await server.serve([self._socket])
@@ -184,7 +184,7 @@ class Dashboard:
             raise RemoteError(f"the certificate or its key cannot be used: {error.strerror}") from error
         return config
 
-    def _link(self, *, opened: bool) -> None:
+    def _offer_link(self, *, opened: bool) -> None:
         """Make a link, tell it, and open it."""
         link = f"{self.url}#login={self._access.new_link()}"
         self._say(f"log in, once and within a minute: {link}")
@@ -219,7 +219,7 @@ class Dashboard:
         def on_key() -> None:
             with suppress(OSError):
                 if os.read(sys.stdin.fileno(), 4096):
-                    self._link(opened=False)
+                    self._offer_link(opened=False)
                     return
             loop.remove_reader(sys.stdin.fileno())
 

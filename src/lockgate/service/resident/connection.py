@@ -17,42 +17,42 @@ if TYPE_CHECKING:
     from lockgate.system.peer_credentials import Peer
 
 _PART = 1 << 15
-"""Most bytes that are read at once. Room is made for so many each time, which for many more can take longer than all
-else that is done to hear a hook."""
+"""Most bytes that are read at once. The buffer is allocated each time, and a much larger one would take longer than
+the rest of the reading."""
 _MOST_CONNECTIONS = 1024
 _OWN_FILES = 128
 """Files that are left to the gate's own work, whoever connects."""
 TALK_SECONDS = 5.0
-"""How long a hook may take to say what it asks, and to take an answer. It waits for less."""
+"""How long a hook may take to send its request, and to read an answer. A hook itself gives up sooner."""
 
 
 class Connection:
-    """A connection, which never blocks."""
+    """One connection, which never blocks."""
 
     def __init__(self, connection: Socket, peer: Peer, key: bytes) -> None:
-        """Take over an accepted socket. The key of the installation proves what is said."""
+        """Take over an accepted socket. The key of the installation proves answers."""
         connection.setblocking(False)
         self.socket = connection
         self.peer = peer
         self.work: Work | None = None
         self.complete_at = 0.0
-        """When the request was there as a whole, by the monotonic clock; 0.0 before."""
+        """When the request was whole, by the monotonic clock; 0.0 before."""
         self.until = time.monotonic() + TALK_SECONDS
-        """When it is given up."""
-        self._heard = bytearray()
+        """When the connection is given up."""
+        self._received = bytearray()
         self._head = self._size = -1
         self._out = b""
         self._key = key
         self._proof: Hash | None = None
-        """What proofs begin with, where the hook wants them."""
+        """The beginning of all proofs, where the hook wants them."""
         self.ends = False
-        """Whether it is closed once all is said."""
+        """Whether it is closed once everything is sent."""
         self.closed = False
         self.is_watched = False
-        """Whether a selector looks after it."""
+        """Whether a selector watches it."""
 
     def has_ended(self) -> bool:
-        """Whether the hook is gone, also where nobody has looked since. May be called in any thread."""
+        """Whether the hook is gone, as the system tells now. May be called in any thread."""
         if self.closed:
             return True
         try:
@@ -72,11 +72,11 @@ class Connection:
         return self.socket.fileno()
 
     def receive(self) -> resident.HookRequest | None:
-        """Read what is there; the request once it is whole.
+        """Read what has arrived; gives the request once it is whole.
 
         Raises:
             ConnectionError: The hook is gone.
-            BadInputError: It says something else.
+            BadInputError: It sends something else.
         """
         while True:
             try:
@@ -86,26 +86,26 @@ class Connection:
             if not part:
                 raise ConnectionAbortedError
             if self.complete_at:
-                raise BadInputError("more was said than there was to say")
-            self._heard += part
-            if self._size < 0 and len(self._heard) >= resident.HEADER:
-                self._head, payload = resident.sizes(self._heard[: resident.HEADER])
+                raise BadInputError("the request is longer than it says")
+            self._received += part
+            if self._size < 0 and len(self._received) >= resident.HEADER:
+                self._head, payload = resident.sizes(self._received[: resident.HEADER])
                 self._size = resident.HEADER + self._head + payload
-            if self._size < 0 or len(self._heard) < self._size:
+            if self._size < 0 or len(self._received) < self._size:
                 continue
-            if len(self._heard) > self._size:
-                raise BadInputError("more was said than there was to say")
+            if len(self._received) > self._size:
+                raise BadInputError("the request is longer than it says")
             self.complete_at = time.monotonic()
-            whole = bytes(self._heard)
-            self._heard.clear()
+            whole = bytes(self._received)
+            self._received.clear()
             asked = resident.request(
                 whole[resident.HEADER : resident.HEADER + self._head], whole[resident.HEADER + self._head :]
             )
             self._proof = resident.proof_begun(self._key, whole) if asked.nonce else None
             return asked
 
-    def say(self, frame: bytes, *, last: bool) -> bool:
-        """Say something, or nothing where the last was said: another thread may not know. Whether all is sent."""
+    def send(self, frame: bytes, *, last: bool) -> bool:
+        """Queue a frame and send what can be sent; whether everything is sent. Nothing follows a last frame."""
         if not self.ends:
             self._out += (
                 resident.proved(self._proof, frame) if self._proof and frame.startswith(resident.PROVED) else frame
@@ -116,7 +116,7 @@ class Connection:
         return self.flush()
 
     def flush(self) -> bool:
-        """Send what can be sent; whether that is all.
+        """Send what can be sent; whether everything is sent.
 
         Raises:
             ConnectionError: The hook is gone.
@@ -129,7 +129,7 @@ class Connection:
         return True
 
     def close(self) -> None:
-        """End it, and the work for it."""
+        """Close the socket, and end the work for it."""
         if not self.closed:
             self.closed = True
             if self.work is not None:

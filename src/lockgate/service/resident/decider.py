@@ -47,18 +47,18 @@ _COMMAND_LINES = 64
 
 
 class NotHere(Exception):  # noqa: N818 - it is no error: the hook decides by itself
-    """A request that is another gate's, or none that this one understands."""
+    """A request for another gate, or one that this gate does not understand."""
 
 
 class OtherCode(NotHere):
-    """A request of other code than this: it must not be decided on here, and this gate makes room."""
+    """A request of other code than this. It must not be decided on here, and this gate ends to make room."""
 
 
 class Decider:
     """The gate of one state folder, for all clients."""
 
     def __init__(self, where: Folders) -> None:
-        """Open it.
+        """Open the gate.
 
         Raises:
             StoreError: The state cannot be opened or trusted.
@@ -69,16 +69,16 @@ class Decider:
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = StoreIdentity(where.state)
         self.key = self._parts.store.key
-        """The installation's. Where another one is put there, this process answers no more."""
+        """The installation's key. The process ends where another one takes its place."""
         self._lately = RecentCallers(where.state, self._cache, self.state)
         self._together = False
-        """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""
+        """Whether steps form a group. What holds for all of them is checked once, before they are committed."""
         self.is_stale: Callable[[], bool] = lambda: False
         """Whether another version of this code has been installed."""
         self.is_own_code: Callable[[str], bool | None] = lambda _: True
-        """Whether a request's word of its code tells this one; ``None``: it tells nothing."""
+        """Whether a request names this very code; ``None`` where it names none."""
         self.code = ""
-        """Which code this is, as its hooks tell it."""
+        """The identity of this code, as its hooks send it."""
         self._failures = 0
         self.is_failing = False
         """Whether it has failed so often in a row that it must not go on."""
@@ -90,11 +90,11 @@ class Decider:
         self.refusals = Refusals(where.state, self._parts.store)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._parts.store.close()
 
     def start_upkeep(self) -> Callable[[], None]:
-        """Have a thread do what the store needs now and then; what ends that thread."""
+        """Start the thread that tends the store; gives the function that ends it."""
         if self._groups is None:
             return lambda: None
         from lockgate.core.events import Context
@@ -153,7 +153,7 @@ class Decider:
             NotHere: It is for another gate, or for none.
         """
         try:
-            options = self._options(request.arguments)
+            options = self._parse_options(request.arguments)
             where = options.where(request.environ)
             if where != self._where or options.remote:
                 raise NotHere
@@ -169,7 +169,7 @@ class Decider:
         if not is_own:
             raise NotHere if is_own is None else OtherCode
 
-    def _options(self, arguments: tuple[str, ...]) -> HookOptions:
+    def _parse_options(self, arguments: tuple[str, ...]) -> HookOptions:
         """Read a command line, which is the same for all hooks of one client's event."""
         found = self._parsed.get(arguments)
         if found is None:
@@ -197,13 +197,13 @@ class Decider:
         except LockgateError as error:
             self._note(work, error)
             if isinstance(error, StoreError):
-                self._fails_again()
+                self._count_failure()
             return self._refused(work, str(error))
         except Exception as error:
             self._note(work, error)
             if self.is_stale():  # what is loaded late then fits nothing that was loaded before
                 raise NotHere from error
-            self._fails_again()
+            self._count_failure()
             return self._refused(work, in_words(error))
         finally:
             self._current = None
@@ -213,7 +213,7 @@ class Decider:
             return self._refused(work, f"the decision took longer than {work.allowed:g} s")
         return found
 
-    def _fails_again(self) -> None:
+    def _count_failure(self) -> None:
         """Count a failure of this process. Hooks decide by themselves, and may fare better, so it does not go on."""
         self._failures += 1
         if self._failures >= MOST_FAILURES:
@@ -248,7 +248,7 @@ class Decider:
         return self._planner.answer(asked, pid)
 
     def consult(self, work: Work, need: Need) -> Any:
-        """Ask whom a question is for, and wait for the answer. In any thread."""
+        """Ask the one that a question is for, and wait for the answer. In any thread."""
         return work.context.copy().run(work.consult, need)
 
     def _step(self, work: Work, said: Any) -> Need | HookOutput:
@@ -322,20 +322,20 @@ class Decider:
         load_deciding()
         context = Context("claude-code", Subject("-"), self._where.home, self._where.home)
         self._parts.guard.prepare(context)
-        with suppress(NotCompiledError):  # whoever asks before it is compiled decides by themselves
-            self._look_for(context)
+        with suppress(NotCompiledError):  # until it is compiled, hooks decide by themselves
+            self._exercise(context)
 
     def look_ahead(self) -> None:
-        """Look at the machine for those who have asked lately, so that their next question need not wait for it.
+        """Refresh what recent callers need of the machine, so that their next question does not wait for it.
 
         To be called about as often as a look holds, while nobody waits. A shared store is not asked for that: it may be
         far away, or lost.
         """
         if self._groups is not None:
-            self._lately.look_ahead(self._look_for)
+            self._lately.look_ahead(self._exercise)
 
-    def _look_for(self, context: Context) -> None:
-        """Look up all that a decision asks of the machine, and go through the code that does."""
+    def _exercise(self, context: Context) -> None:
+        """Read everything that a decision asks of the machine, and run the code that does so."""
         from lockgate.core.model import ToolCall
 
         call = ToolCall("Bash", {"command": "git status | head"}, context.cwd)
@@ -344,17 +344,17 @@ class Decider:
 
 
 class Refusals:
-    """The refusals that wait in a state folder: recorded once the store has been written again."""
+    """The refusals in a state folder that wait to be recorded, until the store can be written."""
 
     def __init__(self, state: str, store: Store) -> None:
-        """Of this state folder, to be recorded in its store."""
+        """Use a state folder and its store."""
         self._state = state
         self._store = store
         self.has_written = False
-        """Whether something was decided, and so recorded, since they were looked for."""
+        """Whether the store was written since the refusals were last recorded."""
 
     def keep(self, work: Work, because: str) -> None:
-        """Keep one of this gate."""
+        """Keep a refusal of this gate."""
         from lockgate.store.audit.refusals import Refusal
 
         asked, refusal = work.asked, Refusal(self._state, "gate")
@@ -363,7 +363,7 @@ class Refusals:
         self.has_written = False
 
     def record(self) -> None:
-        """Record what hooks and this gate have kept, where the store has been written since."""
+        """Record what hooks and this gate have kept, if the store has been written since."""
         if not self.has_written:
             return
         self.has_written = False

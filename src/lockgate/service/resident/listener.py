@@ -29,14 +29,14 @@ _BREATH = 0.01
 
 
 class Listener:
-    """All who are connected."""
+    """All open connections."""
 
     def __init__(self, listening: socket.socket, measures: Measures, key: bytes) -> None:
-        """Hear nobody yet.
+        """Accept nobody yet.
 
         Args:
             listening: The socket.
-            measures: Where it is counted who has to decide by themselves.
+            measures: Counts the hooks that have to decide by themselves.
             key: The installation's, which proves answers.
         """
         self._key = key
@@ -46,24 +46,24 @@ class Listener:
         self._open: set[Connection] = set()
         self._most = most_connections()
         self.ready: deque[tuple[Connection, resident.HookRequest]] = deque()
-        """Who has asked, and what; the first first."""
+        """Connections with their requests, the oldest first."""
         self.wakeup = LoopWakeup()
         """Other threads wake the loop by it."""
 
     def __len__(self) -> int:
-        """How many are connected."""
+        """How many connections are open."""
         return len(self._open)
 
     def begin(self) -> None:
-        """Let hooks in from now on."""
+        """Accept hooks from now on."""
         self._listening.setblocking(False)
         self._selector.register(self._listening, selectors.EVENT_READ)
         self._selector.register(self.wakeup, selectors.EVENT_READ)
 
     def end(self) -> None:
-        """Let all go: who has no answer yet decides by themselves. Answers that were begun are finished."""
+        """Close all connections. Begun answers are finished, and hooks without one decide by themselves."""
         for source in (self._listening, self.wakeup):
-            with suppress(KeyError):  # nobody was let in yet
+            with suppress(KeyError):  # ``begin`` was never called
                 self._selector.unregister(source)
         self._listening.close()
         self._finish(time.monotonic() + _FINISH)
@@ -73,14 +73,14 @@ class Listener:
         self.wakeup.close()
 
     def _finish(self, until: float) -> None:
-        """Say to the end what was begun to be said."""
+        """Send the rest of the answers that were begun."""
         while any(connection.owes for connection in self._open) and (left := until - time.monotonic()) > 0:
             for key, _ in self._selector.select(left):
                 if isinstance(key.fileobj, Connection):
                     self._continue(key.fileobj)
 
     def poll(self, seconds: float) -> None:
-        """Take in what hooks and other threads say; for so long, where nobody says anything."""
+        """Read from hooks and other threads; wait for so many seconds where nothing comes."""
         for key, _ in self._selector.select(max(seconds, 0.0)):
             what = key.fileobj
             if what is self._listening:
@@ -90,12 +90,12 @@ class Listener:
             elif isinstance(what, Connection):
                 self._continue(what)
 
-    def say(self, connection: Connection, frame: bytes, *, last: bool) -> None:
-        """Say something to a hook, as soon as it listens."""
+    def send(self, connection: Connection, frame: bytes, *, last: bool) -> None:
+        """Send a frame to a hook, as soon as its socket takes it."""
         if connection.closed:
             return
         try:
-            done = connection.say(frame, last=last)
+            done = connection.send(frame, last=last)
             if done and connection.ends:
                 self._drop(connection)
             else:
@@ -104,12 +104,12 @@ class Listener:
             self._drop(connection)
 
     def decline(self, connection: Connection) -> None:
-        """Have a hook decide by itself."""
+        """Tell a hook to decide by itself."""
         self._measures.declined += 1
-        self.say(connection, resident.NOT_HERE, last=True)
+        self.send(connection, resident.NOT_HERE, last=True)
 
     def drop_late(self, now: float) -> None:
-        """Let those go who take too long to ask, or to hear their answer."""
+        """Close connections that take too long to send a request, or to read its answer."""
         for connection in [connection for connection in self._open if connection.until < now]:
             if connection.work is None or connection.ends:
                 self._drop(connection)
@@ -117,7 +117,7 @@ class Listener:
     def _accept(self) -> None:
         while True:
             try:
-                # What socket.accept() does too; to look up names for family and kind takes it as long again.
+                # socket.accept() does the same, and then looks up names for family and kind, which takes as long again.
                 descriptor, _ = self._listening._accept()  # type: ignore[attr-defined]
                 accepted = Socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
             except BlockingIOError:
@@ -136,11 +136,11 @@ class Listener:
                 continue
             self._open.add(connection)
             self._continue(connection)
-            if not (connection.closed or connection.complete_at):  # most hooks have said all by now
+            if not (connection.closed or connection.complete_at):  # most requests are whole by now
                 self._listen(connection, selectors.EVENT_READ)
 
     def _listen(self, connection: Connection, events: int) -> None:
-        """Look after a connection from now on."""
+        """Have the selector watch a connection."""
         if connection.closed:
             return
         if connection.is_watched:
@@ -155,7 +155,7 @@ class Listener:
             if asked is not None:
                 self.ready.append((connection, asked))
             elif connection.complete_at:
-                self.say(connection, b"", last=False)
+                self.send(connection, b"", last=False)
         except BadInputError:
             self.decline(connection)
         except OSError:
@@ -170,10 +170,10 @@ class Listener:
 
 
 class LoopWakeup:
-    """What other threads tell the loop to do. The loop waits for sockets, so this is one."""
+    """Runs functions of other threads in the loop. The loop waits for sockets, so this is one."""
 
     def __init__(self) -> None:
-        """Nothing is to be done."""
+        """Make the pair of sockets."""
         self._calls: deque[Callable[[], None]] = deque()
         """Appending to it is atomic."""
         self._sender, self._receiver = socket.socketpair()
@@ -185,19 +185,19 @@ class LoopWakeup:
         return self._receiver.fileno()
 
     def call_in_loop(self, what: Callable[[], None]) -> None:
-        """Have something done by the loop. May be called in any thread."""
+        """Run a function in the loop. May be called in any thread."""
         self._calls.append(what)
         self.wake()
 
     def wake(self) -> None:
-        """Have the loop come round. May be called in any thread, and in a signal handler."""
+        """Wake the loop. May be called in any thread, and in a signal handler."""
         try:
             self._sender.send(b"!")
         except OSError:  # it is woken already, or all is over
             return
 
     def answer(self) -> None:
-        """Do what was told; to be called by the loop."""
+        """Run the functions that were handed over; to be called by the loop."""
         try:
             while self._receiver.recv(4096):
                 pass
@@ -207,6 +207,6 @@ class LoopWakeup:
             self._calls.popleft()()
 
     def close(self) -> None:
-        """Wake nobody any more."""
+        """Close the sockets."""
         self._sender.close()
         self._receiver.close()

@@ -181,7 +181,7 @@ class Serving:
         connection.work = work
         work.is_gone = connection.has_ended
         work.waiting.tell = lambda seconds: self._hooks.wakeup.call_in_loop(
-            lambda: self._hooks.say(connection, resident.wait(seconds), last=False)
+            lambda: self._hooks.send(connection, resident.wait(seconds), last=False)
         )
         self._step(connection, work, None)
 
@@ -232,8 +232,8 @@ class Serving:
                 self._hooks.decline(connection)
 
     def _give(self, connection: Connection, work: Work, frame: bytes) -> None:
-        self.measures.took(work.spent)
-        self._hooks.say(connection, frame, last=True)
+        self.measures.count_answer(work.spent)
+        self._hooks.send(connection, frame, last=True)
         self._garbage.note_decision()
 
     def _control(self, connection: Connection, asked: resident.HookRequest) -> None:
@@ -241,13 +241,13 @@ class Serving:
         if what.startswith(CONTAIN):
             self._plan(connection, asked)
         elif what == "@status":
-            self._hooks.say(
+            self._hooks.send(
                 connection,
                 resident.answer(self.measures.told(len(self._hooks), self._consulting, self._decider.code), "", 0),
                 last=True,
             )
         elif what == "@stop":
-            self._hooks.say(connection, resident.answer("", "", 0), last=True)
+            self._hooks.send(connection, resident.answer("", "", 0), last=True)
             self.ending = True
         else:
             self._hooks.decline(connection)
@@ -272,7 +272,7 @@ class Serving:
             self._hooks.decline(connection)
         else:
             self.measures.last_at = time.monotonic()
-            self._hooks.say(connection, resident.answer_in_bytes(*found), last=True)
+            self._hooks.send(connection, resident.answer_in_bytes(*found), last=True)
 
     # ------------------------------------------------------------ others who are asked
     def _consult(self, connection: Connection, work: Work, need: Need) -> None:
@@ -286,7 +286,7 @@ class Serving:
                 self._hooks.decline(connection)
                 return
         self._consulting += 1
-        self._hooks.say(connection, resident.wait(CONSULT_SECONDS), last=False)
+        self._hooks.send(connection, resident.wait(CONSULT_SECONDS), last=False)
 
         def ask() -> None:
             said = self._decider.consult(work, need)

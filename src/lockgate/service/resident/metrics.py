@@ -27,7 +27,7 @@ class Measures:
         self.failed = 0
         self._seconds: deque[float] = deque(maxlen=_LAST)
 
-    def took(self, seconds: float) -> None:
+    def count_answer(self, seconds: float) -> None:
         """Count an answer.
 
         Args:

@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from lockgate.gate import Consultants
 
 _PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=float)
-"""Has the hook wait longer for whom something is decided."""
+"""Makes the hook wait longer whose request is decided in this context."""
 
 
 class Waiting:
-    """How long a hook waits. It knows nothing of the :class:`Work` in whose context it stands.
+    """Tells a hook how long to wait. It holds no reference to the :class:`Work` in whose context it lives.
 
-    So a work is freed as soon as it is answered, and its memory is used for the next one while the processor has it.
+    So the work is freed as soon as it is answered, and its memory is reused while it is in the processor's cache.
     """
 
     def __init__(self, asked: EventRequest) -> None:
-        """The hook waits from here on."""
+        """Count the hook's waiting from now on."""
         self._asked = asked
         self.began = time.monotonic()
         self.tell: Callable[[float], None] = lambda _: None
-        """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
+        """Sends the hook how many seconds it has to wait for somebody else. May be called in any thread."""
 
     def prolong(self, seconds: float) -> float:
-        """Have it wait longer; the seconds that it really will."""
+        """Make the hook wait longer; gives the seconds that it will."""
         most = deadline.most(self._asked.name) - (time.monotonic() - self.began)
         lent = max(min(seconds, most), 0.0)
         self.tell(lent)
@@ -47,7 +47,7 @@ class Work:
     """One request that is being decided on."""
 
     def __init__(self, asked: EventRequest, request: HookRequest, pid: int) -> None:
-        """Nothing is decided yet.
+        """Begin the work on a request.
 
         Args:
             asked: The event, not yet read.
@@ -62,14 +62,14 @@ class Work:
         """Seconds that the steps took."""
         self.deliberation: Deliberation | None = None
         self.consultants: Consultants | None = None
-        """Whom it asks: with what the hook's client objects to by itself."""
+        """Who is asked, among them the hook's client with objections of its own."""
         self.is_gone: Callable[[], bool] = lambda: False
         """Whether the hook has ended."""
         self._data = request.payload
         self.caller = Caller(request.environ, pid, request.parent, request.mark)
-        """On whose behalf it is decided on."""
+        """The process on whose behalf the decision is made."""
         self.context = copy_context()
-        """In which all of it is done."""
+        """The context in which all steps run."""
 
     def read(self) -> bool:
         """Read the payload, in its context; whether there is an event to decide on."""
@@ -78,18 +78,18 @@ class Work:
         return self.asked.read(data, self.caller.environ) is not None
 
     def consult(self, need: Need) -> Any:
-        """Ask whom a question is for, and wait for the answer. In any thread, in a copy of its context."""
+        """Ask the one that a question is for, and wait for the answer. In any thread, in a copy of the context."""
         assert self.consultants is not None, "a question comes of a decision that has begun"
         _PROLONG.set(self.waiting.prolong)
         leave_when(self.is_gone)
         return self.consultants.ask(need)
 
     def end(self) -> None:
-        """Give it up: nobody waits for the answer any more."""
+        """Give the work up: nobody waits for the answer any more."""
         if self.deliberation is not None:
             self.context.run(self.deliberation.close)
 
 
 def prolong(seconds: float) -> float:
-    """Have whoever asked wait longer; the seconds that it really will."""
+    """Make the hook of this context wait longer; gives the seconds that it will."""
     return _PROLONG.get()(seconds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.host.repositories.tables import RandomAccessFile, find
 from lockgate.system.digests import sha1
 from lockgate.system.files import read_regular
@@ -32,8 +32,16 @@ _PACK_ENTRY = 64 * 1024
 """Bytes of a pack that are taken at a time."""
 
 
+class GitObject(Record):
+    """One object, unpacked."""
+
+    kind: str
+    """commit, tree, blob or tag."""
+    content: bytes
+
+
 class Objects:
-    """The objects of one repository, and of those that it borrows from."""
+    """The objects of one repository, and of the repositories that it borrows from."""
 
     def __init__(self, folder: str, depth: int = 0) -> None:
         self._folder = folder
@@ -44,30 +52,31 @@ class Objects:
             raise ValueError("objects are borrowed from too far away")
         self._others = [Objects(other, depth + 1) for other in others]
 
-    def read(self, name: str, depth: int = 0) -> tuple[str, bytes]:
-        """The kind and the content of an object, by its full name. Raises ``LookupError``."""
+    def read(self, name: str, depth: int = 0) -> GitObject:
+        """An object by its full name. Raises ``LookupError``."""
         try:
             return self._read(name, depth)
         except (OSError, ValueError, LookupError, zlib.error, RecursionError) as error:
             raise LookupError(name) from error
 
-    def _read(self, name: str, depth: int) -> tuple[str, bytes]:
-        # Git takes the first that it comes upon, and does not look whether it has that name.
+    def _read(self, name: str, depth: int) -> GitObject:
+        # Git takes the first object that it finds, and does not check its name.
         found = {*self._all(name, depth)}
-        kind, content = found.pop()
-        if found or sha1(b"%s %d\0" % (kind.encode(), len(content)) + content).hexdigest() != name:
+        first = found.pop()
+        head = b"%s %d\0" % (first.kind.encode(), len(first.content))
+        if found or sha1(head + first.content).hexdigest() != name:
             raise ValueError("an object under another's name")
-        return kind, content
+        return first
 
-    def _all(self, name: str, depth: int) -> Iterator[tuple[str, bytes]]:
-        """What stands under a name, everywhere."""
+    def _all(self, name: str, depth: int) -> Iterator[GitObject]:
+        """All objects with a name, wherever they lie."""
         try:
             data = read_regular(os.path.join(self._folder, name[:2], name[2:]), MOST_BYTES)
         except FileNotFoundError:
             pass
         else:
             head, _, content = _inflated(data, MOST_BYTES + 64).partition(b"\0")
-            yield head.partition(b" ")[0].decode("ascii"), content
+            yield GitObject(head.partition(b" ")[0].decode("ascii"), content)
         for pack in self._in_packs():
             at = pack.find(name)
             if at is not None:
@@ -75,15 +84,15 @@ class Objects:
         for other in self._others:
             yield from other._all(name, depth)
 
-    def beginning(self, text: str) -> set[str]:
-        """The names of all objects that begin so, two at most of each pack."""
-        found = {name for pack in self._in_packs() for name in pack.beginning(text)}
+    def names_with_prefix(self, text: str) -> set[str]:
+        """The names of all objects with a prefix, two at most of each pack."""
+        found = {name for pack in self._in_packs() for name in pack.names_with_prefix(text)}
         try:
             names = os.listdir(os.path.join(self._folder, text[:2]))
         except OSError:
             names = []
         found |= {text[:2] + name for name in names if len(name) == 38 and name.startswith(text[2:])}
-        return found.union(*(other.beginning(text) for other in self._others))
+        return found.union(*(other.names_with_prefix(text) for other in self._others))
 
     def _in_packs(self) -> list[_PackFile]:
         if self._packs is None:
@@ -117,8 +126,8 @@ class _PackFile:
             raise ValueError("an index of another version")
         self._count = self._index.number(8 + 255 * 4)
         self._data: RandomAccessFile | None = None
-        self._bases: dict[int, tuple[str, bytes]] = {}
-        """What deltas were made from, by its place: many are made from the same."""
+        self._bases: dict[int, GitObject] = {}
+        """The bases of deltas, by their place in the pack: many deltas have the same base."""
         self._kept = 0
 
     def _name(self, number: int) -> bytes:
@@ -128,7 +137,7 @@ class _PackFile:
         return find(wanted, lambda byte: self._index.number(8 + byte * 4), self._name)
 
     def find(self, name: str) -> int | None:
-        """Where an object begins in the pack; ``None`` where it is not in it."""
+        """The offset of an object in the pack; ``None`` where the pack does not hold it."""
         number, is_there = self._find(bytes.fromhex(name))
         if not is_there:
             return None
@@ -136,14 +145,14 @@ class _PackFile:
         at = self._index.number(offsets + number * 4)
         return self._index.number(offsets + self._count * 4 + (at & 0x7FFFFFFF) * 8, 8) if at & 0x80000000 else at
 
-    def beginning(self, text: str) -> list[str]:
-        """The names of the first two objects that begin so."""
+    def names_with_prefix(self, text: str) -> list[str]:
+        """The names of the first two objects with a prefix."""
         number, _ = self._find(bytes.fromhex(text.ljust(40, "0")))
         names = [self._name(at).hex() for at in range(number, min(number + 2, self._count))]
         return [name for name in names if name.startswith(text)]
 
-    def read(self, at: int, objects: Objects, depth: int = 0) -> tuple[str, bytes]:
-        """The kind and the content of the object that begins at a place."""
+    def read(self, at: int, objects: Objects, depth: int = 0) -> GitObject:
+        """The object at an offset."""
         if depth > _DEEPEST:
             raise ValueError("too many deltas")
         if self._data is None:
@@ -157,7 +166,7 @@ class _PackFile:
         if size > MOST_BYTES:
             raise ValueError("too large")
         if kind in _KINDS:
-            return _KINDS[kind], self._inflate(at + more, size)
+            return GitObject(_KINDS[kind], self._inflate(at + more, size))
         if kind == _OFFSET:
             byte = head[more]
             more += 1
@@ -168,21 +177,21 @@ class _PackFile:
                 back = (back + 1) << 7 | byte & 0x7F
             if not 0 < back <= start:
                 raise ValueError("a delta of nothing")
-            found, base = self._base(start - back, objects, depth + 1)
+            base = self._base(start - back, objects, depth + 1)
         elif kind == _REFERENCE:
-            found, base = objects.read(head[more : more + 20].hex(), depth + 1)
+            base = objects.read(head[more : more + 20].hex(), depth + 1)
             more += 20
         else:
             raise ValueError("an object of another kind")
-        return found, _patched(base, self._inflate(at + more, size))
+        return base._replace(content=_patched(base.content, self._inflate(at + more, size)))
 
-    def _base(self, at: int, objects: Objects, depth: int) -> tuple[str, bytes]:
+    def _base(self, at: int, objects: Objects, depth: int) -> GitObject:
         if at not in self._bases:
             found = self.read(at, objects, depth)
-            self._kept += len(found[1])
+            self._kept += len(found.content)
             if self._kept > _MOST_KEPT:
                 self._bases.clear()
-                self._kept = len(found[1])
+                self._kept = len(found.content)
             self._bases[at] = found
         return self._bases[at]
 
@@ -219,13 +228,13 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _patched(base: bytes, delta: bytes) -> bytes:
-    """What a delta makes of another object."""
+    """The content that a delta makes from its base."""
     _, at = _size(delta, 0)
     expected, at = _size(delta, at)
     if expected > MOST_BYTES:
         raise ValueError("too large")
     made = bytearray()
-    # A byte of a delta can stand for 64 KiB: it is looked at on the way how much it comes to.
+    # A byte of a delta can stand for 64 KiB, so the size is checked on the way.
     while at < len(delta) and len(made) <= expected:
         code = delta[at]
         at += 1

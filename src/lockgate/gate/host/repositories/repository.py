@@ -143,7 +143,7 @@ class GitRepository:
                 kind, name = there[part]
             if kind != 0o10 or not self._usable:
                 raise LookupError(path)
-            return self._objects.read(name)[1]
+            return self._objects.read(name).content
         except (OSError, ValueError) as error:
             raise LookupError(path) from error
 
@@ -218,17 +218,17 @@ class GitRepository:
             try:
                 before = self._revisions.commit(self._revisions.find(f"refs/remotes/{base}")).tree
                 for name in commits:
-                    self._differences(before, self._revisions.commit(name).tree, "", found)
+                    self._add_differences(before, self._revisions.commit(name).tree, "", found)
                 return found
             except (OSError, LookupError, ValueError):
                 return None
         try:
-            self._differences("", tip.tree, "", found)
+            self._add_differences("", tip.tree, "", found)
         except (OSError, LookupError, ValueError):
             return None
         return found
 
-    def _differences(self, one: str, other: str, above: str, found: dict[str, str]) -> None:
+    def _add_differences(self, one: str, other: str, above: str, found: dict[str, str]) -> None:
         """Add the files of a folder that another one does not have like this."""
         if (one, other, above) in self._compared:
             return
@@ -239,7 +239,7 @@ class GitRepository:
                 continue
             if mode >> 12 == 0o4:
                 kind, same = before.get(path, (0, ""))
-                self._differences(same if kind >> 12 == 0o4 else "", content, f"{above}{path}/", found)
+                self._add_differences(same if kind >> 12 == 0o4 else "", content, f"{above}{path}/", found)
             else:
                 found[above + path] = content
             if len(found) > _MOST_SENT:
@@ -276,10 +276,10 @@ class GitRepository:
         return self._entries[tree]
 
     def _read(self, tree: str) -> list[tuple[int, str, str]]:
-        kind, data = self._objects.read(tree)
-        if kind != "tree":
+        tree_object = self._objects.read(tree)
+        if tree_object.kind != "tree":
             raise LookupError(tree)
-        found, at = [], 0
+        data, found, at = tree_object.content, [], 0
         while at < len(data):
             space = data.index(b" ", at)
             end = data.index(b"\0", space)

@@ -50,10 +50,10 @@ class Revisions:
 
     def _read(self, name: str) -> Commit:
         for _ in range(5):
-            kind, content = self._objects.read(name)
-            lines = content.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
+            found = self._objects.read(name)
+            lines = found.content.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
             fields = [line.partition(" ")[::2] for line in lines]
-            if kind == "commit":
+            if found.kind == "commit":
                 # What comes behind the author is no parent to git, whatever its name.
                 parents = tuple(value for _, value in takewhile(lambda field: field[0] == "parent", fields[1:]))
                 dates = [value.rsplit(" ", 2)[-2:][0] for field, value in fields if field == "committer"]
@@ -62,7 +62,7 @@ class Revisions:
                 if fields[0][0] != "tree" or not self._graph.agrees(name, commit):
                     break
                 return commit
-            if kind != "tag" or fields[0][0] != "object":
+            if found.kind != "tag" or fields[0][0] != "object":
                 break
             name = fields[0][1]
         raise LookupError(name)
@@ -159,13 +159,13 @@ class Revisions:
             raise LookupError(text)
         found = {value for ref in self._refs(text) if (value := self._value(ref))}
         if _SHORT.fullmatch(text):
-            found |= {name for name in self._objects.beginning(text) if self._is_commit(name)}
+            found |= {name for name in self._objects.names_with_prefix(text) if self._is_commit(name)}
         if len(found) != 1:
             raise LookupError(text)
         return found.pop()
 
     def _is_commit(self, name: str) -> bool:
-        return self._objects.read(name)[0] in ("commit", "tag")
+        return self._objects.read(name).kind in ("commit", "tag")
 
     def _refs(self, text: str) -> list[str]:
         """The refs that a name can mean. Which of several it is depends on who asks."""

@@ -50,7 +50,7 @@ _BYTES = 32
 
 
 class ApiCaller(Record):
-    """Who asks."""
+    """A person or a program that calls the API."""
 
     name: str
     """The person's name on this machine, or the token's."""
@@ -58,18 +58,27 @@ class ApiCaller(Record):
     """Whether it is a person's session, else a program's token."""
     scopes: frozenset[Scope]
     ends: float = 0.0
-    """When the session ends at the latest, in seconds since the epoch; 0.0 for a token."""
+    """The latest end of the session, in seconds since the epoch; 0.0 for a token."""
     session: str = ""
     """Names the session within this process; empty for a token."""
 
     @property
     def by(self) -> str:
-        """Who it is, as an answered question records it."""
+        """The caller, as an answered question records them."""
         return f"{self.name} (dashboard)" if self.person else f"token {self.name} (dashboard)"
 
 
+class SessionSecrets(Record):
+    """What a browser gets when it has logged in."""
+
+    cookie: str
+    csrf: str
+    ends: float
+    """When the session ends at the latest, in seconds since the epoch."""
+
+
 class _Session:
-    """One login."""
+    """One session of a person."""
 
     def __init__(self, csrf: bytes, now: float) -> None:
         self.csrf = csrf
@@ -81,13 +90,13 @@ class _Session:
 
 
 class Access:
-    """Links and sessions of one process. Times are of a clock that nobody sets."""
+    """Links and sessions of one process. Its times come from a clock that nobody sets."""
 
     def __init__(self, person: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Let nobody in yet.
+        """Begin without links and sessions.
 
         Args:
-            person: Who the links are for: the name of this process's user.
+            person: The name of this process's user, for whom the links are.
             clock: Seconds of a monotonic clock.
         """
         self._person = person
@@ -98,20 +107,20 @@ class Access:
         self._used: dict[bytes, tuple[str, bytes]] = {}
         """The session that each used link began, and its CSRF token's hash; the oldest link first."""
         self._twice: set[str] = set()
-        """Those sessions whose link was used by another browser too."""
+        """Sessions whose link was used by a second browser."""
         self.on_link_over: Callable[[], None] = lambda: None
         """Called when a link was used, or another took its place."""
         self.on_twice: Callable[[], None] = lambda: None
-        """Called when a link was used by another browser too, once for each link."""
+        """Called when a second browser has used a link, once for each link."""
 
     def new_link(self) -> str:
-        """A token that begins one session, for a minute. It takes the place of the one before."""
+        """Make a token that begins one session within a minute. The token before no longer works."""
         self.on_link_over()
         token = secrets.token_urlsafe(_BYTES)
         self._link = (_hash(token), self._clock() + LINK_SECONDS)
         return token
 
-    def login(self, token: str, cookies: Sequence[str] = (), csrf: str = "") -> tuple[str, str, float]:
+    def login(self, token: str, cookies: Sequence[str] = (), csrf: str = "") -> SessionSecrets:
         """Begin a session.
 
         Args:
@@ -119,26 +128,23 @@ class Access:
             cookies: Those that the browser has from this dashboard.
             csrf: The CSRF token of the session that it has already; empty where it knows of none.
 
-        Returns:
-            The cookie's value, the CSRF token, and when it ends, in seconds since the epoch.
-
         Raises:
             RequestRefused: The link is wrong, used or too old, or there were too many wrong ones.
         """
         now = self._clock()
         expected, until = self._link or (b"", 0.0)
         if not hmac.compare_digest(_hash(token), expected) or now >= until:
-            raise self._used_again(token, cookies, csrf) or self._wrong_login(now)
+            raise self._refuse_again(token, cookies, csrf) or self._refuse_login(now)
         self._link = None
         self.on_link_over()
-        cookie, csrf, ends = self._begin(now)
-        self._used[_hash(token)] = _name(cookie), _hash(csrf)
+        begun = self._begin(now)
+        self._used[_hash(token)] = _name(begun.cookie), _hash(begun.csrf)
         if len(self._used) > _MOST_USED:
             self._twice.discard(self._used.pop(next(iter(self._used)))[0])
-        return cookie, csrf, ends
+        return begun
 
-    def _used_again(self, token: str, cookies: Sequence[str], csrf: str) -> RequestRefused | None:
-        """What a link comes to that was used before; ``None`` where it was not."""
+    def _refuse_again(self, token: str, cookies: Sequence[str], csrf: str) -> RequestRefused | None:
+        """Refuse a link that was used before; ``None`` where it was not. Its session ends where another browser used it."""
         session, expected = self._used.get(_hash(token), ("", b""))
         if not session:
             return None
@@ -151,30 +157,30 @@ class Access:
         return RequestRefused(401, _TWICE, code=TWICE)
 
     def why_not(self, cookies: Sequence[str]) -> RequestRefused:
-        """Why the session of a browser, or of nobody, is none."""
+        """The refusal for a browser without a valid session."""
         challenge = {"WWW-Authenticate": 'Bearer realm="lockgate"'}
         if any(_name(cookie) in self._twice for cookie in cookies):
             return RequestRefused(401, _TWICE, code=TWICE, headers=challenge)
         return RequestRefused(401, "log in with the link of `lockgate dashboard`", code="login", headers=challenge)
 
-    def _wrong_login(self, now: float) -> RequestRefused:
-        # The right one always gets in: else whoever sends wrong ones could keep the person out.
+    def _refuse_login(self, now: float) -> RequestRefused:
+        # The right link always works: else whoever sends wrong ones could lock the person out.
         if len(self._wrong) == MOST_WRONG and now - self._wrong[0] < _WINDOW:
             after = str(math.ceil(_WINDOW - (now - self._wrong[0])))
             return RequestRefused(429, "too many wrong logins", code="logins", headers={"Retry-After": after})
         self._wrong.append(now)
         return RequestRefused(401, "this link was used, is too old, or is not one: make another", code="link")
 
-    def _begin(self, now: float) -> tuple[str, str, float]:
+    def _begin(self, now: float) -> SessionSecrets:
         self._sessions = {name: each for name, each in self._sessions.items() if not each.is_over(now)}
         if len(self._sessions) >= _MOST_SESSIONS:
             del self._sessions[min(self._sessions, key=lambda name: self._sessions[name].used)]
         cookie, csrf = secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES)
         session = self._sessions[_name(cookie)] = _Session(_hash(csrf), now)
-        return cookie, csrf, session.ends
+        return SessionSecrets(cookie, csrf, session.ends)
 
     def person(self, cookies: list[str], csrf: str) -> ApiCaller | None:
-        """Who has a session's two secrets; ``None`` for nobody. Using it keeps it from ending idle."""
+        """The person whose session has these two secrets; ``None`` for nobody. This counts as use of the session."""
         now = self._clock()
         for cookie in cookies:
             name = _name(cookie)
@@ -187,7 +193,7 @@ class Access:
         return None
 
     def lasts(self, caller: ApiCaller) -> bool:
-        """Whether a caller's session goes on. A token is looked up at each request instead."""
+        """Whether a caller's session still lasts. A token is looked up at each request instead."""
         if not caller.person:
             return True
         session = self._sessions.get(caller.session)
@@ -199,13 +205,13 @@ class Access:
 
 
 def cookies_named(name: str, headers: Mapping[str, str]) -> list[str]:
-    """The values of all cookies of a name (RFC 6265): another port of this host may have set more of them."""
+    """The values of all cookies with a name (RFC 6265): another port of this host may have set some of them."""
     pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
     return [value for key, _, value in pairs if key == name and value][:_MOST_COOKIES]
 
 
 def _name(cookie: str) -> str:
-    """What a session is called within this process: who knows the name does not know the cookie."""
+    """The name of a session within this process. It does not reveal the cookie."""
     return _hash(cookie).hex()
 
 

@@ -62,11 +62,16 @@ def _add_login(api: APIRouter, dashboard: DashboardContext) -> None:
         """Begin a session with the token of a one-time link."""
         cookies = cookies_named(dashboard.names.cookie, request.headers)
         known = request.headers.get(CSRF_HEADER, "")
-        cookie, csrf, ends = dashboard.access.login(link.token, cookies, known)
+        session = dashboard.access.login(link.token, cookies, known)
         response.set_cookie(
-            dashboard.names.cookie, cookie, path="/", secure=dashboard.names.tls, httponly=True, samesite="strict"
+            dashboard.names.cookie,
+            session.cookie,
+            path="/",
+            secure=dashboard.names.tls,
+            httponly=True,
+            samesite="strict",
         )
-        return LoggedIn(csrf=csrf, expires_at=record_values.instant(ends))
+        return LoggedIn(csrf=session.csrf, expires_at=record_values.instant(session.ends))
 
     @api.post("/logout", tags=["login"], status_code=204)
     async def logout(who: Annotated[ApiCaller, Depends(caller)]) -> Response:

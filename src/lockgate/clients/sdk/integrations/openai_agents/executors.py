@@ -52,7 +52,7 @@ class Shell:
             decisions.append(decision)
             if not self.calls.permits(context, decision, self._tool, data.call_id):
                 earlier = [(SHELL, {"command": other}, f"{data.call_id}:{place}") for place, other in enumerate(given)]
-                await _not_run(self.calls, context, earlier[:number])
+                await _report_not_run(self.calls, context, earlier[:number])
                 return _refused(given, number, refusal_of(decision))
         run = [_command(decision) for decision in decisions]
         action = dataclasses.replace(data.action, commands=run)
@@ -159,7 +159,7 @@ def _command(decision: Decision) -> str:
     return str(decision.tool_input["command"])
 
 
-async def _not_run(
+async def _report_not_run(
     calls: AgentTools, context: RunContextWrapper[Any] | None, earlier: Sequence[tuple[str, Mapping[str, Any], str]]
 ) -> None:
     """Tell of calls (tool, input, id) that may run and do not, because another one beside them may not."""
@@ -214,7 +214,7 @@ class Editor:
         for number, change in enumerate(changes):
             decision = await self.calls.decide(context, *change, rewrites=False)
             if not self.calls.permits(context, decision, self._tool, asked):
-                await _not_run(self.calls, context, changes[:number])
+                await _report_not_run(self.calls, context, changes[:number])
                 return ApplyPatchResult(status="failed", output=refusal_of(decision))
         made: ApplyPatchResult | str | None = await awaited(getattr(self._editor, way)(operation))
         text = made.output if isinstance(made, ApplyPatchResult) else made
