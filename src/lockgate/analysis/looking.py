@@ -15,7 +15,7 @@ _LOOKS = frozenset({EffectKind.INGEST, EffectKind.READ_SECRET, EffectKind.FETCH}
 _SAYS = _LOOKS | {EffectKind.EGRESS}
 """What a command does that shows something, or tells it to somebody elsewhere: no file here is another one by it."""
 _WORDS = 3
-"""Of how many words a name in the table has at most."""
+"""The most words of a name in the table."""
 
 
 def only_looks(call: ToolCall, analysis: Analysis) -> bool:

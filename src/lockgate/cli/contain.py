@@ -11,7 +11,7 @@ import click
 from lockgate.core.display_text import visible
 
 _NO_PROGRAM = 127
-"""As shells say it."""
+"""The exit status that shells use for this."""
 
 
 @click.command(

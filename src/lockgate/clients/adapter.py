@@ -31,12 +31,12 @@ if TYPE_CHECKING:
         """A module that spells a client's answers."""
 
         def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> HookOutput:
-            """As :meth:`ClientAdapter.encode`."""
+            """See :meth:`ClientAdapter.encode`."""
 
         def encode_failure(
             self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
         ) -> HookOutput:
-            """As :meth:`ClientAdapter.encode_failure`."""
+            """See :meth:`ClientAdapter.encode_failure`."""
 
 
 class HookOutput(Record):
@@ -102,7 +102,7 @@ class ClientAdapter:
         return decoder(payload, self.context(payload, environ)) if decoder is not None else None
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-        """Whose event a payload tells of, and where."""
+        """The context of a payload: subject, folder, process."""
         cwd = text(payload, "cwd")
         agent = identifier(payload, self.AGENT, maybe=True) if self.AGENT else ""
         subject = Subject(identifier(payload, "session_id"), agent)
@@ -144,7 +144,7 @@ class ClientAdapter:
         return ()
 
     def turn_reader(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
-        """Who tells which calls the model made in the same message, where the client's files can prove it.
+        """A reader of the calls in one message, where the client's files can prove which those are.
 
         Neither raises.
         """
@@ -172,7 +172,7 @@ class ClientAdapter:
         return ()
 
     def looking_back(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
-        """Who tells which results are older than the beginning of a session.
+        """A reader of the results that are older than the beginning of a session.
 
         Args:
             state: The state folder.
@@ -197,7 +197,7 @@ class ClientAdapter:
         return look
 
     def reading_on(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
-        """Who tells the same, and looks only where a transcript was written to since.
+        """A reader of newer results, which reads only where a transcript was written to since.
 
         Args:
             state: The state folder, where refusals wait that are not recorded yet: their calls are left out.

@@ -84,7 +84,7 @@ class _LayerFiles:
         self.states: list[LayerState] = []
         self.problems: list[ConfigError] = []
         self.good: dict[str, str | None] = {}
-        """Of each file that is not valid: the digest of its last good content."""
+        """Digests of the last good contents, for each file that is not valid."""
 
     def bind(self, fleet: Fleet) -> bool:
         """Add the layers of a fleet's policy; returns whether all of it could be read."""

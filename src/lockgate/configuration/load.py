@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 KEPT = 200
 """Workspaces whose compiled configuration is kept."""
 _FORMAT = 5
-"""Of what is kept; another number makes every kept configuration stale."""
+"""The version of the stored form; another number makes every stored configuration stale."""
 _CACHE = "config:compiled:"
 _SEAL = 64
 """Characters of the seal before what is kept."""
@@ -57,7 +57,7 @@ class GateOptions(Record):
     approvals: Mapping[str, Any] | None = None
     """How a person is asked and told, as the file says it; ``None`` where no layer says."""
     approvers: Mapping[str, Any] | None = None
-    """Whose signature a yes takes, as the file says it; ``None`` where no layer says, and then nobody signs."""
+    """The approvers who must sign a yes; ``None`` where no layer names any, and then nobody signs."""
     plugins: tuple[str, ...] = ()
     """Plugins that are asked about each call: names of entry points, or files."""
     git: Mapping[str, Any] | None = None
@@ -75,7 +75,7 @@ class GateOptions(Record):
     store: Mapping[str, Any] | None = None
     """How the state is kept, as the file says it; ``None`` where no layer says."""
     trust: Mapping[str, Any] | None = None
-    """Whose words are trusted by author, as the file says it; ``None`` where no layer says: nobody is asked then."""
+    """The authors whose words are trusted; ``None`` where no layer names any, and then nobody is asked."""
 
 
 class Configuration(Record):

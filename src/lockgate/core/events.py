@@ -107,7 +107,7 @@ class CallsAnswered(Record):
 
 
 PERSON, STRANGER, PROGRAM = "person", "stranger", "program"
-"""Whose words a part of a prompt is: the person's, somebody else's, or fixed text of the program that asks."""
+"""The author of a part of a prompt: the person, somebody else, or the program with its fixed text."""
 
 REGISTERED = "Lockgate prompt "
 """How a prompt begins whose parts are registered; their id and a line break follow."""
@@ -137,7 +137,7 @@ class PromptSubmitted(Record):
     outside: bool = False
     """Whether it comes from outside of the session: by a channel, from another session, from a server that pushes."""
     parts: tuple[PromptPart, ...] = ()
-    """Whose words it is made of, where whoever submits it says so. Then ``human`` does not count."""
+    """The parts of the prompt with their authors, where the submitter tells them. Then ``human`` does not count."""
 
 
 class SessionStarted(Record):

@@ -170,7 +170,7 @@ class Verdict(IntEnum):
 
 
 class Subject(Record):
-    """Who makes a call: one agent in one session. The main agent's ``agent`` is empty."""
+    """The maker of a call: one agent in one session. The main agent's ``agent`` is empty."""
 
     session: str
     agent: str = ""

@@ -29,7 +29,7 @@ class Objection(Record):
     """What a built-in rule set or a plugin has against a call. It can only make a decision stricter."""
 
     rule: str
-    """Who objects, as ``rules:git/force-push`` or ``plugin:name``."""
+    """The name of the objector, as ``rules:git/force-push`` or ``plugin:name``."""
     reason: str
     """One sentence for agent and person. May hold untrusted text: escape it before it is shown."""
     verdict: Verdict = Verdict.DENY
@@ -54,7 +54,7 @@ class PluginEntry(Record):
 
 
 class RuleSets(Record):
-    """Whom a configuration has asked about calls beside its tables."""
+    """The rule sets and plugins that a configuration has asked beside its tables."""
 
     git: tuple[GitRules, ...] = ()
     """Each can object."""
@@ -86,7 +86,7 @@ class ResultQuestion(Record):
     objects: tuple[Any, ...] = ()
     """What the call reads there: :class:`lockgate.gate.authors.objects.ServiceObject`."""
     trust: Any = None
-    """Whom a person trusts: :class:`lockgate.gate.authors.lookup.Trust`."""
+    """The trusted authors: :class:`lockgate.gate.authors.lookup.Trust`."""
 
 
 class JudgeQuestion(Record):

@@ -76,7 +76,7 @@ class _Chains:
     def __init__(self, tx: Transaction, approvers: Approvers) -> None:
         self.signatures = _Signatures(approvers)
         self.told: dict[str, _Told] = {}
-        """Of each question, last."""
+        """The last record of each question."""
         self.gave: dict[Subject, dict[tuple[Label, str], float]] = {}
         """To each subject: labels, each with the call that gave it, and when."""
         self.since = 0.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def rule_sets(configuration: Configuration) -> RuleSets:
-    """Whom a configuration has asked. Each configuration that holds can add rules, and none takes one away."""
+    """The rule sets and plugins that a configuration has asked. Every policy can add some, and none removes one."""
     folders = {layer.name: os.path.dirname(layer.path) for layer in configuration.layers}
     git: dict[str, GitRules] = {}
     plugins: dict[PluginEntry, None] = {}

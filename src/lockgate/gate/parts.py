@@ -69,7 +69,7 @@ class Guard(Record):
 
 
 class Consultants(Record):
-    """Whom the gate asks beside its tables, and how a hook waits for the answers.
+    """Everyone whom the gate asks beside its tables, and how a hook waits for the answers.
 
     A program that awaits them (:meth:`lockgate.gate.Monitor.deliberate`) needs only the two that answer at once.
     """
@@ -87,7 +87,7 @@ class Consultants(Record):
     judge: Callable[[JudgeQuestion], Opinion] = lambda _: Opinion(flagged=True, reason="", failed="there is no judge")
     """Never raises: a judge that fails has an opinion that says so."""
     turn: Callable[[Context], Callable[[TurnQuestion], frozenset[str]] | None] = lambda _: None
-    """Who tells which calls were made together, where somebody can. Neither raises."""
+    """A reader of the calls that were made together, where one can tell. Neither raises."""
     wait: Callable[[PersonQuestion], None] = lambda _: None
     """Returns once a person has decided, or the time is over."""
     waits_for_person: Callable[[Configuration], bool] = lambda _: False

@@ -46,7 +46,7 @@ def reset(token: Token[Caller | None]) -> None:
 
 
 def leave_when(gone: Callable[[], bool]) -> None:
-    """Have those who wait for somebody, in this context, ask whether the caller is gone."""
+    """Make those who wait for somebody in this context ask whether the caller is gone."""
     _GONE.set(gone)
 
 
@@ -83,7 +83,7 @@ class Process(Record):
     """A process as the system tells of it."""
 
     name: bytes
-    """Of its program, as the kernel has it: at most 15 bytes, which may be any."""
+    """The program's name, as the kernel has it: at most 15 bytes, which may be any."""
     parent: int
     started: str
     """When it began, in clock ticks since boot: with its id this names it for good."""

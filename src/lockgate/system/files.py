@@ -152,7 +152,7 @@ def is_locked(path: str) -> bool:
 
 
 def to_disk(descriptor: int) -> None:
-    """Have what was written to a file outlast a power failure.
+    """Flush what was written to a file, so that it outlasts a power failure.
 
     macOS leaves it in the disk's own cache, unless it is told otherwise (fsync(2) there); some file systems cannot.
 

@@ -45,7 +45,7 @@ def secret_in(service: str) -> str:
 
 @contextmanager
 def _use_own_settings() -> Iterator[None]:
-    """Have the library look for its settings where this user's are: they name code that it loads.
+    """Make the library read its settings from this user's folder: they name code that it loads.
 
     A hook has variables that a project can set.
     """

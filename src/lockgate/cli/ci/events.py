@@ -34,13 +34,13 @@ class JobFacts(NamedTuple):
     repository: str
     """``OWNER/NAME``; empty where the event does not say."""
     number: int
-    """Of the issue, pull request or discussion; 0 where there is none."""
+    """The number of the issue, pull request or discussion; 0 where there is none."""
     base: str
     """The commit whose configuration and instructions count; empty where none is known."""
     sender: str
-    """Who caused the event; empty where nobody did, or it does not say."""
+    """The user who caused the event; empty where nobody did, or it does not say."""
     strangers: tuple[str, ...]
-    """Whose words its prompt can hold that nothing proves to be a writer's: ``issue 7 by octocat``."""
+    """The authors in its prompt of whom nothing proves that they can write here: ``issue 7 by octocat``."""
 
 
 def facts_of(name: str, event: object, sha: str, bots: Collection[str] = ()) -> JobFacts:
@@ -81,7 +81,7 @@ def _table() -> Any:
 
 
 def _strangers(row: Mapping[str, Any], event: Mapping[str, Any], bots: frozenset[str]) -> Iterator[str]:
-    """Whose words may be a stranger's."""
+    """The authors who may be strangers."""
     more = set(event) - _COMMON - {*row["words"], *row["facts"]}
     if more:
         yield "fields of the event whose author is not known"

@@ -29,7 +29,7 @@ _LANGUAGES = frozenset(
     {"bash", "c", "cpp", "csharp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json", "kotlin"}
     | {"php", "py", "python", "ruby", "rust", "sh", "sql", "swift", "text", "toml", "ts", "typescript", "xml", "yaml"}
 )
-"""Of code. The service draws some others, such as mermaid, as pictures with links."""
+"""Languages of code blocks that stay. The service draws others, such as mermaid, as pictures with links."""
 
 
 class PostingPlace(NamedTuple):
@@ -38,7 +38,7 @@ class PostingPlace(NamedTuple):
     repository: str
     """The repository's address, without a slash at its end: ``https://github.com/owner/tool``."""
     number: int
-    """Of the issue or pull request, to which alone a text may refer by its number."""
+    """The issue or pull request, the only one to which a text may refer by its number."""
 
 
 def rewritten(text: str, place: PostingPlace) -> str:

@@ -53,7 +53,7 @@ class ServiceApi:
         }
 
     def post(self, path: str, body: Mapping[str, Any]) -> None:
-        """Have the service do something.
+        """Post to the service.
 
         Args:
             path: What is asked, from the API's root.

@@ -228,7 +228,7 @@ class Film:
         click.echo(_indented(text.rstrip()))
 
     def delegate(self) -> bool:
-        """Have a person let exactly one push through."""
+        """Have a person approve exactly one push."""
         brief = f"In {self.work} run: git push origin main"
         tool_input = {"description": "push the fix", "prompt": brief, "subagent_type": "lockgate:delegate"}
         asked = self.before("Agent", tool_input)

@@ -113,7 +113,7 @@ def running(where: Folders) -> ServiceManager | None:
 
 
 def start_again(found: ServiceManager) -> None:
-    """Have the service manager start its gate anew.
+    """Make the service manager start its gate anew.
 
     Raises:
         ClickException: It cannot be told.

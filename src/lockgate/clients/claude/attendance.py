@@ -29,7 +29,7 @@ _OLDEST, _NEXT = (2, 1, 197), (3,)
 _SHOWN = frozenset({"Bash", "WebFetch", "WebSearch", "Agent", "ScheduleWakeup"})
 """Tools in whose dialog the reason of a hook was seen, beside those of MCP servers. Those for files show none."""
 _DIGITS = 9
-"""Of each part of a version: Python makes no number of some thousand, but an error."""
+"""The most digits of each part of a version: Python refuses to parse very long numbers."""
 _TAIL = 256 * 1024
 _SETTINGS_MAX = 4 * 1024 * 1024
 _ELSEWHERE = frozenset(

@@ -160,11 +160,11 @@ _OUTSIDE = (
 
 _OUTSIDE_SOURCES = frozenset({"poll_event"})
 _HUMAN_SOURCES = frozenset({"", "user", "sdk"})
-"""Who submitted a prompt, where the client says it; ``sdk`` is the text of ``claude -p`` and of an SDK's caller."""
+"""The submitter of a prompt, as the client names it; ``sdk`` is an SDK's caller, or ``claude -p``."""
 
 
 class Author(Record):
-    """Who wrote a prompt."""
+    """The author of a prompt."""
 
     human: bool
     """Whether a person did."""
@@ -243,7 +243,7 @@ class Claude(AnswersApart):
     def decode(
         self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None
     ) -> Event | None:
-        """As the base class says; changed settings and questions to a person are looked at more closely."""
+        """Translate a payload as the base class does; look closer at changed settings and questions to a person."""
         if not isinstance(payload, OBJECT):
             raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
         if payload.get("hook_event_name") == "ConfigChange":
@@ -259,7 +259,7 @@ class Claude(AnswersApart):
         return mark_headless(event, environ)
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-        """Whose event a payload tells of, and where."""
+        """The context of a payload: subject, folder, process."""
         cwd = text(payload, "cwd")
         transcript = optional(payload, "transcript_path")
         agent = identifier(payload, "agent_id", maybe=True)
@@ -293,7 +293,7 @@ class Claude(AnswersApart):
         return transcripts.parent_sessions(context.transcript, context.subject.session)
 
     def turn_reader(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
-        """Who tells which calls the model made in the same message, where a transcript has the place to be believed."""
+        """A reader of the calls in one message, where a transcript lies in the place that can be believed."""
         from lockgate.clients.claude import turns
 
         return turns.turn_reader(context, home)

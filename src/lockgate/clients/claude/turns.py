@@ -31,7 +31,7 @@ _PAUSE = 0.04
 
 
 def turn_reader(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
-    """Who tells which calls were made in the same message, where a session's transcript has the place to be believed.
+    """A reader of the calls in one message, where a session's transcript lies in the place that can be believed.
 
     A client that was told to keep its transcripts elsewhere may keep them where contained commands can write.
     """

@@ -12,7 +12,7 @@ from lockgate.core.record import Record
 
 
 class AskingParty(StrEnum):
-    """Who asks a person."""
+    """How a client asks a person."""
 
     DIALOG = "its own dialog; without a terminal refused"
     NOBODY = "nobody: refused at once"
@@ -29,7 +29,7 @@ class Containing(StrEnum):
 
 
 class Redacting(StrEnum):
-    """Of which results a secret can be taken out."""
+    """The results from which a secret can be taken out."""
 
     RESULTS = "results; not errors"
     RESULTS_AND_ERRORS = "results and errors"

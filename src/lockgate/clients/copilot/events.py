@@ -147,7 +147,7 @@ class Copilot(ClientAdapter):
         raise BadInputError(f"unknown payload with {shown(', '.join(sorted(payload)))}")
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-        """Whose event a payload tells of, and where."""
+        """The context of a payload: subject, folder, process."""
         cwd = text(payload, "cwd")
         session, agent = identifier(payload, "sessionId"), identifier(payload, "agentId", maybe=True)
         # A sub-agent's own calls have its id for the session's; the session is what started it.

@@ -110,7 +110,7 @@ class CursorClient(ClientAdapter):
     DECODERS = _DECODERS
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-        """Whose event a payload tells of, and where."""
+        """The context of a payload: subject, folder, process."""
         roots = payload.get("workspace_roots")
         root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
         cwd = optional(payload, "cwd") or root

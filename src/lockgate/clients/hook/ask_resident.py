@@ -45,7 +45,7 @@ def _options(arguments: "Sequence[str]") -> "dict[str, str]":
 
 
 def _ask(arguments: "Sequence[str]", state: str) -> None:
-    """Have the resident gate of a state folder answer, and end the process. Returns where it does not.
+    """Ask the resident gate of a state folder for an answer, and end the process. Returns where there is none.
 
     Raises:
         OSError: There is none, or it went away.
@@ -237,7 +237,7 @@ def _leave(code: int, stdout: bytes, stderr: bytes) -> "NoReturn":
 
 
 def ask_first(arguments: "Sequence[str]") -> "tuple[bytes, float, bool]":
-    """Have a gate answer, and end the process. Returns where none does.
+    """Ask a gate for an answer, and end the process. Returns where there is none.
 
     Args:
         arguments: The client's name, then options; see ``lockgate/hook.py``.

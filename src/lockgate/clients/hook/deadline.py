@@ -49,7 +49,7 @@ class Deadline:
         self._arm_outside(seconds)
 
     def bring_forward(self, allowed: float) -> None:
-        """Let a configuration ask for a shorter deadline; it cannot give more time than the client waits for."""
+        """Shorten the deadline for a configuration. It cannot get longer than the client waits."""
         left = allowed + self._lent - (time.monotonic() - self._started)
         if left < _left():
             self._allowed = allowed
@@ -72,7 +72,7 @@ class Deadline:
         return lent
 
     def stop(self) -> None:
-        """Let the process answer in its own time from now on. Only one that hangs is ended."""
+        """Stop the clock for the answer. From now on only a process that hangs is ended."""
         import signal
 
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -88,7 +88,7 @@ class Deadline:
         signal.setitimer(signal.ITIMER_REAL, left)
 
     def _arm_outside(self, left: float) -> None:
-        """Have a thread outside the interpreter end the process: with exit code 1, on which the shell around blocks."""
+        """Start a thread outside the interpreter that ends the process with status 1. The shell around then blocks."""
         import faulthandler
 
         faulthandler.dump_traceback_later(left + GRACE, exit=True, file=self._nowhere)

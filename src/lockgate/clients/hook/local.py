@@ -65,7 +65,7 @@ def _occupy_descriptors() -> None:
 
 
 def _keep_output() -> None:
-    """Let nothing but the answer reach the client: what a library or a plugin prints goes nowhere."""
+    """Keep everything but the answer from the client: prints of libraries and plugins go nowhere."""
     _ANSWER[0] = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(nowhere, 1)
@@ -144,7 +144,7 @@ def _keep(message: str) -> None:
 
 
 def _name_call() -> None:
-    """Have the refusal that may become due name the call."""
+    """Name the call in the refusal that may become due."""
     if _REFUSAL:
         event = (_ASKED and _ASKED[0].name) or _EVENT[0] or ""
         _REFUSAL[0].about(_SPEAKS[0], event, _names())
@@ -306,7 +306,7 @@ def main(
 
 
 def _leave_unread() -> None:
-    """Have no person be waited for, once the client is gone: it would use up their word."""
+    """Stop waiting for a person once the client is gone: it would use up their word."""
     from lockgate.system.caller import leave_when
 
     parent = os.getppid()

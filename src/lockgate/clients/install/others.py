@@ -133,7 +133,7 @@ WAYS: Mapping[str, ClientHooks] = {
 
 
 def scopes(client: str) -> tuple[str, ...]:
-    """Whose settings a client reads hooks from: ``user``, and ``project`` where it has settings of a project."""
+    """The settings that a client reads hooks from: ``user``, and ``project`` where it has settings of a project."""
     return ("user", "project") if WAYS[client].project else ("user",)
 
 

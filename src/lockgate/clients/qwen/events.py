@@ -158,7 +158,7 @@ class Qwen(ClientAdapter):
     def decode(
         self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None
     ) -> Event | None:
-        """As the base class says. A request to the model without a prompt needs nothing."""
+        """Translate a payload as the base class does. A request to the model without a prompt needs nothing."""
         if payload.get(self.EVENT_FIELD) == "UserPromptSubmit" and payload.get("prompt") == "":
             return None
         return super().decode(payload, environ, launch)

@@ -57,7 +57,7 @@ class HookServices(Record):
     """What the process that asks can do for it."""
 
     prolong: Callable[[float], float] = float
-    """Told for how many seconds somebody is about to be waited for; gives how many it may be."""
+    """Receives the seconds that somebody is about to be waited for; gives how many that may be."""
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False
     """Tells whether the client may have a rule about a call, which it would not know again rewritten."""
     objections: Callable[[RulesQuestion], Sequence[Objection]] | None = None

@@ -125,7 +125,7 @@ class Gate:
         self.close()
 
     def close(self) -> None:
-        """Let go of everything. Sessions can go on in another gate on the same state."""
+        """Close everything. Sessions can go on in another gate on the same state."""
         if self._driver.close() and self._remove:
             shutil.rmtree(self._remove, ignore_errors=True)
 
@@ -160,7 +160,7 @@ class Gate:
 
     @property
     def ask(self) -> Ask:
-        """Who puts a question before a person."""
+        """The way in which a question is put before a person."""
         return self._ask
 
     @property

@@ -98,7 +98,7 @@ Asker = Callable[[Question], Reply | Awaitable[Reply]]
 """Puts a question before a person. It is the program's, and must never be reachable by the agent."""
 
 Ask = Literal["wait", "deny", "caller"] | Asker
-"""Who puts a question before a person, where a table says so.
+"""The way in which a question is put before a person, where a table asks one.
 
 ``wait``: a person does, with ``lockgate approve``, and the call waits for it. ``deny``: nobody; the call is refused.
 ``caller``: whoever checks the call, who gets the verdict ``ask``. A function: it does, and what it says is recorded.

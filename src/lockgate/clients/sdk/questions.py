@@ -30,7 +30,7 @@ class Asking:
         self._ask = ask
 
     async def wait(self, question: PersonQuestion) -> None:
-        """Have it answered, without blocking the event loop. The answer is in the store."""
+        """Get the question answered without blocking the event loop. The answer is in the store."""
         if isinstance(self._ask, str):
             await self._driver.waited(question)
             return
@@ -47,7 +47,7 @@ class Asking:
         await asyncio.wrap_future(self._driver.submit(lambda parts: _reply(parts, question, reply)))
 
     def block(self, question: PersonQuestion) -> None:
-        """Have it answered, and block until it is."""
+        """Get the question answered, and block until it is."""
         if isinstance(self._ask, str):
             self._driver.wait(question)
             return

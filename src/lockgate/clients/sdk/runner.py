@@ -76,7 +76,7 @@ class Driver:
         return True
 
     def submit(self, work: Callable[[Parts], T]) -> Future[T]:
-        """Have something done in the worker thread.
+        """Run a function in the worker thread.
 
         Raises:
             LockgateError: The gate is closed.

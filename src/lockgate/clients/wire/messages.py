@@ -122,7 +122,7 @@ def read_request(key: bytes, message: bytes) -> ContainerRequest:
 
 
 def _first_of_each(effects: Sequence[Effect]) -> list[Effect]:
-    """As many effects as there is room for; what decides comes first, which is one of each sort."""
+    """As many effects as there is room for. One of each sort comes first, because that decides."""
     first = {(effect.row, effect.gives, bool(effect.uncontainable)): effect for effect in reversed(effects)}
     return [*first.values(), *(effect for effect in effects if effect not in first.values())][:_EFFECTS]
 

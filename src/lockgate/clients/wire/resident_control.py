@@ -84,7 +84,7 @@ def is_genuine(state: str) -> bool:
 
 
 def stop_gate(state: str, seconds: float = ENDING) -> bool:
-    """Have the gate end, and wait until it has; whether there was one.
+    """End the gate, and wait until it has ended; whether there was one.
 
     One that does not hear is killed: what it has answered is in the store, and a hook that still waits for it decides
     by itself.

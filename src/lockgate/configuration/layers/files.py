@@ -26,7 +26,7 @@ class LayerPlace(Record):
     """Where a layer's file is looked for."""
 
     name: str
-    """As evidence names it: ``user lockbox.json``."""
+    """The layer's name in evidence: ``user lockbox.json``."""
     path: str
     project: bool = False
     """Whether it comes with a project, and so may not loosen until a person trusts its content."""

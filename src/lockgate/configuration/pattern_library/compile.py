@@ -150,7 +150,7 @@ def _compile(where: Folders, sources: _Sources) -> Stored:
 
 
 def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> None:
-    """Have a process that outlives this one compile the library. It gets the lock, so there is one at most."""
+    """Start a process that outlives this one and compiles the library. It takes over the lock, so there is only one."""
     nothing = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
     command = [sys.executable, "-I", "-S", AHEAD, *where, workspace, unlike, str(lock)]
     os.set_inheritable(lock, True)
@@ -162,7 +162,7 @@ def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> N
 
 
 def _reap(child: int) -> None:
-    """Have the system forget a child once it ends: a process that goes on would else keep a dead one of each."""
+    """Reap a child in a thread once it ends: a process that goes on would else keep a zombie of each."""
     import threading
 
     def wait() -> None:

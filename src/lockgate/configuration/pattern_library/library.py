@@ -90,7 +90,7 @@ class PatternGuard:
         return result, redact_all(texts, result.pattern_matches)
 
     def prepare(self, context: Context) -> Sequence[Exception]:
-        """Have the library of a workspace compiled by another process, where that was not done yet.
+        """Have another process compile the library of a workspace, unless that was done already.
 
         Returns:
             What is wrong with pattern files, where it is compiled already.

@@ -25,7 +25,7 @@ _LOADING = 2
 """How many times as long loading one may take."""
 
 Log = Callable[[str, str, str], None]
-"""Told of what failed: the plugin's name, the class of the error, and its place in the code."""
+"""Receives what failed: the plugin's name, the class of the error, and its place in the code."""
 
 
 def _no_log(*_: str) -> None:

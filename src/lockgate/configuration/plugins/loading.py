@@ -50,7 +50,7 @@ class Plugin(Record):
 
     @property
     def rule(self) -> str:
-        """Who objects, as evidence names it."""
+        """The plugin's name in evidence."""
         return f"plugin:{name_of(self.entry)}" + (f"@{self.version}" if self.version else "")
 
 

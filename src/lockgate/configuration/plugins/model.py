@@ -28,7 +28,7 @@ class HookDecision(Record):
 
 
 class HookContext(Record):
-    """Whose call it is."""
+    """The session and the agent that make the call."""
 
     client: str
     """The agent client: ``claude-code``."""

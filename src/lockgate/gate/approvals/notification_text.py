@@ -38,7 +38,7 @@ _COPIED = (
 
 
 def start(where: Folders, question: PersonQuestion) -> None:
-    """Have a person told of a question, where the configuration says how. Never raises, and waits for nobody.
+    """Start to notify a person of a question, if that is configured. Never raises, and never waits.
 
     The home folder is the gate's: that of the caller's environment may be a project's word, and the person's program is
     looked for there (``~/bin/tell-me``), as are that program's own settings.

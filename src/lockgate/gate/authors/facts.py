@@ -27,7 +27,7 @@ Source: github/rest-api-description, "Get repository permissions for a user"
 
 
 class TextAuthor(Record):
-    """Who wrote a text, as the service says."""
+    """The author of a text, as the service tells."""
 
     login: str
     is_bot: bool = False

@@ -62,7 +62,7 @@ class KnownObject(Record):
 
 
 class Trust(Record):
-    """Whom a person trusts by author: the configuration's ``trust``."""
+    """The authors that a person trusts: the configuration's ``trust``."""
 
     owners: frozenset[tuple[str, str]] = frozenset()
     """Host and owner, in lower case."""
@@ -78,7 +78,7 @@ class Trust(Record):
 
 
 def trust_of(configured: Mapping[str, Any] | None) -> Trust:
-    """Whom a configuration trusts; nobody where it has look-ups turned off."""
+    """The trust of a configuration; nobody where look-ups are turned off."""
     if not configured or configured.get("lookups", True) in (False, "off"):
         return Trust()
     named = [("github.com/" + owner if "/" not in owner else owner).lower() for owner in configured.get("owners", ())]
@@ -150,7 +150,7 @@ class Lookup:
         self._clock = clock or store.clock
 
     def ask(self, context: Context, objects: Sequence[ServiceObject], trust: Trust) -> None:
-        """Have it known who wrote some objects. What is not known afterwards is a stranger's.
+        """Look up who wrote some objects. An object without an answer counts as a stranger's.
 
         Args:
             context: The event's context.
@@ -283,7 +283,7 @@ class Lookup:
         return next(counting, "")
 
     def _own_acts(self, api: ReadingApi, host: str) -> tuple[str, Times]:
-        """Who is logged in, and when an agent with a label may have written as them; nobody where none could."""
+        """The logged-in user, and when an agent with a label may have written as them; nobody where none could."""
         with self._store.reading() as tx:
             times = acts(tx)
             kept = _kept(tx, f"{host}/user", self._clock())
@@ -297,7 +297,7 @@ class Lookup:
         return str(login), times
 
     def _able(self, api: ReadingApi, root: str, host: str, people: Sequence[str]) -> frozenset[str]:
-        """Who of some people may write to the repository."""
+        """Those of some people who may write to the repository."""
         unknown = [login for login in people if self._knows_at_all(f"{host}{root}/{login}") is None]
         paths = [f"{root}/{quote(login)}/permission" for login in unknown]
         for login, answer in zip(unknown, api.get_all(paths), strict=True):

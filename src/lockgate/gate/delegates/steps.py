@@ -52,7 +52,7 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
 
 
 def let_run(question: DecisionInput, ruling: Ruling) -> Ruling:
-    """Let a step run that a person has read, where only what an earlier step has printed stands against it.
+    """Allow a step that a person has read, where only what an earlier step has printed stands against it.
 
     That may hold a stranger's words, and they can lead the delegate. They change nothing of a step that is written
     down; but they could change what it sends. So since it has read them, the delegate must have done nothing but its

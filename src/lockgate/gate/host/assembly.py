@@ -352,7 +352,7 @@ def _trace() -> str:
 
 
 def consultants_of(where: Folders, store: Store, prolong: Callable[[float], float]) -> Consultants:
-    """Whom the gate asks beside its tables on this machine: rules and plugins, a judge, a person elsewhere.
+    """The consultants of the gate on this machine: rules and plugins, a judge, a person at another window.
 
     Args:
         where: The folders.
@@ -402,7 +402,7 @@ class _Asked:
         """Held while they are made: several threads may ask first, and must not each load every plugin."""
 
     def wait(self, question: PersonQuestion) -> None:
-        """Have a person told, and wait for their answer."""
+        """Notify a person, and wait for their answer."""
         from lockgate.gate.approvals import notification_text, waiting
 
         state = self._where.state
@@ -449,7 +449,7 @@ class _Asked:
         return ask(question, state, lambda: open_store(state), caller.environ(), self._prolong)
 
     def authors(self, question: ResultQuestion) -> None:
-        """Have services say whose words a result is."""
+        """Ask services whose words a result is."""
         from lockgate.gate.authors.lookup import Lookup
 
         try:

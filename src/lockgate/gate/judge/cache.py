@@ -97,7 +97,7 @@ class OpinionCache:
         self._clock = clock
 
     def recall(self, question: JudgeQuestion) -> Opinion | None:
-        """As :func:`recall`."""
+        """See :func:`recall`."""
         if not self._settings.cache_seconds:
             return None
         try:
@@ -110,7 +110,7 @@ class OpinionCache:
             return None
 
     def remember(self, question: JudgeQuestion, opinion: Opinion) -> None:
-        """As :func:`remember`."""
+        """See :func:`remember`."""
         if not self._settings.cache_seconds:
             return
         try:

@@ -395,6 +395,6 @@ def _overruled(ruling: Ruling, verdict: Verdict, name: str, because: str) -> Rul
 
 
 def recipient(call: ToolCall) -> str:
-    """Whom a message goes to; empty where it does not say."""
+    """The receiver of a message; empty where it names none."""
     to = call.tool_input.get("to")
     return to if isinstance(to, str) else ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _DAYS = 7 * 86400.0
 """Seconds that a question in a dialog is kept at most: the client sets it no limit."""
 _CLIENT = "the client's window"
-"""Who answers there, as the audit names them."""
+"""The person in that dialog, as the audit names them."""
 _FOLDER = "folder"
 """The name under which a question says the working folder of its call: the result's is the one after it."""
 _UNKNOWN_ID = "x" * 10

@@ -77,7 +77,7 @@ def checked(parts: Sequence[PromptPart]) -> tuple[PromptPart, ...]:
 
 
 def parts_of(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPart, ...]:
-    """Whose words a prompt is made of; nothing where nobody says so, and ``event.human`` holds.
+    """The parts of a prompt, each with its author; empty where nobody tells them, and ``event.human`` holds.
 
     Args:
         store: The store.

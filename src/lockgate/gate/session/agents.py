@@ -106,12 +106,12 @@ def end_agent(tx: Transaction, context: Context) -> None:
 
 
 def return_labels(tx: Transaction, row: AgentRow) -> None:
-    """Let a sub-agent's labels flow to its parent, and to that one's parent where that one has ended."""
+    """Give a sub-agent's labels to its parent; and to the parent's own parent, if the parent has ended."""
     _return_to(tx, row, Subject(row.session, row.agent), BOTH, {row.agent})
 
 
 def return_labels_of(tx: Transaction, call: CallRow) -> None:
-    """Let the labels of all sub-agents that a call spawned flow to their parents: its result is theirs."""
+    """Give the labels of all sub-agents that a call spawned to their parents, who get the call's result."""
     spawned = call.facts.get("spawned")
     for row in tx.agents(call.session):
         if row.call_id == call.call_id or row.agent == spawned:
@@ -120,7 +120,7 @@ def return_labels_of(tx: Transaction, call: CallRow) -> None:
 
 
 def join_message(tx: Transaction, sender: Subject, recipient: Subject | None) -> None:
-    """Let labels flow with a message.
+    """Pass labels on with a message.
 
     Args:
         tx: The transaction.
@@ -138,7 +138,7 @@ def join_message(tx: Transaction, sender: Subject, recipient: Subject | None) ->
 
 
 def _spread_labels(tx: Transaction, subject: Subject) -> None:
-    """Let everyone in the session have a sub-agent's labels: nobody knows any more who started it."""
+    """Give a sub-agent's labels to everyone in the session: nobody knows any more who started it."""
     for other in everyone(tx, subject.session):
         flow(tx, subject, other)
 

@@ -37,7 +37,7 @@ class UntrustedResult(Record):
     """One result that made a subject untrusted."""
 
     id: str
-    """Of the result: another text or call has another id. Empty where no result is known."""
+    """The result's id: another text or call has another one. Empty where no result is known."""
     subject: Subject
     call_id: str
     tool: str

@@ -63,7 +63,7 @@ def job_of(tx: Transaction, run: str, now: float) -> Mapping[str, Any]:
 
 
 def strangers_in(tx: Transaction, context: Context, now: float) -> str:
-    """Whose words a prompt can hold in the job that a context is in, for a person; empty where nobody is a stranger."""
+    """The strangers whose words a prompt can hold in a context's CI job, for a person; empty for none."""
     kept = job_of(tx, context.run, now)
     if not kept:
         return f"the prompt of a CI job ({context.job} is set)"

@@ -102,7 +102,7 @@ def flow(
     settled: bool = False,
     origin: str = "",
 ) -> None:
-    """Let labels flow from one subject to another, with their provenance.
+    """Pass labels from one subject to another, with their provenance.
 
     Args:
         tx: The transaction.

@@ -54,7 +54,7 @@ class TrialSession:
 
 
 def announce(tx: Transaction, session: str, now: float) -> None:
-    """Let the next call of a session be the doctor's own, which is no call of an agent.
+    """Announce that the next call of a session is the doctor's own, and no agent's.
 
     Args:
         tx: The transaction.

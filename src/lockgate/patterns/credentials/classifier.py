@@ -50,7 +50,7 @@ _MOST = 512
 _LONGEST_NUMBER = 9
 """Digits of a number that a person may take for a password: counted up they are common ones."""
 _APP_PASSWORD = lazy_re(r"[a-z]{4}(?: [a-z]{4}){3}$")
-"""As Google makes them: https://support.google.com/accounts/answer/185833."""
+"""Google's format: https://support.google.com/accounts/answer/185833."""
 _IDENTIFIER_SHAPE = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*$")
 _LINE_BEFORE = lazy_re(r"(?:^|\n)[ \t]*(?:- |export |set |ENV |ARG )?[ \t]*$")
 _LINE_BEHIND = lazy_re(r"[ \t]*(?:#.*)?(?:\r?\n|$)")

@@ -86,7 +86,7 @@ def _bare(text: bytes, start: int, end: int) -> Span:
 
 
 def _names(cells: Sequence[bytes]) -> Names:
-    """Of a header, the columns that hold credentials; none where it is no header."""
+    """The columns of a header that hold credentials; none where the line is no header."""
     if not 2 <= len(cells) <= _MOST_CELLS:
         return {}
     texts = [cell.decode("utf-8", "replace") for cell in cells]

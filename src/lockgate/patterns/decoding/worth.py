@@ -80,7 +80,7 @@ def _compressed(data: bytes) -> tuple[str, int] | None:
 
 
 def _decompressed(data: bytes, budget: Budget) -> bytes:
-    """As much as the budget has room for, and as is not broken."""
+    """The unpacked data, as far as the budget has room and it is not broken."""
     import zlib
 
     made: list[bytes] = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Finder: TypeAlias = "Callable[[bytes, int, int], Sequence[tuple[int, int]]]"
 
 FORMAT = 3
-"""Of the artefact."""
+"""The version of the artefact's format."""
 UNBOUNDED = 8192
 """Bytes of the longest match and of what is looked at before it: more is not looked for."""
 PIECE = 256 * 1024

@@ -59,6 +59,6 @@ class Chosen(Record):
     by_rule: Mapping[int, Sequence[GroupUse]]
     """The groups of each rule, by the rule's number."""
     known: Mapping[str, GroupUse]
-    """Of the groups of known values: by the name of the group that it stands for."""
+    """The groups of known values, by their names."""
     negated: bool
     """Whether there are rules among them that hold what does not match."""

@@ -29,7 +29,7 @@ class CheckTimer:
         self._began = clock()
         self._shortest = shortest
         self._spent: dict[str, float] = {}
-        """Of each group that had time for itself alone."""
+        """Seconds of each group that had time for itself alone."""
         self._alone = 0.0
 
     def left(self, use: GroupUse, now: float) -> float:

@@ -61,9 +61,9 @@ class Mark(Record):
 
     signature: bytes
     offset: int
-    """Of the signature in the form's text."""
+    """Bytes of the signature in the form's text."""
     length: int
-    """Of the form's text, in bytes."""
+    """Bytes of the form's text."""
     form: int
     digest: bytes
 

@@ -55,7 +55,7 @@ class PatternLayer(Record):
     """One checked file."""
 
     name: str
-    """As evidence names it: ``user patterns.yaml``."""
+    """The layer's name in evidence: ``user patterns.yaml``."""
     file: str
     document: Document
     may_loosen: bool = True

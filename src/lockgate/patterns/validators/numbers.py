@@ -43,7 +43,7 @@ _RARE_CARDS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
     (5600, 5899, (13, 14, 15, 16, 17, 18, 19)),  # Maestro
     (6390, 6390, (13, 14, 15, 16, 17, 18, 19)),  # Maestro
 )
-"""Of numbers that articles and orders have more often than cards: they need a word before them that says what it is."""
+"""Numbers that are more often of articles and orders than of cards: they need a word before them."""
 _SAYS_CARD = lazy_re(
     r"(?i)(?:card|visa|maestro|jcb|karte|carte|tarjeta|carta|(?:\b|_)pan\b|(?:\b|_)ccn?\b)[^\n]{0,24}\Z"
 )

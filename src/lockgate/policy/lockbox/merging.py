@@ -45,7 +45,7 @@ class LockboxLayer(Record):
     """One valid configuration file."""
 
     name: str
-    """As evidence and ``config show`` name it: ``user lockbox.json``."""
+    """The layer's name in evidence and ``config show``: ``user lockbox.json``."""
     value: Mapping[str, Any]
     trusted: bool = True
     """Whether it may loosen. A project's file may not until a person trusts its content."""

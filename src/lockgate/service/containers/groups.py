@@ -229,7 +229,7 @@ def _make_folders(group: ContainerGroup) -> None:
 
 
 def _give_key(path: str, uid: int) -> None:
-    """Let the container's user read the key, which only root can."""
+    """Give the key file to the container's user, which only root can."""
     os.chown(path, uid, -1)
     os.chmod(path, 0o400)
 

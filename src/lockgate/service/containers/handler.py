@@ -96,13 +96,13 @@ class ContainerDecisions:
         return write(group.secret, asked.message, asked.name, reply)
 
     async def _run_apart(self, group: ContainerGroup, work: Callable[[], T]) -> T:
-        """Have something done that blocks. One group does not take all threads for itself."""
+        """Run a blocking function in another thread. One group does not take all threads for itself."""
         turns = self._turns.setdefault(group.name, asyncio.Semaphore(_ADVISERS_OF_A_GROUP))
         async with turns:
             return await asyncio.get_running_loop().run_in_executor(self._advisers, work)
 
     def close(self) -> None:
-        """Let go of the threads. What they still ask is asked in vain."""
+        """End the threads. Their open questions stay unanswered."""
         self._advisers.shutdown(wait=False, cancel_futures=True)
 
     async def _settle(self, worker: Worker, asked: ReadRequest, outcome: _Outcome) -> HostReply:

@@ -104,7 +104,7 @@ class Web:
         return Response(task.result(), media_type=_TYPE)
 
     def _forget_later(self, name: tuple[str, str], task: asyncio.Task[bytes]) -> None:
-        """Let an answer go that nobody fetches: a client that went away must not fill this machine's memory."""
+        """Drop an answer that nobody fetches: a client that went away must not fill this machine's memory."""
         task.get_loop().call_later(_KEEP_SECONDS, self._forget, name, task)
 
     def _forget(self, name: tuple[str, str], task: asyncio.Task[bytes]) -> None:
@@ -116,7 +116,7 @@ class Web:
         return len(self._open)
 
     def _group(self, request: Request) -> ContainerGroup | None:
-        """Whose the token is. It takes as long for a wrong one as for a right one of the same group."""
+        """The group of the request's token. A wrong one takes as long as a right one of the same group."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         group = self._all().get(token.partition(".")[0])
         known = group.key.token if group is not None else "-"

@@ -63,7 +63,7 @@ class Inbox:
             raise
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Close the folders."""
         with suppress(OSError):
             os.unlink(ALIVE, dir_fd=self._responses)
         os.close(self._requests)

@@ -78,7 +78,7 @@ class MailboxServer:
         self._lock = lock(self._folder)
 
     def close(self) -> None:
-        """Let go of everything, and tell the containers."""
+        """Close everything, and tell the containers."""
         for task in self._tasks:
             task.cancel()
         for inbox in self._inboxes.values():

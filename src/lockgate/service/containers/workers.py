@@ -66,7 +66,7 @@ class Worker:
             self._queue.charge(group, time.perf_counter() - began)
 
     async def do(self, group: str, work: Callable[[Parts], T]) -> T:
-        """Have something done in the thread, when it is the group's turn."""
+        """Run a function in the thread, when it is the group's turn."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put(group, (work, done))
         return await done

@@ -20,7 +20,7 @@ from lockgate.service.http.schemas.access import EventNotice
 from lockgate.service.http.static_files import StaticFiles
 
 VERSION = "1.0.0"
-"""Of the API. Within version 1 nothing is taken away."""
+"""The API's version. Within version 1 nothing is removed."""
 _DESCRIPTION = (
     "Sessions, decisions, questions to a person and policy of one Lockgate installation. See `docs/api.md`."
     " Texts are escaped for showing and are no markup."

@@ -86,7 +86,7 @@ class DashboardContext:
                 self._keep(store)
 
     def close(self) -> None:
-        """Let go of connections to a shared store."""
+        """Close connections to a shared store."""
         self._keep(None)
 
     def _keep(self, store: Store | None) -> None:
@@ -132,7 +132,7 @@ class DashboardContext:
             raise RequestRefused(409, says, code="signature", state=state)
 
     def token(self, given: str) -> ApiCaller | None:
-        """Who has a token; ``None`` for nobody. Raises ``StoreError``."""
+        """The program that has a token; ``None`` for nobody. Raises ``StoreError``."""
         with self.looking() as tx:
             found = find(tx, given) if tx is not None else None
         if found is None:
@@ -142,7 +142,7 @@ class DashboardContext:
 
 
 def caller(request: Request) -> ApiCaller:
-    """Who asks. Nobody gets to a route without having been looked at (``shield``)."""
+    """The caller. ``shield`` has checked them before any route runs."""
     found = request.scope.get("state", {}).get("caller")
     if not isinstance(found, ApiCaller):
         raise RequestRefused(401, "log in with the link of `lockgate dashboard`", code="login")
@@ -150,7 +150,7 @@ def caller(request: Request) -> ApiCaller:
 
 
 def approver(request: Request) -> ApiCaller:
-    """Who asks, where they may answer for a person."""
+    """The caller, who may answer for a person."""
     found = caller(request)
     if "approve" not in found.scopes:
         raise RequestRefused(403, "this token may only read", code="scope")
@@ -158,7 +158,7 @@ def approver(request: Request) -> ApiCaller:
 
 
 def person(request: Request) -> ApiCaller:
-    """Who asks, where only a person may: they say that they have read something, and a program cannot."""
+    """The caller, who must be a person: they say that they have read something, and a program cannot."""
     found = approver(request)
     if not found.person:
         raise RequestRefused(403, "only a person may say this, who has logged in", code="person")

@@ -155,7 +155,7 @@ class Feed:
                 listener.put(data)
 
     def _end(self) -> None:
-        """Let everybody go."""
+        """End all listeners."""
         for listener in self._listeners:
             listener.behind = True
             listener.put(b"")

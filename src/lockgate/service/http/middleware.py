@@ -44,7 +44,7 @@ HEADERS: Mapping[str, str] = {
     "cross-origin-embedder-policy": "require-corp",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-"""Of every answer. See https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/."""
+"""Headers of every answer. See https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/."""
 _LASTING = "max-age=31536000"
 
 log = logging.getLogger("lockgate.service.http")
@@ -91,7 +91,7 @@ class SecurityMiddleware:
         self._headers = [(name.encode(), value.encode()) for name, value in {**HEADERS, **lasting}.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or answer it."""
         if scope["type"] != "http":
             return  # no WebSocket, and nothing to do at start and end
         answer = _Answer(send, self._headers, api=scope["path"].startswith(API))

@@ -52,7 +52,7 @@ def _hold(path: str) -> int:
 
 
 def _let_go(path: str, held: int) -> None:
-    """Let go of a mark, and take it away unless another dashboard holds it."""
+    """Release a mark, and remove it unless another dashboard holds it."""
     try:
         with suppress(OSError):
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

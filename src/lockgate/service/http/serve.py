@@ -212,7 +212,7 @@ class Dashboard:
             log.warning("a record could not be written", extra={"facts": {"error": said}})
 
     def _listen_to_keys(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let Enter make another link, where a person sits at the terminal."""
+        """Make another link on Enter, where a person sits at the terminal."""
         if not sys.stdin.isatty():
             return
 

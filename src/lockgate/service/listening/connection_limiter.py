@@ -32,7 +32,7 @@ class LimitedListener:
     """A listening socket. To uvicorn it is what :mod:`asyncio` calls a server."""
 
     def __init__(self, factory: Factory, listening: socket.socket, tls: SSLContext | None) -> None:
-        """Let in nobody yet.
+        """Accept nobody yet.
 
         Args:
             factory: Makes what speaks to one who has come in.
@@ -49,13 +49,13 @@ class LimitedListener:
         self._open = False
 
     def open(self) -> None:
-        """Let them in from now on."""
+        """Accept connections from now on."""
         self._listening.setblocking(False)
         self._open = True
         self._loop.add_reader(self._listening.fileno(), self._admit)
 
     def close(self) -> None:
-        """Let nobody in any more, and send away who is about to come in."""
+        """Accept nobody any more, and drop connections in their handshake."""
         if self._open:
             self._open = False
             self._rest(0.0)
@@ -101,7 +101,7 @@ class LimitedListener:
             longest.cancel()
 
     def _rest(self, seconds: float) -> None:
-        """Let nobody in for a while; for good where the door was closed."""
+        """Accept nobody for a while; or never again, once it is closed."""
         self._loop.remove_reader(self._listening.fileno())
         if self._again is not None:
             self._again.cancel()

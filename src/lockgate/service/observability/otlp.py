@@ -105,7 +105,7 @@ class Sender:
         return 400 <= self._status < 500 and self._status not in _MAY_PASS
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         for exporter in (self._spans, self._logs):
             if exporter is not None:
                 exporter.shutdown()  # type: ignore[no-untyped-call]

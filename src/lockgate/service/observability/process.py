@@ -213,7 +213,7 @@ def only_exporter(state: str) -> Iterator[bool]:
 
 @contextmanager
 def run_exporter(settings: TelemetrySettings, tell: Callable[[str], None]) -> Iterator[None]:
-    """Have an exporter run for as long as something else goes on: a process of its own, which takes none of its time.
+    """Run an exporter for as long as something else goes on: a process of its own, which takes none of its time.
 
     Where it cannot run, that is told, and stops nothing.
 

@@ -71,7 +71,7 @@ class Followed:
         return self._store
 
     def close(self) -> None:
-        """Let go of it; it can be opened again."""
+        """Close the store; it can be opened again."""
         store, self._store = self._store, None
         if store is not None:
             store.close()

@@ -186,7 +186,7 @@ class Serving:
         self._step(connection, work, None)
 
     def _make_room(self, connection: Connection) -> None:
-        """Have whoever is of other code decide by itself, and end: the next gate is of its code."""
+        """Make a hook of other code decide by itself, and end: the next gate is of its code."""
         self._hooks.decline(connection)
         self.ending = self.makes_room = True
 
@@ -224,7 +224,7 @@ class Serving:
             self._held.append((connection, work, resident.answer(*output)))
 
     def _abandon_group(self) -> None:
-        """Have the hooks of a group decide by themselves: nothing is kept of what was decided for them."""
+        """Make the hooks of a group decide by themselves: nothing is kept of what was decided for them."""
         held, self._held = self._held, None
         if held is not None:
             self._decider.abandon_group()
@@ -333,7 +333,7 @@ class GarbageCollector:
         self._since_new = self._since_all = self._since_look = 0
 
     def note_decision(self) -> None:
-        """Told after each answer."""
+        """Count an answer, and collect garbage where that is due."""
         self._since_new += 1
         self._since_all += 1
         self._since_look += 1
@@ -344,7 +344,7 @@ class GarbageCollector:
             gc.collect(1)
 
     def collect_if_idle(self) -> None:
-        """Told once a second: if nothing was decided since the last time, nobody is in a hurry."""
+        """Collect all garbage if nothing was decided since the last call. To be called once a second."""
         if self._since_all and not self._since_look:
             self._collect_all()
         self._since_look = 0
@@ -400,6 +400,6 @@ class Limit:
             raise TookTooLong
 
     def stop(self) -> None:
-        """Have nothing ring any more, until a step begins."""
+        """Stop the alarm until a step begins."""
         self._rings = False
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -112,7 +112,7 @@ class Listening:
         return self.is_own() and not (self._idle and time.monotonic() - measures.last_at > self._idle)
 
     def end(self) -> None:
-        """Let another gate begin."""
+        """Give the gate's place up, so that another one can start."""
         if self.is_own():
             os.unlink(self._path)
         if self._lock >= 0:

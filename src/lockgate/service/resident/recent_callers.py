@@ -24,7 +24,7 @@ _MOST = 8
 
 
 class RecentCallers:
-    """Who has asked, by project and environment."""
+    """Recent callers, by project and environment."""
 
     def __init__(self, folder: str, cache: TtlCache, state: StoreIdentity) -> None:
         """Nobody has asked yet.

@@ -20,7 +20,7 @@ class Cost(NamedTuple):
 
     wall: float
     cpu: float
-    """Of one processor, in the program and in the system for it: what other work on the machine hardly changes."""
+    """Processor time, in the program and in the system for it. Other work on the machine hardly changes it."""
 
     def by(self, clock: Clock) -> float:
         """What one clock says."""

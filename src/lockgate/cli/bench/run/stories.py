@@ -118,7 +118,7 @@ class Client(NamedTuple):
     """On whose behalf requests are made."""
 
     arguments: tuple[str, ...]
-    """Of the hook's command line, without an event."""
+    """The hook's command line, without an event."""
     project: str
 
     def request(self, payload: bytes) -> bytes:

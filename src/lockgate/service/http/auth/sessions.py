@@ -144,7 +144,7 @@ class Access:
         return begun
 
     def _refuse_again(self, token: str, cookies: Sequence[str], csrf: str) -> RequestRefused | None:
-        """Refuse a link that was used before; ``None`` where it was not. Its session ends where another browser used it."""
+        """Refuse a link that was used before; ``None`` where it was not. A second browser ends its session."""
         session, expected = self._used.get(_hash(token), ("", b""))
         if not session:
             return None

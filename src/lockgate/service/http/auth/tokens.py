@@ -82,7 +82,7 @@ def all_of(tx: Transaction) -> list[Token]:
 
 
 def find(tx: Transaction, given: str) -> Token | None:
-    """Whose token this is; ``None`` where it is nobody's. How long that takes tells nothing of what is kept."""
+    """The token's record; ``None`` for an unknown one. How long that takes reveals nothing of what is kept."""
     form = _FORM.fullmatch(given)
     value = tx.setting(_SETTING + form[1]) if form else None
     token = _token(form[1], value) if form and value is not None else None

@@ -85,7 +85,7 @@ def _add_login(api: APIRouter, dashboard: DashboardContext) -> None:
 
     @api.get("/me", tags=["login"])
     async def me(who: Annotated[ApiCaller, Depends(caller)]) -> CurrentUser:
-        """Who asks, and what they may do."""
+        """The caller, and what they may do."""
         return CurrentUser(
             user=who.name,
             kind="person" if who.person else "token",

@@ -21,7 +21,7 @@ ResultId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The result
 
 
 class ResultQuery(QueryParameters):
-    """Whose results."""
+    """Which session's results are listed."""
 
     session: str = Field(max_length=500)
 

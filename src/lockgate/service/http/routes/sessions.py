@@ -61,7 +61,7 @@ class SessionQuery(QueryParameters):
 
 
 class GateQuery(QueryParameters):
-    """Whose decisions."""
+    """Which session's decisions are listed."""
 
     gate: str = Field(
         default="", pattern="^([0-9a-f]{32})?$", description="One of `/gates`; empty for this machine's own."
@@ -190,7 +190,7 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
 
     @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
     def approve(approval: ApprovalId, yes: Approve, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
-        """Let exactly the call run that was shown, once."""
+        """Approve exactly the call that was shown, once."""
         dashboard.demand_unsigned(f"lockgate approve {approval}", "pending")
         return answered(
             lambda store: approvals.approve(store, dashboard.where.state, approval, yes.shown, yes.reason, who)

@@ -26,7 +26,7 @@ class LoggedIn(Model):
 
 
 class CurrentUser(Model):
-    """Who asks."""
+    """The caller."""
 
     user: Shown = Field(description="The person's name on this machine, or the token's.")
     kind: Literal["person", "token"]

@@ -125,7 +125,7 @@ def _summary(row: ApprovalRow, now: float) -> dict[str, Any]:
 
 
 def approve(store: Store, state: str, approval: str, shown: str, reason: str, caller: ApiCaller) -> ApprovalRow:
-    """Let exactly the call run that was shown.
+    """Approve exactly the call that was shown.
 
     Args:
         store: The store.

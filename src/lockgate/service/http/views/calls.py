@@ -43,7 +43,7 @@ def effects(about: Mapping[str, Any]) -> list[EffectShown]:
 
 
 def reaches(about: Mapping[str, Any]) -> list[str]:
-    """Whom a call can reach, each once."""
+    """Everyone whom a call can reach, each once."""
     found = [each for each in record_values.rows(about.get("effects")) if notification_text.reaches(each)]
     return list(dict.fromkeys(record_values.text(each.get("what")) for each in found))
 
