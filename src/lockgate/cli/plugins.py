@@ -118,7 +118,7 @@ def _hooks(plugin: Plugin | None) -> list[str]:
 
 # ---------------------------------------------------------------- check
 class Tried(NamedTuple):
-    """What a plugin says to one call, or to its result."""
+    """A plugin's answers to one call, and to its result."""
 
     hook: str
     call: ToolCall

@@ -22,7 +22,7 @@ _RESTRICTED = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
 
 class Setup(NamedTuple):
-    """What to do, for a person who may become root."""
+    """The commands for a person who may become root, and their reason."""
 
     why: str
     load: str = ""

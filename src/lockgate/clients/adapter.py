@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HookOutput(Record):
-    """What a hook writes, and how it ends."""
+    """The output of a hook, and its exit status."""
 
     stdout: str
     stderr: str = ""

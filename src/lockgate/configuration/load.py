@@ -79,7 +79,7 @@ class GateOptions(Record):
 
 
 class Configuration(Record):
-    """What all layers come to."""
+    """The configuration that all layers make."""
 
     policies: tuple[Policy, ...]
     """At least one. A call gets the strictest of their verdicts and the union of their labels."""

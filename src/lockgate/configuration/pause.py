@@ -38,7 +38,7 @@ _TAKEN_BACK = "a pause was put back that is over by the audit, or of which the a
 
 
 class Pause(Record):
-    """What the file of a pause comes to."""
+    """The content of a pause's file."""
 
     until: float = 0.0
     """When the pause ends, in seconds since the epoch; 0 where nothing is paused."""

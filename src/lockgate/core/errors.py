@@ -29,7 +29,7 @@ class LockgateError(Exception):
 
 
 class BadInputError(LockgateError):
-    """What a client sent cannot be read as a call."""
+    """A client's input cannot be read as a call."""
 
 
 class ConfigError(LockgateError):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Context(Record):
-    """What every event carries."""
+    """The facts that every event carries."""
 
     client: str
     """The adapter's name: ``claude-code``."""
@@ -205,7 +205,7 @@ Event = (
 
 
 class Answer(Record):
-    """What the gate answers to an event.
+    """The gate's answer to an event.
 
     A verdict of ``ALLOW`` means *no objection*: an adapter must stay silent then, so that the client's own permission
     rules still hold.

@@ -27,7 +27,7 @@ ARRAY = (list, tuple)
 
 
 class Label(StrEnum):
-    """What a subject has been exposed to."""
+    """Something that a subject has been exposed to."""
 
     UNTRUSTED = "untrusted"
     """Integrity: text that somebody else wrote, and that may carry instructions."""
@@ -52,7 +52,7 @@ class LabelState(StrEnum):
 
 
 class EffectKind(StrEnum):
-    """What a call can do, as far as the analysis can prove. A call with no effect is *local*."""
+    """A kind of thing that a call can do, as far as the analysis can prove. A call with no effect is *local*."""
 
     INGEST = "ingest"
     """Brings text into the context that somebody else may have written."""
@@ -98,7 +98,7 @@ def current_tool_name(tool: str) -> str:
 
 
 class Variant(StrEnum):
-    """Which row of the table an effect reads, where its kind alone does not say."""
+    """The row of the table that an effect reads, where its kind alone does not say."""
 
     PLAIN = ""
     KNOWN = "known"
@@ -154,7 +154,7 @@ class Category(StrEnum):
 
 
 class Verdict(IntEnum):
-    """What is to happen with a call. Ordered: of several findings the strictest wins."""
+    """The verdict on a call. Verdicts are ordered: of several findings the strictest wins."""
 
     ALLOW = 0
     CONTAIN = 1
@@ -177,7 +177,7 @@ class Subject(Record):
 
 
 class ToolCall(Record):
-    """One request of an agent to run a tool."""
+    """A request of an agent to run a tool."""
 
     tool: str
     """The tool's name in the client's own vocabulary (``Bash``, ``mcp__github__get_issue``)."""
@@ -195,7 +195,7 @@ class ToolCall(Record):
 
 
 class Effect(Record):
-    """One thing that a call can do, with the evidence for it."""
+    """Something that a call can do, with the evidence for it."""
 
     kind: EffectKind
     what: str
@@ -251,7 +251,7 @@ class Flow(Record):
 
 
 class Origin(Record):
-    """Where a text comes from, or the content of a file, that matters wherever it is copied to."""
+    """The source of a text or a file's content. It matters wherever the content is copied to."""
 
     text: str
     """The secret, as :class:`Flow` names it; empty for what is none."""
@@ -287,7 +287,7 @@ class Command(Record):
 
 
 class Analysis(Record):
-    """What a call can do."""
+    """Everything that a call can do."""
 
     effects: tuple[Effect, ...] = ()
     programs: tuple[str | None, ...] = ()
@@ -375,7 +375,7 @@ class Taint(Record):
 
 
 class Reason(Record):
-    """Why a verdict was reached: one effect, and the cell of the table that decided it."""
+    """The reason for a verdict: one effect, and the cell of the table that decided it."""
 
     effect: Effect
     row: str
@@ -384,7 +384,7 @@ class Reason(Record):
 
 
 class Tier(StrEnum):
-    """Which step of the cascade decided a call. They are taken in this order, and the first that decides ends it."""
+    """A step of the cascade. The steps are taken in this order, and the first that decides ends it."""
 
     LABELS = "labels"
     """Nothing was read that matters: the call is let run."""

@@ -26,7 +26,7 @@ NO_DIALOG = "this client is not known to show a question whole to a person, and 
 
 
 class Objection(Record):
-    """What a built-in rule set or a plugin has against a call. It can only make a decision stricter."""
+    """An objection of a built-in rule set or a plugin to a call. It can only make a decision stricter."""
 
     rule: str
     """The name of the objector, as ``rules:git/force-push`` or ``plugin:name``."""
@@ -109,7 +109,7 @@ class JudgeQuestion(Record):
 
 
 class Opinion(Record):
-    """What the judge says of one call in one state."""
+    """The judge's opinion on one call in one state."""
 
     flagged: bool
     reason: str
@@ -138,7 +138,7 @@ class PersonQuestion(Record):
 
 
 class TurnQuestion(Record):
-    """Which of these calls did the model make in the same message as this one? The answer is a frozen set of ids.
+    """Asks which calls the model made in the same message as this one. The answer is a frozen set of ids.
 
     Calls of one message were all written before the result of any of them could be read.
     """

@@ -20,7 +20,7 @@ PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Build(Record):
-    """What an installation was built of, as ``hatch_build.py`` has written it down."""
+    """The build of an installation, as ``hatch_build.py`` has written it down."""
 
     version: str = RELEASE
     commit: str = ""

@@ -37,7 +37,7 @@ _MOST_TOLD = 20
 
 
 class Contradiction(Record):
-    """One question or subject of which the store and the audit say something else."""
+    """A question or subject of which the store and the audit say something else."""
 
     problem: str
     approval: str = ""
@@ -61,7 +61,7 @@ class Contradiction(Record):
 
 
 class _Told(Record):
-    """What the audit tells of one question last."""
+    """The audit's last record of one question."""
 
     session: str
     digest: str
@@ -71,7 +71,7 @@ class _Told(Record):
 
 
 class _Chains:
-    """What all chains tell."""
+    """The records of all chains."""
 
     def __init__(self, tx: Transaction, approvers: Approvers) -> None:
         self.signatures = _Signatures(approvers)
@@ -118,7 +118,7 @@ class _Chains:
 
 
 class _Signatures:
-    """What approvers have to sign, by the configuration."""
+    """The signatures that the configuration asks of approvers."""
 
     def __init__(self, approvers: Approvers) -> None:
         self.approvers = approvers

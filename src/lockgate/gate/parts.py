@@ -120,7 +120,7 @@ class Consultants(Record):
 
 
 class Parts(Record):
-    """What the gate is made of."""
+    """The parts of a gate."""
 
     store: Store
     configure: Callable[[Context], Configuration]

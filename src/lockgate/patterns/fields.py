@@ -29,7 +29,7 @@ _OF_AN_ID = lazy_re(rb"[0-9-]")
 
 
 class Field(Record):
-    """One text."""
+    """A text in a tool's input, with its path."""
 
     path: str
     """``command``, ``edits[0].new_string``, ``headers.{Authorization}`` for the name of a field itself."""

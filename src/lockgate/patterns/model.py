@@ -13,7 +13,7 @@ from lockgate.core.record import Record
 
 
 class Side(StrEnum):
-    """Which way text goes."""
+    """The direction in which text goes."""
 
     INPUT = "input"
     """Into a tool."""
@@ -22,7 +22,7 @@ class Side(StrEnum):
 
 
 class Severity(IntEnum):
-    """How bad it is if a match is real."""
+    """The damage that is done if a match is real."""
 
     LOW = 0
     MEDIUM = 1
@@ -50,7 +50,7 @@ class Mode(IntEnum):
 
 
 class GuardrailDecision(StrEnum):
-    """What a guardrail says to a call; from lenient to strict."""
+    """A guardrail's decision on a call; from lenient to strict."""
 
     APPROVE = "approve"
     WARN = "warn"
@@ -67,7 +67,7 @@ _ORDER = tuple(GuardrailDecision)
 
 
 class Kind(StrEnum):
-    """What the rules of a group look for."""
+    """The kind of thing that the rules of a group look for."""
 
     SECRET = "secret"  # noqa: S105 - a word, not a password
     """Credentials. A match gives the label ``secret`` to what it is found in."""
@@ -92,7 +92,7 @@ class Candidate(Record):
 
 
 class PatternMatch(Record):
-    """One match of a rule. Holds no text of the match, so that it can be recorded."""
+    """A match of a rule. It holds no text of the match, so that it can be recorded."""
 
     rule: str
     """``group/id``."""
@@ -130,7 +130,7 @@ class Expired(Record):
 
 
 class GuardrailResult(Record):
-    """What the library says to one text, or to all texts of one call."""
+    """The library's decision on one text, or on all texts of one call."""
 
     decision: GuardrailDecision = GuardrailDecision.APPROVE
     reason: str = ""
@@ -156,7 +156,7 @@ class GuardrailResult(Record):
 
 
 class Rule(Record):
-    """One pattern and what it means. ``docs/patterns.md`` describes each field."""
+    """A pattern and what it means. ``docs/patterns.md`` describes each field."""
 
     id: str
     group: str
@@ -199,7 +199,7 @@ class RuleGroup(Record):
 
 
 class ToolRule(Record):
-    """Which groups look at the calls of the tools with a name."""
+    """The groups that look at the calls of the tools with a name."""
 
     tool: str
     """A glob."""
@@ -210,7 +210,7 @@ class ToolRule(Record):
 
 
 class Library(Record):
-    """What all layers come to: everything that a scanner is compiled from."""
+    """The merged layers: everything that a scanner is compiled from."""
 
     rules: tuple[Rule, ...]
     groups: tuple[RuleGroup, ...]

@@ -32,7 +32,7 @@ _FLAGS = ("public_source", "secret_data", "public_sink", "dangerous_writes")
 
 
 class Policy(Record):
-    """What decides: a table, and a person's rules for the analysis."""
+    """A table, and a person's rules for the analysis."""
 
     profile: Profile
     rules: AnalysisRules

@@ -26,7 +26,7 @@ _NAMES = {NOT_SAFE: "not safe any more"}
 
 
 class Value(Record):
-    """One effective value."""
+    """An effective value."""
 
     key: str
     value: Any

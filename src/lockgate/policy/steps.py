@@ -21,7 +21,7 @@ _STATES = {
 
 
 class DecisionStep(Record):
-    """What one step says of a call."""
+    """The outcome of one step for a call."""
 
     tier: Tier
     says: str

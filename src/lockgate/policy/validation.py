@@ -30,7 +30,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schema")
 
 
 class Parsed(Record):
-    """What became of one file."""
+    """The outcome of reading one file."""
 
     value: Mapping[str, Any] | None
     """The valid content, ``None`` where there is a problem."""

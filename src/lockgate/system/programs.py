@@ -12,7 +12,7 @@ from lockgate.core.record import Record
 
 
 class Ran(Record):
-    """What became of it."""
+    """The outcome of a program."""
 
     problem: str
     """Why it did not run, or did not end in time; empty where it ended by itself."""

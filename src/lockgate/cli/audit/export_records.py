@@ -31,7 +31,7 @@ FORMATS = ("jsonl", "cef", "ocsf")
 
 
 class _Wanted(Record):
-    """Which records are exported."""
+    """Selects the records that are exported."""
 
     after: int = 0
     since: float = float("-inf")

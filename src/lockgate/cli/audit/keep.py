@@ -28,7 +28,7 @@ _BREATH = 0.02
 
 
 class _Cut(Record):
-    """What was removed."""
+    """The records that were removed."""
 
     first: int = 0
     last: int = 0

@@ -31,7 +31,7 @@ _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP)
 
 
 class RestoredFiles(NamedTuple):
-    """What was done to a checkout."""
+    """The changes to a checkout."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]

@@ -27,7 +27,7 @@ _MOST_COMMITS = 2048
 
 
 class JobFacts(NamedTuple):
-    """What is known for sure of a job."""
+    """The facts of a job that are known for sure."""
 
     event: str
     """The event's name; empty where it is none of the table's."""

@@ -28,7 +28,7 @@ _MOST_SHOWN = 200
 
 
 class PlanTarget(NamedTuple):
-    """Where a job may act: its own run, and what its event is about."""
+    """The targets of a job: its own run, and what its event is about."""
 
     run: str
     repository: str
@@ -36,7 +36,7 @@ class PlanTarget(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """What may be done outside, as the base commit says."""
+    """The outside acts that the base commit allows."""
 
     comments: int = 0
     labels: frozenset[str] = frozenset()

@@ -52,7 +52,7 @@ class RefusedCall(NamedTuple):
 
 
 class JobReport(NamedTuple):
-    """What the audit holds of this job."""
+    """The audit's records of this job."""
 
     facts: Mapping[str, Any]
     """The facts that ``lockgate ci`` has recorded; empty where it did not run."""

@@ -33,7 +33,7 @@ _LANGUAGES = frozenset(
 
 
 class PostingPlace(NamedTuple):
-    """Where a text is posted."""
+    """The place where a text is posted."""
 
     repository: str
     """The repository's address, without a slash at its end: ``https://github.com/owner/tool``."""

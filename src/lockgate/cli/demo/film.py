@@ -54,7 +54,7 @@ _STYLES = {"ok": "green", "contained": "cyan", "blocked": "red", "asked": "yello
 
 
 class ShownAnswer(NamedTuple):
-    """What the gate says about a call."""
+    """The gate's answer about a call."""
 
     decision: str
     """``silent``, ``contain``, ``ask`` or ``deny``."""

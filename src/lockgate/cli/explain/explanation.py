@@ -45,7 +45,7 @@ _ONLY_COMMANDS = "only a shell command can be contained"
 
 
 class Explanation(NamedTuple):
-    """One call, analysed and decided under every policy that holds."""
+    """A call, analysed and decided under every policy of its folder."""
 
     call: ToolCall
     analysis: Analysis

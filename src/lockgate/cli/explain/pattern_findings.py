@@ -30,7 +30,7 @@ _COMPILING = 60.0
 
 
 class PatternFindings(NamedTuple):
-    """What was found in a call."""
+    """The matches in an explained call."""
 
     result: GuardrailResult = GuardrailResult()
     masks: Sequence[Mask] = ()

@@ -23,7 +23,7 @@ KINDS = (Kind.SECRET, Kind.PII, Kind.OTHER)
 
 
 class FindingFilter(Record):
-    """Which findings count."""
+    """Selects the findings that count."""
 
     severity: Severity = Severity.MEDIUM
     """The least."""
@@ -45,7 +45,7 @@ class Finding(Record):
 
 
 class Scanned(Record):
-    """What one text came to."""
+    """The findings in one text."""
 
     findings: tuple[Finding, ...]
     unfinished: tuple[str, ...] = ()

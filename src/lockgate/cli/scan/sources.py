@@ -29,11 +29,11 @@ not know the first of these; the second is a list of protocols, of which there i
 
 
 class ScanError(LockgateError):
-    """What was to be scanned cannot be read."""
+    """A source of texts cannot be read."""
 
 
 class ScannedText(Record):
-    """One text to look at."""
+    """A text to scan."""
 
     name: str
     """A path as it was given, or ``<stdin>``. Untrusted text."""

@@ -129,7 +129,7 @@ _STATEMENT = lazy_re(
 
 
 class Patch(Record):
-    """What Codex changes by itself."""
+    """A change of files that Codex makes by itself."""
 
     text: str
     folder: str

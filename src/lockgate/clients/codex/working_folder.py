@@ -35,7 +35,7 @@ _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'`"
 
 
 class Start(Record):
-    """One call of the shell in a cell. ``None`` is what is only known at run time."""
+    """One call of the shell in a cell. ``None`` stands for values that are only known at run time."""
 
     command: str | None
     folder: str | None

@@ -20,7 +20,7 @@ class AskingParty(StrEnum):
 
 
 class Containing(StrEnum):
-    """Where a command can be changed so that it runs contained."""
+    """The places where a command can be changed so that it runs contained."""
 
     ALWAYS = "yes"
     WITHOUT_SANDBOX = "where it has no sandbox of its own"
@@ -37,14 +37,14 @@ class Redacting(StrEnum):
 
 
 class Failing(StrEnum):
-    """What a client does by itself with a call whose hook fails."""
+    """The way in which a client treats a call whose hook fails."""
 
     RUNS = "runs it"
     REFUSES = "refuses it"
 
 
 class Ability(Record):
-    """What one client can hold."""
+    """The abilities of one client."""
 
     asks: AskingParty
     contains: Containing

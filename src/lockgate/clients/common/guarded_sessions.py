@@ -13,7 +13,7 @@ NEAR = 3600.0
 
 
 class GateRecords(Record):
-    """What the audit knows of the calls of some days."""
+    """The calls of some days that the audit knows."""
 
     calls: frozenset[tuple[str, str]]
     """The calls that it knows: each one's session, and the client's id."""

@@ -44,7 +44,7 @@ _CLAUDE = "claude-code"
 
 
 class HookLaunch(Record):
-    """All that is needed to start the gate, as absolute paths."""
+    """Everything that is needed to start the gate, as absolute paths."""
 
     python: str
     hook: str

@@ -34,7 +34,7 @@ class RanCall(Record):
 
 
 class SessionLog(Record):
-    """What a client wrote of one session."""
+    """A client's log of one session."""
 
     client: str
     session: str
@@ -47,7 +47,7 @@ class SessionLog(Record):
 
 
 class LogPlace(Record):
-    """Where a client keeps its logs, and what reads one."""
+    """The place of a client's logs, and their reader."""
 
     client: str
     moved_by: str

@@ -34,7 +34,7 @@ MANAGED = "managed"
 
 
 class SettingsChange(NamedTuple):
-    """What an installation, or its removal, does to one settings file."""
+    """The change that an installation, or its removal, makes to one settings file."""
 
     file: str
     """The file as the client names it."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DoctorCheck(Record):
-    """One thing that was looked at."""
+    """The outcome of one check of the doctor."""
 
     name: str
     state: str
@@ -36,7 +36,7 @@ class SettingsLayer(Record):
 
 
 class CheckContext(Record):
-    """What the checks look at."""
+    """The context of the checks."""
 
     folders: Folders
     project: str

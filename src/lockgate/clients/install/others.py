@@ -22,7 +22,7 @@ _MARKS = ("__LOCKGATE_GATE__", "__LOCKGATE_COMMAND__", "__LOCKGATE_WAITS__")
 
 
 class ClientHooks(NamedTuple):
-    """How a client is told of its hooks."""
+    """The way in which a client is told of its hooks."""
 
     user: tuple[str, ...]
     """The user's file, below the home folder."""

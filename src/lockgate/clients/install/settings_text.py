@@ -14,7 +14,7 @@ _Path = tuple[str, ...]
 
 
 class FormerFile(NamedTuple):
-    """What a file was like before, as far as its text with the entries does not tell."""
+    """The former state of a file, as far as its text with the entries does not tell."""
 
     created: tuple[str, ...] = ()
     """Keys that were not there, as paths joined with ``/``."""

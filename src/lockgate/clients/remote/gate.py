@@ -42,7 +42,7 @@ _RESULTS = (ToolFinished, ToolFailed, ToolRefused)
 
 
 class HostAddress(Record):
-    """How the host is reached."""
+    """The host's address."""
 
     place: str
     """``ipc:FOLDER``, ``unix:PATH`` or ``https://HOST:PORT``."""
@@ -54,7 +54,7 @@ class HostAddress(Record):
 
 
 class HookServices(Record):
-    """What the process that asks can do for it."""
+    """The services that the process of a hook offers."""
 
     prolong: Callable[[float], float] = float
     """Receives the seconds that somebody is about to be waited for; gives how many that may be."""

@@ -37,7 +37,7 @@ def program(text: str) -> PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to happen with a call. ``ask`` is only given where the program said that it asks itself."""
+    """The decision on a call. ``ask`` is only given where the program said that it asks itself."""
 
     verdict: Literal["allow", "contain", "ask", "deny"]
     tool_input: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the agent is to read of a call's result."""
+    """The result that the agent is to read."""
 
     output: Any
     """The output in its own shape, without what must not be read."""

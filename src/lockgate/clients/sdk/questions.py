@@ -22,7 +22,7 @@ _NOT_ASKED = (False, "the person could not be asked")
 
 
 class Asking:
-    """How one program asks."""
+    """The way in which a program asks a person."""
 
     def __init__(self, driver: Driver, ask: Ask) -> None:
         """Use what the gate was opened with."""

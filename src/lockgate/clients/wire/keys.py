@@ -21,7 +21,7 @@ _NAME = lazy_re(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
 
 class ContainerKey(Record):
-    """What a container shares with its host."""
+    """The secret that a container shares with its host."""
 
     group: str
     """The name under which the host keeps its labels."""

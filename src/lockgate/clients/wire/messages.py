@@ -30,7 +30,7 @@ _OWN = 32
 
 
 class ContainerRequest(Record):
-    """One event of a container, and what its side says about it."""
+    """An event of a container, and what its side says about it."""
 
     id: str
     """32 random letters and digits: what the answer is found by, and never a path."""
@@ -56,7 +56,7 @@ class ContainerRequest(Record):
 
 
 class HostReply(Record):
-    """What the host answers, or that somebody is being asked first."""
+    """The host's answer, or a note that somebody is being asked first."""
 
     answer: Answer
     kept: str | None = None

@@ -63,7 +63,7 @@ MOST_ENVIRONMENTS, LONGEST_ENVIRONMENT = 32, 64 * 1024
 
 
 class HookRequest(Record):
-    """What a hook asks."""
+    """A hook's request."""
 
     parent: int
     arguments: tuple[str, ...]

@@ -38,7 +38,7 @@ _PAUSE = 0.02
 
 
 class ResidentState(Record):
-    """What there is at a state folder."""
+    """The state of the gate of a state folder."""
 
     runs: bool
     """Whether a process holds the gate's lock."""

@@ -45,7 +45,7 @@ class Current(Record):
 
 
 class Looked(Record):
-    """What became of a source's content when it was last looked at."""
+    """The outcome of the last look at a source."""
 
     facts: str
     """How the content is known again without being read."""
@@ -56,7 +56,7 @@ class Looked(Record):
 
 
 class Accepted(Record):
-    """All that is kept."""
+    """Everything that is stored about bundles."""
 
     current: Current | None = None
     highest: Mapping[str, tuple[int, str]] = {}

@@ -27,7 +27,7 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 class Signature(Record):
-    """One signature, not verified."""
+    """A signature that is not verified yet."""
 
     keyid: str
     """Which key the signer says it was. Nothing vouches for it."""

@@ -33,7 +33,7 @@ _LOCKED = "until then every call is denied that does more than local work"
 
 
 class Fleet(Record):
-    """What holds."""
+    """The fleet policy that is in force."""
 
     name: str
     """The fleet; empty where the pins cannot be read and nothing was accepted yet."""

@@ -47,7 +47,7 @@ class PublicKey(Record):
 
 
 class MissingLibraryError(BundleError):
-    """Nothing can be verified, because the library for it is not installed."""
+    """The library that verifies signatures is not installed."""
 
 
 def _text(data: bytes) -> str:

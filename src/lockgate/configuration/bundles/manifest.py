@@ -29,7 +29,7 @@ _TIME = lazy_re(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 class Bundle(Record):
-    """What a bundle says. Only a signature makes it more than a claim."""
+    """The content of a bundle. Only a signature makes it more than a claim."""
 
     fleet: str
     serial: int

@@ -27,7 +27,7 @@ BUNDLE = "policy.bundle"
 
 
 class Pins(Record):
-    """What a machine takes a bundle by."""
+    """The fleet and the keys by which a machine accepts a bundle."""
 
     path: str
     managed: bool

@@ -32,7 +32,7 @@ class News(Record):
 
 
 class UpdateResult(Record):
-    """What a look has come to, before it is kept."""
+    """The outcome of a look, before it is stored."""
 
     accepted: Accepted
     news: tuple[News, ...]

@@ -31,7 +31,7 @@ _NOT_LOOKED_INTO = frozenset(
 
 
 class SearchScope(Record):
-    """Where to look."""
+    """The folders and names that are searched."""
 
     home: str
     """Absolute."""

@@ -23,7 +23,7 @@ _GOOD, _GOOD_DIGEST, _TRUST = "config:good:", "config:good-digest:", "trust:"
 
 
 class LayerPlace(Record):
-    """Where a layer's file is looked for."""
+    """A place of a layer's file."""
 
     name: str
     """The layer's name in evidence: ``user lockbox.json``."""

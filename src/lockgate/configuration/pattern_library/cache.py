@@ -162,7 +162,7 @@ def beside_path(name: str) -> str:
 
 # ---------------------------------------------------------------- the file
 class Pin(Record):
-    """How an artefact is known again."""
+    """The facts by which an artefact is recognised."""
 
     digest: str
     database: int

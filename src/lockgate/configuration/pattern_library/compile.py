@@ -103,7 +103,7 @@ def make(
 
 
 class _Sources(Record):
-    """What the library of a workspace is compiled from, as it is now."""
+    """The files that the library of a workspace is compiled from, as they are now."""
 
     gathered: Gathered
     freshness: str

@@ -39,7 +39,7 @@ PROJECT_FILES = (
 
 
 class Gathered(Record):
-    """What all layers come to."""
+    """The merged layers."""
 
     linked: Linked
     layers: tuple[LayerState, ...]

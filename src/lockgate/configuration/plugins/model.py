@@ -8,7 +8,7 @@ from lockgate.core.record import Record
 
 
 class HookEvent(StrEnum):
-    """When plugins are asked. Each is the name of the function that a plugin has for it."""
+    """A moment at which plugins are asked. Its value is the name of the plugin's function."""
 
     BEFORE_TOOL_USE = "before_tool_use"
     AFTER_TOOL_USE = "after_tool_use"
@@ -18,7 +18,7 @@ BEFORE_TOOL_USE = HookEvent.BEFORE_TOOL_USE
 
 
 class HookDecision(Record):
-    """What a plugin says of a call, or of a result. To allow is no statement: a plugin can only tighten."""
+    """A plugin's answer about a call or a result. An allow says nothing: a plugin can only tighten."""
 
     allowed: bool = True
     reason: str | None = None

@@ -21,7 +21,7 @@ _AFTER = 0.1
 
 
 class TimedOutcome(Record):
-    """What came of a call: a value, or an error."""
+    """The outcome of a call: a value, or an error."""
 
     value: Any = None
     error: BaseException | None = None

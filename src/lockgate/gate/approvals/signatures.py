@@ -29,7 +29,7 @@ _TEXT = canonical_json(default=str, allow_nan=True)
 
 
 class Approver(Record):
-    """One person's key."""
+    """The key of an approver."""
 
     name: str
     key: keys.PublicKey

@@ -131,7 +131,7 @@ async def wait_in_loop(state: str, question: PersonQuestion, open_store: OpenSto
 
 
 class _AnswerWait:
-    """How long to go on waiting for one question."""
+    """The time that is left to wait for one question."""
 
     def __init__(
         self, question: PersonQuestion, most: float | None = None, is_gone: Callable[[], bool] = lambda: False

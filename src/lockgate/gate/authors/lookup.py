@@ -51,7 +51,7 @@ class AuthorStanding(Record):
 
 
 class KnownObject(Record):
-    """What is known of an object."""
+    """The stored facts of an object."""
 
     stranger: str
     """Why its words are a stranger's, in a few words; empty where they are not."""

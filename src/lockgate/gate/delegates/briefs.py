@@ -43,7 +43,7 @@ _STEP = "$ "
 
 
 class BriefRefusal(Record):
-    """Why a brief cannot be put before a person."""
+    """The reason why a brief cannot be put before a person."""
 
     because: str
 

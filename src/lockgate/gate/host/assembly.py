@@ -391,7 +391,7 @@ def _load_what_follows_an_answer() -> None:
 
 
 class _Asked:
-    """What :func:`consultants_of` asks with, each part loaded when it is first asked."""
+    """The consultants' functions. Each loads its part when it is first asked."""
 
     def __init__(self, where: Folders, store: Store, prolong: Callable[[float], float]) -> None:
         self._where = where

@@ -17,7 +17,7 @@ _LONGEST = 10_000_000
 
 
 class Block(Record):
-    """One text of others."""
+    """A foreign text."""
 
     name: str
     """What it is, in our own words."""

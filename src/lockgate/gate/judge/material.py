@@ -37,7 +37,7 @@ _NAMED = lazy_re(r"(?<!\w)([A-Za-z_]\w*)[\"']?\s{0,4}(?::=|=|:)\s{0,4}[\"']?\[re
 
 
 class Material(Record):
-    """All that is sent of a question, beside the labels and the kinds of effects."""
+    """Everything that is sent of a question, beside the labels and the kinds of effects."""
 
     call: Block
     folder: Block

@@ -22,7 +22,7 @@ SCHEMA: dict[str, Any] = {
 
 
 class Reply(Record):
-    """What a model said."""
+    """A model's reply."""
 
     flagged: bool
     reason: str

@@ -43,7 +43,7 @@ _CLAUDES_WAYS = (
 
 
 class Message(Record):
-    """What the agent and the person read of the same thing."""
+    """Two texts about the same thing: for the agent, and for the person."""
 
     to_agent: str
     to_person: str

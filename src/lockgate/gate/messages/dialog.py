@@ -34,7 +34,7 @@ _TITLE = "Lockgate: let exactly this run once?"
 
 
 class _Titles(Record):
-    """How a question begins."""
+    """The beginnings of a question."""
 
     long: Sequence[str]
     short: str

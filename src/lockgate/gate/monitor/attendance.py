@@ -35,7 +35,7 @@ _MOST_NOES = 2
 
 
 class PersonLocation(StrEnum):
-    """Where a person is who can be asked about a call, as far as it is proven."""
+    """The place where a person can be asked about a call, as far as it is proven."""
 
     DIALOG = "dialog"
     """Before the client, which shows the question whole, and lets nobody else answer."""
@@ -45,7 +45,7 @@ class PersonLocation(StrEnum):
 
 
 class LocatedPerson(Record):
-    """Where a person is, and why not before the client."""
+    """A person's place, and why that is not the client's dialog."""
 
     where: PersonLocation
     because: str = ""

@@ -44,7 +44,7 @@ _ROUNDS = 5
 
 
 class _Case(Record):
-    """One call, and all about it that no transaction changes."""
+    """One call, and everything about it that no transaction changes."""
 
     event: ToolRequested
     configuration: Configuration
@@ -66,7 +66,7 @@ class _Case(Record):
 
 
 class _Answers(Record):
-    """What a judge and a person said so far."""
+    """The answers of a judge and a person so far."""
 
     opinion: Opinion | None = None
     labels: frozenset[Label] = frozenset()

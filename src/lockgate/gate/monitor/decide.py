@@ -56,7 +56,7 @@ RULES_ROW = "rules"
 
 
 class DecisionInput(Record):
-    """One call of one subject, and what it is judged by."""
+    """A call of a subject, and everything that it is judged by."""
 
     tx: Transaction
     context: Context
@@ -97,7 +97,7 @@ class DecisionInput(Record):
 
 
 class _TableResult(Record):
-    """What the tables say to a call."""
+    """The tables' verdict on a call."""
 
     decision: PolicyDecision
     new_input: Mapping[str, Any] | None = None
@@ -107,7 +107,7 @@ class _TableResult(Record):
 
 
 class Ruling(Record):
-    """What was decided, and what it rests on."""
+    """The decision on a call, and its grounds."""
 
     analysis: Analysis
     decision: PolicyDecision

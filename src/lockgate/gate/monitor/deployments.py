@@ -21,7 +21,7 @@ FACT = "deployments"
 
 
 class Deployment(Record):
-    """One that is remembered."""
+    """A remembered deployment."""
 
     name: str
     because: str

@@ -40,7 +40,7 @@ _WRITING = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path",
 
 
 class KeptFile(Record):
-    """What is known of one file."""
+    """The stored facts of one file."""
 
     path: str
     """Absolute; empty where only the content counts, as of a secret itself."""

@@ -26,7 +26,7 @@ _NAMES = "names of fields"
 
 
 class Screening(Record):
-    """What was found in a result, and what the model reads instead."""
+    """The matches in a result, and the texts that the model reads instead."""
 
     result: GuardrailResult = GuardrailResult()
     texts: Mapping[str, str] = {}

@@ -34,7 +34,7 @@ _RECEIPT = "receipt"
 
 
 class ResultOutcome(Record):
-    """What the result of a call changed."""
+    """The change that a call's result made."""
 
     labels: frozenset[Label]
     """The labels that the result gave."""

@@ -34,7 +34,7 @@ _BACK = frozenset({"finished", "failed"})
 
 
 class UntrustedResult(Record):
-    """One result that made a subject untrusted."""
+    """A result that made a subject untrusted."""
 
     id: str
     """The result's id: another text or call has another one. Empty where no result is known."""

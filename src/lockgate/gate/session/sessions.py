@@ -299,7 +299,7 @@ def _expect_prompt(tx: Transaction, context: Context, now: float) -> None:
 
 
 class StateWarning(Record):
-    """What a person is told about the state as long as it holds."""
+    """A warning about the state that a person reads as long as it holds."""
 
     short: str
     """In a status line."""

@@ -34,7 +34,7 @@ _LARGEST = 1 << 18
 
 
 class Budget:
-    """How much may be decoded of one text: bytes, views and time. Tells what was exceeded, and is then used up."""
+    """The budget of decoding for one text: bytes, views and time. Once exceeded, it is used up, and says by what."""
 
     __slots__ = ("_deadline", "_unasked", "dull", "exceeded", "left", "views")
 
@@ -73,7 +73,7 @@ class Budget:
 
 
 class Respelling(Record):
-    """How a text is unescaped: what to replace, by what."""
+    """A way to unescape a text: what is replaced, and by what."""
 
     regex: re.Pattern[bytes]
     """Has one group, which is the whole of it."""
@@ -114,7 +114,7 @@ class Respelling(Record):
 
 
 class Decoded(Record):
-    """What one run of a text means."""
+    """The meaning of one run of a text."""
 
     data: bytes
     start: int
@@ -126,7 +126,7 @@ class Decoded(Record):
 
 
 class Pieces:
-    """Where the parts of one text come from in another: by ascending places in both."""
+    """Maps the parts of one text to their places in another. Both ascend."""
 
     __slots__ = ("_at", "_end", "_made", "_size", "_start", "_verbatim")
 

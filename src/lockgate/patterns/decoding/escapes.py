@@ -26,7 +26,7 @@ _REMEMBERED = 4096
 
 
 class Meanings(dict[bytes, bytes]):
-    """What escapes mean. Each is worked out once."""
+    """The meanings of escapes. Each is computed once."""
 
     def __init__(self, meaning: Callable[[bytes], bytes], known: dict[bytes, bytes] | None = None) -> None:
         super().__init__(known or {})

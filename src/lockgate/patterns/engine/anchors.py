@@ -29,7 +29,7 @@ _FAR = 1024
 
 
 class Anchor(Record):
-    """What is looked for, and where around it the pattern's match lies."""
+    """A text that is looked for, and the distance of the pattern's match from it."""
 
     pattern: str
     before: int

@@ -38,7 +38,7 @@ class _Enough(Exception):  # noqa: N818 - no error
 
 
 class _Text(Record):
-    """What is looked at: a field, or what is encoded in a part of it."""
+    """A text that is checked: a field, or what a part of it encodes."""
 
     field: Field
     data: bytes

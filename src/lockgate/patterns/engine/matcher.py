@@ -48,7 +48,7 @@ def needs_no_boundary(rule: Rule) -> bool:
 
 
 class ConfirmedMatch(Record):
-    """One confirmed match of a rule's pattern. Offsets are bytes."""
+    """A confirmed match of a rule's pattern. Offsets are bytes."""
 
     rule: int
     start: int
@@ -61,7 +61,7 @@ class ConfirmedMatch(Record):
 
 
 class Hits(Record):
-    """What one look at a piece found."""
+    """The hits in one piece of a text."""
 
     ends: dict[int, list[int]]
     """For each rule, where matches of its anchor end."""
@@ -80,7 +80,7 @@ def expression(rule: Rule) -> str:
 
 
 class Database:
-    """What Hyperscan looks for, loaded. Its scratch space serves one thread at a time, and so does this."""
+    """The loaded Hyperscan database. Its scratch space serves one thread at a time, and so does this."""
 
     def __init__(self, serialised: bytes, hyperscan: Any) -> None:
         """Load it. Raises ``hyperscan.error`` where it is damaged, or of another version or kind of machine."""

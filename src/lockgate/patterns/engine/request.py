@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CheckRequest(Record):
-    """What is to be checked, and for whom."""
+    """The input of a check."""
 
     side: Side
     tool: str = ""
@@ -51,7 +51,7 @@ class GroupUse(Record):
 
 
 class Chosen(Record):
-    """What looks at the texts of one call."""
+    """The rules and groups that look at the texts of one call."""
 
     uses: Sequence[GroupUse]
     shortest: float

@@ -69,7 +69,7 @@ def _covers(cover: PatternMatch, match: PatternMatch) -> bool:
 
 
 class _Places:
-    """Where matches stand, to be asked in the time of a few steps: there may be thousands, and as many questions."""
+    """The places of matches, found in a few steps: there may be thousands of matches, and as many questions."""
 
     def __init__(self, matches: Iterable[PatternMatch]) -> None:
         spans: dict[tuple[str, Kind], list[tuple[int, int]]] = {}

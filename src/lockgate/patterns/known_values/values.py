@@ -41,7 +41,7 @@ _HIDDEN = 60.0
 
 
 class KnownKind(StrEnum):
-    """Why a value is looked for."""
+    """The reason why a value is looked for."""
 
     SECRET = "known_secret"  # noqa: S105 - a word, not a password
     CANARY = "canary"
@@ -57,7 +57,7 @@ class Named(Record):
 
 
 class Mark(Record):
-    """What is kept of one form of a value."""
+    """The index entry of one form of a value."""
 
     signature: bytes
     offset: int
@@ -69,7 +69,7 @@ class Mark(Record):
 
 
 class KnownValue(Record):
-    """What is kept of one value."""
+    """The index entry of one value."""
 
     name: str
     kind: KnownKind

@@ -19,7 +19,7 @@ BESIDE = "@project"
 
 
 class RuleOrigin(Record):
-    """What a person wants to know of a rule, and a scanner does not."""
+    """The facts of a rule that a person wants to know, and a scanner does not."""
 
     layers: tuple[str, ...]
     """Those that made it, from the lowest."""

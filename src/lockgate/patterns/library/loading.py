@@ -26,7 +26,7 @@ SIDES = ("input", "output")
 
 
 class PatternChecks(Record):
-    """What files are checked with."""
+    """The checks of a pattern file."""
 
     pattern_problems: Callable[[Sequence[str]], Sequence[str]]
     """What is wrong with each of several patterns; empty where nothing is."""
@@ -45,7 +45,7 @@ def real_checks() -> PatternChecks:
 
 
 class Loaded(Record):
-    """What became of one file."""
+    """The outcome of loading one file."""
 
     document: Document | None
     """The valid content, ``None`` where there is a problem."""

@@ -52,7 +52,7 @@ _FOR_PEOPLE = ("name", "description", "provider", "source", "examples")
 
 
 class PatternLayer(Record):
-    """One checked file."""
+    """A checked pattern file."""
 
     name: str
     """The layer's name in evidence: ``user patterns.yaml``."""
@@ -98,7 +98,7 @@ class GroupState:
 
 
 class ToolState:
-    """What is said about the tools with a name."""
+    """The settings of the tools with a name."""
 
     def __init__(self, groups: list[str] | None = None, fallback: str | None = None) -> None:
         self.groups = groups
@@ -114,7 +114,7 @@ class ToolState:
 
 
 class MergeState:
-    """What the layers so far come to."""
+    """The result of the layers so far."""
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupState] = {}

@@ -23,7 +23,7 @@ DELETE = "delete"
 
 
 class Act(Record):
-    """One thing that a command line does."""
+    """A change that a git command makes to branches."""
 
     kind: str
     """One of :data:`KINDS`, or :data:`DELETE`."""

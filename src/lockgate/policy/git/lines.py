@@ -33,7 +33,7 @@ _GLIMPSE = lazy_re(r"(?<![\w.-])git[ \t]+([^;&|\n`()]*)")
 
 
 class Lines:
-    """All lines of git in a call, and what is known of where they run."""
+    """All git commands of a call, and what is known of where they run."""
 
     def __init__(self, question: RulesQuestion, look: Callable[[str], RepositoryFacts]) -> None:
         """Find the lines, with what aliases stand for."""

@@ -16,7 +16,7 @@ _SETTING = lazy_re(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
 
 
 class RepositoryFacts(Record):
-    """What is known of a repository."""
+    """The facts of a repository that rules about git need."""
 
     branch: str | None = None
     """The branch that is checked out; empty where none is, ``None`` where it is not known."""

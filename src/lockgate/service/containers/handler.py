@@ -33,7 +33,7 @@ MOST_OF_A_GROUP = 64
 
 
 class Expected(Protocol):
-    """What is known of a request before it is read."""
+    """The facts of a request that are known before it is read."""
 
     @property
     def id(self) -> str:

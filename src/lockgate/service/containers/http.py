@@ -31,7 +31,7 @@ _TYPE = "application/octet-stream"
 
 
 class _Way(Record):
-    """What HTTP tells of a request before it is read."""
+    """The facts of a request that HTTP tells before the request is read."""
 
     report: bool
     id: str = ""

@@ -49,7 +49,7 @@ _FLOOD = "this container asks faster than it is answered; slow down"
 
 
 class MailboxServer:
-    """All folders below one."""
+    """Serves all groups whose folders lie below one folder."""
 
     def __init__(self, folder: str, groups: Groups, decisions: ContainerDecisions, *, poll: bool = False) -> None:
         """Lock the folder, so that no other host answers in it.

@@ -29,7 +29,7 @@ _TURN = 0.0005
 
 
 class ContainerServerSettings(Record):
-    """What is served, and where."""
+    """The ways in which the host is reached."""
 
     folder: str = ""
     """The folder of the groups' folders; empty where there is no IPC by files."""

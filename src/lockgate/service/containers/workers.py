@@ -91,7 +91,7 @@ class Worker:
 
 
 class Workers:
-    """All threads."""
+    """All workers."""
 
     def __init__(self, where: Folders, count: int) -> None:
         """Open them. Raises what opening the state raises."""

@@ -25,7 +25,7 @@ from lockgate.system.folders import Folders
 
 
 class DoctorFinding(Protocol):
-    """One thing that the doctor looked at."""
+    """A finding of the doctor."""
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class DoctorFinding(Protocol):
 
 
 class Tools(Record):
-    """What the command line can do too. It hands them in, for it stands above this room."""
+    """Functions that the command line hands in, because it stands above this room."""
 
     explain: Callable[[ToolCall], Mapping[str, Any]]
     """What ``lockgate explain --json`` says. Raises ``LockgateError``."""
@@ -57,7 +57,7 @@ class Tools(Record):
 
 
 class DashboardContext:
-    """One dashboard's things."""
+    """The objects that all routes of one dashboard share."""
 
     def __init__(self, where: Folders, names: HostNames, access: Access, tools: Tools) -> None:
         """Use a state folder; nothing is opened yet."""

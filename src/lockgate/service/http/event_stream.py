@@ -81,7 +81,7 @@ def reset(seq: int) -> bytes:
 
 
 class _StreamListener:
-    """One connection."""
+    """A connection that listens to events."""
 
     def __init__(self, caller: ApiCaller) -> None:
         self.caller = caller
@@ -96,7 +96,7 @@ class _StreamListener:
 
 
 class Feed:
-    """All listeners. One task looks at the store for all of them, and only while there are some."""
+    """All listeners. One task reads the store for all of them, and only while there are some."""
 
     def __init__(self, dashboard: DashboardContext) -> None:
         """Nobody listens yet."""

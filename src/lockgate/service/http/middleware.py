@@ -54,7 +54,7 @@ FindToken = Callable[[str], Awaitable[ApiCaller | None]]
 
 
 class HostNames(Record):
-    """What the dashboard is called by browsers."""
+    """The names by which browsers call the dashboard."""
 
     hosts: frozenset[str]
     """``HOST:PORT`` as a ``Host`` header says it, in lower case."""

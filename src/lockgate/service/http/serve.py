@@ -48,7 +48,7 @@ log = logging.getLogger("lockgate.service.http")
 
 
 class DashboardSettings(Record):
-    """Where it listens, and for whom."""
+    """The settings of a dashboard."""
 
     listen: str = f"{LOOPBACK}:0"
     """``HOST:PORT``; port 0 is any that is free."""
@@ -104,7 +104,7 @@ def _written(host: str) -> str:
 
 
 class Dashboard:
-    """One running dashboard."""
+    """A running dashboard."""
 
     def __init__(self, where: Folders, settings: DashboardSettings, tools: Tools, say: Callable[[str], None]) -> None:
         """Listen; nothing is answered yet.

@@ -37,7 +37,7 @@ class StaticFile(Record):
 
 
 class StaticFiles:
-    """All files below a folder, by their path. What is not one of them when it starts is never served."""
+    """All files below a folder, by their path. A file that comes later is never served."""
 
     def __init__(self, folder: str = FOLDER) -> None:
         """Read them."""

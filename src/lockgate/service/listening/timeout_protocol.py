@@ -26,7 +26,7 @@ _Result = TypeVar("_Result")
 
 
 class _State(ServerState):
-    """What the connections of one server share."""
+    """The state that the connections of one server share."""
 
     def __init__(self, most: int) -> None:
         super().__init__()

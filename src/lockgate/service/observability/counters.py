@@ -23,7 +23,7 @@ _QUICK = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 
 
 class Metric(Record):
-    """What is counted."""
+    """A counter."""
 
     help: str
     labels: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ _FRESH = 86400.0
 
 
 class Gauges(Record):
-    """What was found."""
+    """The values of all gauges."""
 
     up: bool = False
     """Whether the store can be read."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Metrics(Record):
-    """Where counts go."""
+    """The settings of counts."""
 
     file: str = ""
     """A file for node_exporter's textfile collector; empty where there is none."""
@@ -20,7 +20,7 @@ class Metrics(Record):
 
 
 class Otlp(Record):
-    """Where traces and logs go."""
+    """The settings of traces and logs."""
 
     endpoint: str
     """The collector's address, without ``/v1/traces``."""
@@ -33,7 +33,7 @@ class Otlp(Record):
 
 
 class TelemetrySettings(Record):
-    """All of it."""
+    """The settings of all telemetry."""
 
     metrics: Metrics | None = None
     otlp: Otlp | None = None

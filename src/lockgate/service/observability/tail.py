@@ -34,7 +34,7 @@ class ChainPosition(Record):
 
 
 class TailState(Record):
-    """What one look leaves for the next."""
+    """The state that one look leaves for the next."""
 
     counts: Counts
     counted: ChainPosition = ChainPosition()

@@ -48,7 +48,7 @@ class LoadedCode:
 
 
 class StoreIdentity:
-    """Which store a state folder has.
+    """Identifies the store of a state folder.
 
     A process that has it open goes on writing into a database that was removed, or put elsewhere, and nobody would ever
     read that.

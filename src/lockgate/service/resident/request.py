@@ -44,7 +44,7 @@ class Waiting:
 
 
 class Work:
-    """One request that is being decided on."""
+    """A request that is being decided on."""
 
     def __init__(self, asked: EventRequest, request: HookRequest, pid: int) -> None:
         """Begin the work on a request.

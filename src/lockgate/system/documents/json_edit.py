@@ -124,7 +124,7 @@ class _EditReader:
 
 
 class Style(Record):
-    """How a file is laid out: ``indent`` is one step, empty where everything stands on one line."""
+    """The layout of a file: ``indent`` is one step, empty where everything stands on one line."""
 
     indent: str
     newline: str

@@ -23,7 +23,7 @@ LONGEST_NUMBER = 30
 
 
 class Document(Record):
-    """What a file holds."""
+    """The content of a file."""
 
     value: Any
     lines: Mapping[Path, int]

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 
 class Clock(StrEnum):
-    """What a run is measured by."""
+    """A clock that measures a run."""
 
     WALL = "wall"
     CPU = "cpu"
 
 
 class Cost(NamedTuple):
-    """What one run took, in milliseconds."""
+    """The cost of one run, in milliseconds."""
 
     wall: float
     cpu: float
@@ -44,7 +44,7 @@ class Spread(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One measured thing."""
+    """The measurements of one thing."""
 
     name: str
     what: str

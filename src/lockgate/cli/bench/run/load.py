@@ -19,7 +19,7 @@ _PATIENCE = 10.0
 
 
 class LoadResult(NamedTuple):
-    """What a load has seen."""
+    """The outcome of a load."""
 
     seconds: float
     """From the first question to the last answer."""

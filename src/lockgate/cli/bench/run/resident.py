@@ -23,7 +23,7 @@ _STARTS = 5
 
 
 class ResidentTimes(NamedTuple):
-    """What was measured."""
+    """The measured times."""
 
     start_ms: Spread
     """From the start of its process to its first decision."""

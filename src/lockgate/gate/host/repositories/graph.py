@@ -13,7 +13,7 @@ _NONE, _MORE = 0x70000000, 0x80000000
 
 
 class Commit(Record):
-    """What is read of a commit."""
+    """The parts of a commit that are read."""
 
     tree: str
     parents: tuple[str, ...]

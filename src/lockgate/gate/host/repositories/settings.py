@@ -18,7 +18,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "\n": ""}
 
 
 class GitSetting(Record):
-    """One setting. A section of another spelling is the same section; a subsection is not."""
+    """A setting. A section in another spelling is the same section; a subsection is not."""
 
     section: str
     """In lower case."""

@@ -69,7 +69,7 @@ class ApiCaller(Record):
 
 
 class SessionSecrets(Record):
-    """What a browser gets when it has logged in."""
+    """The secrets of a session, which a browser gets when it logs in."""
 
     cookie: str
     csrf: str

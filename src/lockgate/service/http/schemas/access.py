@@ -35,7 +35,7 @@ class CurrentUser(Model):
 
 
 class Health(Model):
-    """How it is."""
+    """The server's health."""
 
     version: str
     ready: bool = Field(description="Whether anything was recorded yet.")
@@ -48,7 +48,7 @@ class Health(Model):
 
 
 class EventNotice(Model):
-    """What an event of `/events` carries."""
+    """The content of an event of `/events`."""
 
     seq: int = Field(description="The record of the audit that it is about.")
     at: datetime

@@ -59,7 +59,7 @@ class LayerShown(Model):
 
 
 class FileProblem(Model):
-    """What is wrong with a file."""
+    """A problem of a file."""
 
     file: Shown
     line: int
@@ -68,7 +68,7 @@ class FileProblem(Model):
 
 
 class PolicyInfo(Model):
-    """What holds in a workspace."""
+    """The policy of a workspace."""
 
     workspace: Shown
     workspaces: list[Shown] = Field(description="The folders that can be asked about: those of the sessions.")
@@ -152,7 +152,7 @@ class EffectExplained(Model):
 
 
 class ObjectionShown(Model):
-    """What a rule has against the call, in every state."""
+    """A rule's objection to the call, in every state."""
 
     rule: Shown
     verdict: VerdictWord
@@ -168,7 +168,7 @@ class TierShown(Model):
 
 
 class PatternFound(Model):
-    """What the pattern library found in the call, without the text of it."""
+    """A match of the pattern library in the call, without the text of it."""
 
     rule: Shown
     type: Shown
@@ -187,7 +187,7 @@ class FlowShown(Model):
 
 
 class LocalVerdicts(Model):
-    """What would be answered on this machine."""
+    """The answers on this machine."""
 
     verdicts: Verdicts
     cannot_contain: Shown
@@ -197,7 +197,7 @@ class LocalVerdicts(Model):
 
 
 class CallExplanation(Model):
-    """What `lockgate explain --json` says, with the call marked as an approval's is."""
+    """The output of `lockgate explain --json`, with the call marked as an approval's is."""
 
     tool_name: Shown
     call: Call
@@ -227,7 +227,7 @@ class ChainHead(Model):
 
 
 class VerificationShown(Model):
-    """What a check of the whole chain found, and of the state against it."""
+    """The outcome of a check of the whole chain, and of the state against it."""
 
     ok: bool = Field(description="Whether the chain holds.")
     records: int = Field(description="How many records hold, from the first.")
@@ -250,13 +250,13 @@ class Audit(Model):
 
 
 class Workspace(Given):
-    """Which workspace is meant."""
+    """The workspace that is meant."""
 
     workspace: str = Field(default="", max_length=4096, description="One of `workspaces` of `/policy`, or empty: home.")
 
 
 class CheckShown(Model):
-    """One thing that the doctor looked at."""
+    """A finding of the doctor."""
 
     name: Shown
     state: Literal["ok", "warn", "fail"]
@@ -265,7 +265,7 @@ class CheckShown(Model):
 
 
 class Doctor(Model):
-    """What the doctor found."""
+    """The doctor's findings."""
 
     ran_at: datetime | None = Field(description="Null where it was not asked yet.")
     ok: bool | None = Field(description="Whether nothing failed.")

@@ -43,6 +43,6 @@ class Endorse(Given):
 
 
 class Endorsed(Results):
-    """What is left when a result was endorsed."""
+    """The labels that are left when a result was endorsed."""
 
     left: list[Label] = Field(description="The labels that its agent has left.")

@@ -39,7 +39,7 @@ def page(tx: Transaction, query: AuditQuery, before: int, limit: int, gate: str 
 
 
 class SearchResult(Record):
-    """What a search has found."""
+    """The outcome of a search."""
 
     rows: list[AuditRow]
     before: int

@@ -118,7 +118,7 @@ def _problems(problems: Iterable[ConfigError]) -> list[FileProblem]:
 
 
 class Tally:
-    """How often each rule of the pattern library has found something. Each record of the audit is read once."""
+    """Counts the matches of each rule of the pattern library. It reads each audit record once."""
 
     def __init__(self) -> None:
         """Count nothing yet."""
@@ -147,7 +147,7 @@ class Tally:
 
 
 class RuleFilter(Record):
-    """Which rules are listed: those that meet all that is not empty."""
+    """Selects rules: those that match every field that is not empty."""
 
     group: str = ""
     severity: str = ""

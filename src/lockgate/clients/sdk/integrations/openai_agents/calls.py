@@ -23,7 +23,7 @@ SessionOf = Callable[[RunContextWrapper[Any]], "Session | str"]
 
 
 class AgentTools:
-    """What the tools of one gated agent, and of all that it hands over to, have in common."""
+    """The state that the tools of one gated agent share, with those of all agents that it hands over to."""
 
     def __init__(
         self, gate: Gate, session: Session | str | SessionOf | None, ask: OpenAIAsk | None, names: Mapping[str, str]
