@@ -17,7 +17,7 @@ from lockgate.core.errors import InstallError
 from lockgate.system.folders import Folders
 
 _GATE = "ask_gate.js"
-"""How a shim asks the gate; it stands in each of them."""
+"""The part of all shims that asks the gate."""
 _MARKS = ("__LOCKGATE_GATE__", "__LOCKGATE_COMMAND__", "__LOCKGATE_WAITS__")
 
 
@@ -37,9 +37,9 @@ class ClientHooks(NamedTuple):
     grouped: bool = True
     empty: str = "{}"
     own: int = 1
-    """How many of the first parts of ``user`` lead to the client's own folder."""
+    """How many first parts of ``user`` name the client's own folder."""
     then: str = ""
-    """What is left for the person to do."""
+    """What the person has to do afterwards."""
 
 
 def _codex(command: str, event: str) -> Mapping[str, Any]:
@@ -49,7 +49,7 @@ def _codex(command: str, event: str) -> Mapping[str, Any]:
 
 
 def _named(command: str, event: str) -> Mapping[str, Any]:
-    # In milliseconds. Qwen Code takes a number below 1000 for seconds, and one from there on for these.
+    # In milliseconds: Qwen Code takes only numbers below 1000 for seconds.
     return {"type": "command", "name": "lockgate", "command": command, "timeout": hook_timeout(event) * 1000}
 
 
@@ -68,7 +68,7 @@ def _copilot(client: str, launch: HookLaunch) -> str:
 
 
 def _shim(name: str) -> Callable[[str, HookLaunch], str]:
-    """A file that a client loads as a part of itself: it starts the hook, and obeys what that says."""
+    """A file that a client loads as its own code. It starts the hook, and obeys the answer."""
 
     def text(client: str, launch: HookLaunch) -> str:
         import json
@@ -80,6 +80,17 @@ def _shim(name: str) -> Callable[[str, HookLaunch], str]:
         return shim
 
     return text
+
+
+def _opencode_hooks(name: str) -> ClientHooks:
+    """The hooks of OpenCode, or of a client that descends from it and loads the same plugin."""
+    return ClientHooks(
+        (".config", name, "plugins", "lockgate.js"),
+        (f".{name}", "plugins", "lockgate.js"),
+        "XDG_CONFIG_HOME",
+        whole=_shim("opencode_plugin.js"),
+        own=2,
+    )
 
 
 WAYS: Mapping[str, ClientHooks] = {
@@ -98,20 +109,8 @@ WAYS: Mapping[str, ClientHooks] = {
         "COPILOT_HOME",
         whole=_copilot,
     ),
-    "opencode": ClientHooks(
-        (".config", "opencode", "plugins", "lockgate.js"),
-        (".opencode", "plugins", "lockgate.js"),
-        "XDG_CONFIG_HOME",
-        whole=_shim("opencode_plugin.js"),
-        own=2,
-    ),
-    "kilo": ClientHooks(
-        (".config", "kilo", "plugins", "lockgate.js"),
-        (".kilo", "plugins", "lockgate.js"),
-        "XDG_CONFIG_HOME",
-        whole=_shim("opencode_plugin.js"),
-        own=2,
-    ),
+    "opencode": _opencode_hooks("opencode"),
+    "kilo": _opencode_hooks("kilo"),
     "cursor": ClientHooks(
         (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
     ),

@@ -20,6 +20,14 @@ FACT = "deployments"
 """The fact of a call that holds what a person says yes to with it."""
 
 
+class _SealedDeployment(Record):
+    """A deployment as it is stored."""
+
+    because: str
+    at: float
+    seal: str
+
+
 class Deployment(Record):
     """A remembered deployment."""
 
@@ -32,7 +40,7 @@ class Deployment(Record):
 def is_known(tx: Transaction, name: str) -> bool:
     """Whether a person has said yes to a deployment; an empty name is none, and so is a yes that was forged."""
     kept = _parsed(tx.setting(f"{_PREFIX}{name}") or "") if name else None
-    return kept is not None and kept[2] == _seal(tx, name, *kept[:2])
+    return kept is not None and kept.seal == _seal(tx, name, kept.because, kept.at)
 
 
 def asked(analysis: Analysis) -> list[list[str]]:
@@ -55,7 +63,7 @@ def deployments(tx: Transaction) -> list[Deployment]:
     for name, text in tx.settings(_PREFIX).items():
         kept = _parsed(text)
         if kept is not None:
-            found.append(Deployment(name.removeprefix(_PREFIX), *kept[:2]))
+            found.append(Deployment(name.removeprefix(_PREFIX), kept.because, kept.at))
     return sorted(found, key=lambda deployment: deployment.at)
 
 
@@ -71,10 +79,10 @@ def _seal(tx: Transaction, name: str, because: str, at: float) -> str:
     return tx.keyed(PURPOSE_DEPLOYMENT, canonical({"name": name, "because": because, "at": at}))
 
 
-def _parsed(text: str) -> tuple[str, float, str] | None:
-    """What is kept of a deployment; ``None`` where something else stands there, as of an older version."""
+def _parsed(text: str) -> _SealedDeployment | None:
+    """A stored deployment; ``None`` where something else stands there, as of an older version."""
     try:
         because, at, seal = json.loads(text)
-        return str(because), float(at), str(seal)
+        return _SealedDeployment(str(because), float(at), str(seal))
     except (ValueError, TypeError):
         return None

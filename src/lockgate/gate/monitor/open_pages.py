@@ -8,12 +8,13 @@ of the same server is open. Another port of this machine may be the gate's own.
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 
 from lockgate.analysis.mcp import parted
 from lockgate.analysis.mcp_servers import BECAUSE_HERE, OPENED_HERE, PAGE, PAGE_HERE, does, is_browser
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Analysis, EffectKind, ToolCall, Variant
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.addresses import normalise
 
 if TYPE_CHECKING:
@@ -25,8 +26,31 @@ _LONGEST = 1800.0
 _MOST = 200
 _URL = lazy_re(r"(?m)^[ \t]*-? ?Page URL: *(\S*)")
 """How Playwright's server says in a result which page is open. A page can add such lines, and take none away."""
-_OPENING, _ACTING, _OPEN = "opening", "acting", "open"
-"""A page is being opened, or acted on, and nobody knows yet what that comes to; or it is known to be here."""
+
+
+class _PageState(StrEnum):
+    """What is known of a browser's open page."""
+
+    UNKNOWN = ""
+    """It may be any page."""
+    OPENING = "opening"
+    """A page of this machine is being opened, and its result has not come."""
+    ACTING = "acting"
+    """A call acts on the page, and its result has not come."""
+    OPEN = "open"
+    """It is a page of this machine."""
+
+
+class _OpenPage(Record):
+    """The open page of one server's browser."""
+
+    state: _PageState = _PageState.UNKNOWN
+    at: float = 0.0
+    """Since when, in seconds since the epoch."""
+    key: str = ""
+    """The call that made it so."""
+    origin: str = ""
+    """The page's scheme, host and port."""
 
 
 def with_open_page(tx: Transaction, session: str, call: ToolCall, analysis: Analysis, now: float) -> Analysis:
@@ -41,8 +65,8 @@ def with_open_page(tx: Transaction, session: str, call: ToolCall, analysis: Anal
     """
     if not any(effect.rule == PAGE for effect in analysis.effects):
         return analysis
-    state, at, _, _ = _held(tx, session, parted(call.tool)[0])
-    if state != _OPEN or not 0 <= now - at <= _LONGEST:
+    page = _page_of(tx, session, parted(call.tool)[0])
+    if page.state is not _PageState.OPEN or not 0 <= now - page.at <= _LONGEST:
         return analysis
     return analysis._replace(
         effects=tuple(
@@ -72,9 +96,9 @@ def let_run(tx: Transaction, session: str, call: ToolCall, key: str, analysis: A
     what = does(server, tool) if "tool:mcp" not in known else ""
     if what == "go" and OPENED_HERE in known:
         url = next(effect.what for effect in analysis.effects if effect.rule == OPENED_HERE)
-        _keep(tx, session, server, (_OPENING, now, key, _origin(url)))
+        _keep(tx, session, server, _OpenPage(_PageState.OPENING, now, key, _origin(url)))
     elif what == "page" and PAGE_HERE in known:
-        _keep(tx, session, server, (_ACTING, now, key, _held(tx, session, server)[3]))
+        _keep(tx, session, server, _OpenPage(_PageState.ACTING, now, key, _page_of(tx, session, server).origin))
     elif what != "look":
         _forget(tx, session, server)
 
@@ -93,14 +117,14 @@ def came_back(tx: Transaction, session: str, call: ToolCall, key: str, text: str
     server, _ = parted(call.tool)
     if not is_browser(server):
         return
-    state, _, waits, origin = _held(tx, session, server)
-    pages = _URL.findall(text)
-    if not state:
+    page = _page_of(tx, session, server)
+    if page.state is _PageState.UNKNOWN:
         return
-    if any(not origin or _origin(page) != origin for page in pages):
+    urls = _URL.findall(text)
+    if any(not page.origin or _origin(url) != page.origin for url in urls):
         _forget(tx, session, server)
-    elif waits == key and text and (pages or state == _ACTING):
-        _keep(tx, session, server, (_OPEN, now, key, origin))
+    elif page.key == key and text and (urls or page.state is _PageState.ACTING):
+        _keep(tx, session, server, _OpenPage(_PageState.OPEN, now, key, page.origin))
 
 
 def _origin(url: str) -> str:
@@ -110,22 +134,21 @@ def _origin(url: str) -> str:
 
 
 # ---------------------------------------------------------------- what is kept
-def _held(tx: Transaction, session: str, server: str) -> tuple[str, float, str, str]:
-    """The state, since when, by which call, and the page's origin."""
+def _page_of(tx: Transaction, session: str, server: str) -> _OpenPage:
     text = tx.setting(f"{_PREFIX}{session}:{server}")
     if text is None:
-        return "", 0.0, "", ""
+        return _OpenPage()
     state, at, key, origin = json.loads(text)
-    return str(state), float(at), str(key), str(origin)
+    return _OpenPage(_PageState(state), float(at), str(key), str(origin))
 
 
-def _keep(tx: Transaction, session: str, server: str, held: tuple[str, float, str, str]) -> None:
+def _keep(tx: Transaction, session: str, server: str, page: _OpenPage) -> None:
     name = f"{_PREFIX}{session}:{server}"
     if tx.setting(name) is None:
         ages = {other: float(json.loads(text)[1]) for other, text in tx.settings(_PREFIX).items()}
         for other in sorted(ages, key=ages.__getitem__)[: max(len(ages) - _MOST + 1, 0)]:
             tx.put_setting(other, None)
-    tx.put_setting(name, json.dumps(held))
+    tx.put_setting(name, json.dumps(page))
 
 
 def _forget(tx: Transaction, session: str, server: str) -> None:
