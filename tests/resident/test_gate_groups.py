@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
+from lockgate.clients.adapter import HookOutput
 from lockgate.clients.wire import resident as wire
 from lockgate.service.resident import loop as serving
 from lockgate.service.resident.connection import Connection
 from lockgate.service.resident.loop import Limit, Serving, TookTooLong
 from lockgate.system.peer_credentials import Peer
 
-ANSWER = ("told", "", 0)
-REFUSED = ("refused", "", 2)
+ANSWER = HookOutput("told")
+REFUSED = HookOutput("refused", "", 2)
 NO_ANSWER = object()
 QUESTION = object()
 

@@ -208,8 +208,8 @@ def test_nobody_is_looked_ahead_for_who_asked_long_ago(ready: Decider, monkeypat
 
 def test_the_secrets_of_each_environment_are_looked_up_for_it(ready: Decider, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    look = ready._look_for
-    monkeypatch.setattr(ready, "_look_for", lambda context: (seen.append(caller.environ()["A"]), look(context)))
+    look = ready._exercise
+    monkeypatch.setattr(ready, "_exercise", lambda context: (seen.append(caller.environ()["A"]), look(context)))
     for value in ("1", "2", "1"):
         decide(ready, {"A": value})
     ready.look_ahead()
@@ -230,7 +230,7 @@ def test_an_error_in_a_look_ahead_is_left_to_the_next_question(ready: Decider, m
         raise RuntimeError("by the test")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ready, "_look_for", fail)
+        patch.setattr(ready, "_exercise", fail)
         ready.look_ahead()
     assert ready._cache.seconds == 1000.0
     assert "RuntimeError" in Path(ready._where.state, "hook.log").read_text()
