@@ -72,7 +72,9 @@ def _text_problem(what: str, names: Callable[[str], list[str]]) -> Callable[[Any
         if not isinstance(value, str):
             return "is not a text"
         found = len(names(value))
-        return "" if 0 < found <= _MOST else f"holds no {what}" if not found else "names too much"
+        if not found:
+            return f"holds no {what}"
+        return "" if found <= _MOST else "names too much"
 
     return problem_of
 

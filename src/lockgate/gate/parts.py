@@ -234,7 +234,7 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         return analyses[0]
     effects = dict.fromkeys(effect for analysis in analyses for effect in analysis.effects)
     quiet = [analysis.quiet for analysis in analyses if analysis.gives]
-    common = tuple(line for line in quiet[0] if all(line in other for other in quiet)) if quiet else ()
+    common = tuple(line for line in quiet[0] if all(line in other for other in quiet[1:])) if quiet else ()
     receipts = [analysis.receipt for analysis in analyses if analysis.gives]
     return analyses[0]._replace(
         effects=tuple(effects),

@@ -68,11 +68,16 @@ def declared(data: bytes | None) -> Declaration:
     outputs = found.value.get("ci", {}).get("outputs", {})
     comment, labels, review = (outputs.get(name) for name in ("comment", "labels", "review"))
     return Declaration(
-        0 if comment is None else comment.get("max", 1),
+        _most(comment),
         frozenset(labels["from"] if labels else ()),
-        0 if review is None else review.get("max", 1),
+        _most(review),
         bool(review and review.get("approve")),
     )
+
+
+def _most(output: Mapping[str, Any] | None) -> int:
+    """How many outputs of a kind are declared: one where a declaration gives no number."""
+    return 0 if output is None else int(output.get("max", 1))
 
 
 def read_plan(path: str) -> Mapping[str, Any]:

@@ -55,7 +55,8 @@ def joined(
     """
     if not os.path.isdir(where.home):
         return False  # it was moved: a state that is made anew there would know no labels
-    until = (time.monotonic() if began is None else began) + (turns.SECONDS if patient else turns.SHORT_SECONDS)
+    began = time.monotonic() if began is None else began
+    until = began + (turns.SECONDS if patient else turns.SHORT_SECONDS)
     comes = True
     mark = os.path.join(run_folder(where.state), "started")
     if not missed and _age(mark) >= _PAUSE and locked(where.state):

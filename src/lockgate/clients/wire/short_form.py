@@ -56,12 +56,13 @@ def read_short(message: bytes) -> tuple[str, ContainerRequest]:
 
 
 def write_short(key: bytes, message: bytes, name: str, reply: HostReply) -> bytes:
-    """The answer in this form."""
+    """Write an answer in the short form."""
     answer = reply.answer
     allowed = answer.verdict is Verdict.ALLOW and not reply.failed
+    refusal = reply.failed or answer.to_agent or answer.to_person
     body: Mapping[str, Any] = {
         "decision": "allow" if allowed else "deny",
-        "reason": "" if allowed else reply.failed or answer.to_agent or answer.to_person,
+        "reason": "" if allowed else refusal,
         "request_id": name,
         "request_sha256": digest(message),
     }

@@ -172,8 +172,15 @@ def _as_it_was(state: str, pins: Pins | None, accepted: Accepted, broken: str, n
         found.append(ConfigError(bundle_folder(state), 0, "", broken))
     if current is None:
         found.append(ConfigError(bundle_folder(state), 0, "", _LOCKED))
-    name = current.fleet if current else pins.fleet if pins else ""
-    return Fleet(name, pins, current, (*found, *_expired(accepted, now)), state, highest=_highest(accepted))
+    named = current or pins
+    return Fleet(
+        named.fleet if named else "",
+        pins,
+        current,
+        (*found, *_expired(accepted, now)),
+        state,
+        highest=_highest(accepted),
+    )
 
 
 def _highest(accepted: Accepted) -> dict[str, int]:

@@ -96,4 +96,6 @@ def binds_patterns(fleet: Fleet) -> bool:
 def _path(fleet: Fleet) -> str:
     from lockgate.configuration.bundles.accepted import bundle_path
 
-    return bundle_path(fleet.state, fleet.current.digest) if fleet.current else fleet.pins.path if fleet.pins else ""
+    if fleet.current:
+        return bundle_path(fleet.state, fleet.current.digest)
+    return fleet.pins.path if fleet.pins else ""

@@ -138,7 +138,7 @@ class Lookup:
         token: Callable[[str, Mapping[str, str], float], str] = token_for,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """Ask nobody yet.
+        """Use a store and a log-in.
 
         Args:
             store: Keeps the answers.
@@ -155,7 +155,7 @@ class Lookup:
         Args:
             context: The event's context.
             objects: Objects whose owners are named.
-            trust: Whom a person trusts.
+            trust: The authors that a person trusts.
         """
         until = time.monotonic() + SECONDS
         for each in objects:
@@ -298,7 +298,7 @@ class Lookup:
 
     def _able(self, api: ReadingApi, root: str, host: str, people: Sequence[str]) -> frozenset[str]:
         """Those of some people who may write to the repository."""
-        unknown = [login for login in people if self._knows_at_all(f"{host}{root}/{login}") is None]
+        unknown = [login for login in people if self._known_answer(f"{host}{root}/{login}") is None]
         paths = [f"{root}/{quote(login)}/permission" for login in unknown]
         for login, answer in zip(unknown, api.get_all(paths), strict=True):
             permission = facts.permission_of(answer, login)
@@ -306,9 +306,9 @@ class Lookup:
         return frozenset(login for login in people if self._knows(f"{host}{root}/{login}"))
 
     def _knows(self, name: str) -> bool:
-        return bool(self._knows_at_all(name))
+        return bool(self._known_answer(name))
 
-    def _knows_at_all(self, name: str) -> bool | None:
+    def _known_answer(self, name: str) -> bool | None:
         with self._store.reading() as tx:
             kept = _kept(tx, name.lower(), self._clock())
         return bool(kept["is_so"]) if kept else None

@@ -94,9 +94,10 @@ class ServiceObject(Record):
 
     @property
     def name(self) -> str:
-        """How it is called in the audit, and where what is known of it is kept."""
-        part = (f"/{self.number}" if self.number else "") + (f" ({self.part})" if self.part else "")
-        return f"{self.host}/{self.owner}/{self.repository}/{self.kind}{part}".lower()
+        """Its name in the audit, and in the store."""
+        number = f"/{self.number}" if self.number else ""
+        part = f" ({self.part})" if self.part else ""
+        return f"{self.host}/{self.owner}/{self.repository}/{self.kind}{number}{part}".lower()
 
 
 def objects_of(call: ToolCall, analysis: Analysis, around: HostView) -> tuple[ServiceObject, ...]:

@@ -49,8 +49,9 @@ def remember(store: Store, settings: JudgeSettings, question: JudgeQuestion, opi
     with store.transaction() as tx:
         others = tx.settings(_PREFIX)
         if len(others) >= MOST:
-            oldest = sorted(others, key=lambda name: kept.at if (kept := _kept(others[name])) else 0.0)
-            for name in oldest[: MOST // 2]:
+            kept = {name: _kept(text) for name, text in others.items()}
+            ages = {name: opinion.at if opinion else 0.0 for name, opinion in kept.items()}
+            for name in sorted(ages, key=ages.__getitem__)[: MOST // 2]:
                 tx.put_setting(name, None)
         tx.put_setting(_name(store.key, settings, question), json.dumps(value))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
-    """A person, or somebody as a person, says something."""
+    """Take in a prompt: of the person, or of somebody in their name."""
     from lockgate.analysis.prompts import prompt
     from lockgate.gate.delegates import briefs
     from lockgate.resources import addresses
@@ -34,7 +34,8 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
         effects[prompt.from_outside()] = None
     strangers = [part for part in words if part.author == STRANGER]
     effects.update(dict.fromkeys(prompt.from_stranger(part.source) for part in strangers))
-    unsaid = [part.text for part in strangers] if words else [event.prompt] if not event.human else []
+    prompt_of_others = [] if event.human else [event.prompt]
+    unsaid = [part.text for part in strangers] if words else prompt_of_others
     held = [source for text in unsaid for source in _secrets_in(parts, event, text)]
     with parts.store.transaction() as tx:
         now = parts.clock()
@@ -74,15 +75,15 @@ def _words_of(parts: Parts, event: PromptSubmitted) -> tuple[PromptPart, ...]:
 
 
 def _of_the_person(event: PromptSubmitted, words: Sequence[PromptPart]) -> list[str]:
-    """The texts that are the person's, each for itself: an address may not begin in one and end in a stranger's."""
+    """The person's own texts, one by one: an address must not begin in one and end in a stranger's."""
     if words:
         return [part.text for part in words if part.author == PERSON and part.text.strip()]
     return [event.prompt] if event.human else []
 
 
 def _answered(tx: Transaction, event: PromptSubmitted, now: float, *, human: bool) -> str:
-    """Take the questions that nothing came of as answered with no; what the person has said to noes elsewhere."""
-    if not (tx.approvals(session=event.context.subject.session)):
+    """Close the questions that nothing came of, as answered with no; gives what the person said with noes elsewhere."""
+    if not tx.approvals(session=event.context.subject.session):
         return ""
     from lockgate.gate.monitor import dialog
 
@@ -91,7 +92,7 @@ def _answered(tx: Transaction, event: PromptSubmitted, now: float, *, human: boo
 
 
 def _secrets_in(parts: Parts, event: PromptSubmitted, text: str) -> tuple[str, ...]:
-    """What a background task or another agent brings cannot be rewritten: it gives its label."""
+    """The sources of secrets in a text of a background task or another agent, which cannot be rewritten."""
     from lockgate.gate.findings import sources
     from lockgate.gate.monitor.screening import look
 
@@ -100,7 +101,7 @@ def _secrets_in(parts: Parts, event: PromptSubmitted, text: str) -> tuple[str, .
 
 
 def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:
-    """The client has loaded a file of instructions."""
+    """Take in a file of instructions that the client has loaded."""
     from lockgate.analysis.prompts.prompt import instructions_effects
 
     context = event.context

@@ -56,7 +56,8 @@ def without(tx: Transaction, session: str, taints: Sequence[Taint], turn: Collec
 
 def _left(taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
     left = [taint for taint in taints if not (taint.call_id in turn and _has_own_call(taint))]
-    return taints if any(taint.label is Label.UNTRUSTED for taint in left) or len(left) == len(taints) else left
+    is_untrusted = any(taint.label is Label.UNTRUSTED for taint in left)
+    return taints if is_untrusted or len(left) == len(taints) else left
 
 
 def _has_own_call(taint: Taint) -> bool:

@@ -115,7 +115,9 @@ def _kind_of_word(parts: Sequence[str], place: int) -> NameKind:
     if word.endswith(("pass", "pwd")) and word not in _NO_PASSWORDS:
         return PASSWORD
     if word.endswith(_PARTS) or word.startswith(("password", "passwd")):
-        return PASSWORD if "pass" in word else SECRET if word.endswith("secret") else TOKEN
+        if "pass" in word:
+            return PASSWORD
+        return SECRET if word.endswith("secret") else TOKEN
     return NOTHING
 
 

@@ -177,7 +177,7 @@ def _loosened(node: Part, need: float, final: bool) -> tuple[str, int]:
         return atom + (f"{{{times}}}" if times > 1 else ""), times
     if node.most <= max(3, node.times) * max(node.atom.most, 1):
         return atom + node.text[len(node.atom.text) :], 0
-    return atom + ("*" if node.times == 0 else "+" if node.times == 1 else f"{{{node.times},}}"), 0
+    return atom + {0: "*", 1: "+"}.get(node.times, f"{{{node.times},}}"), 0
 
 
 def _loose(node: Part, leading: bool) -> str:

@@ -94,8 +94,9 @@ class _PatternReader:
         if match[1] is None:
             times, most = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}[match.group()[0]]
         else:
-            times = int(match[1])
-            most = times if match[2] is None else int(match[3]) if match[3] else -1
+            times = most = int(match[1])
+            if match[2] is not None:
+                most = int(match[3]) if match[3] else -1
         if _QUANTIFIER.match(self.pattern, self.at):
             raise UnreadablePattern
         width = UNBOUNDED if most < 0 else min(atom.most * most, UNBOUNDED)

@@ -106,7 +106,9 @@ def _value(value: Any, depth: int, contents: bool, mark: str | None) -> Any:
     if isinstance(value, str):
         if mark and value:
             return mark
-        return _fingerprint(value) if contents else _cut(redact(value), _COMMAND_LIMIT if depth == 1 else _TEXT_LIMIT)
+        if contents:
+            return _fingerprint(value)
+        return _cut(redact(value), _COMMAND_LIMIT if depth == 1 else _TEXT_LIMIT)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if value is None or isinstance(value, int):

@@ -128,9 +128,10 @@ def ip_public(candidate: Candidate) -> bool | None:
     # With more behind it, it is a version, the name of a machine, or a network.
     if _VERSION.search(candidate.before) or (candidate.after[:1] in ("-", ".", "/") and candidate.after[1:2].isalnum()):
         return False
-    # 8.8.8.8 and 1.1.1.1 are in every tutorial, and whose they are everybody knows.
     parts = candidate.value.split(".")
-    return False if len(set(parts)) == 1 or all(int(part) < 32 for part in parts) else None
+    # 8.8.8.8 and 1.1.1.1 are in every tutorial, and everybody knows whose they are.
+    is_public = len(set(parts)) == 1 or all(int(part) < 32 for part in parts)
+    return False if is_public else None
 
 
 _VERSION = lazy_re(

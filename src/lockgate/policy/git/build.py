@@ -42,7 +42,11 @@ def options(raw: dict[str, str]) -> dict[str, tuple[str, int]]:
     for role, names in raw.items():
         for written in names.split():
             name = written.removesuffix("~").removesuffix("=")
-            words = OPTIONAL if written.endswith("=~") else VALUE if written.endswith("=") else NO_VALUE
+            words = NO_VALUE
+            if written.endswith("=~"):
+                words = OPTIONAL
+            elif written.endswith("="):
+                words = VALUE
             if found.setdefault(name, (role, words)) != (role, words):
                 raise ValueError(f"{name} has two meanings")
     return found

@@ -25,7 +25,7 @@ class GitCommandLine(Record):
     """The subcommand."""
     matched: Matched
     folders: tuple[str, ...]
-    """Where it runs; an empty one is not known."""
+    """The folders that it may run in; an empty one is not known."""
     settings: tuple[tuple[str, str], ...]
     """What ``-c`` sets."""
     words: tuple[str, ...]
@@ -103,37 +103,39 @@ def lowered(key: str) -> str:
 
 
 def is_quiet(line: GitCommandLine) -> bool:
-    """Whether it prints no name that could be taken for a branch, or the name of the current one."""
+    """Whether a command prints no name that could be taken for a branch, or only that of the current one."""
     return line.name in _table()["quiet"] and (
         line.name not in ("branch", "rev-parse", "symbolic-ref") or asks_for_branch(line)
     )
 
 
 def asks_for_branch(line: GitCommandLine) -> bool:
-    """Whether it prints the name of the current branch, and nothing else."""
+    """Whether a command prints the name of the current branch, and nothing else."""
     return list(line.words[1:]) in _table()["asks_for_branch"]
 
 
 def may_be_alias(line: GitCommandLine) -> bool:
-    """Whether a subcommand is none of git's own: those no alias can stand in for."""
+    """Whether a subcommand may be an alias. An alias cannot have the name of a command of git's own."""
     git = lookup("git")
     return known(line.name) and not reader_of(line) and (git is None or subcommand(git, line.name) is None)
 
 
 def reader_of(line: GitCommandLine) -> str:
-    """The name of the function that knows what the subcommand does; empty for one that no rule is about."""
+    """The name of the function that reads the subcommand; empty for one that no rule is about."""
     return str(_table()["commands"].get(line.name, {}).get("does", ""))
 
 
 def moved_to(line: GitCommandLine) -> str:
-    """The branch that a line checks out; empty where it checks out none."""
+    """The branch that a command checks out; empty where it checks out none."""
     operands = line.operands
     if line.name in ("checkout", "switch"):
         named = line.values("over") + line.values("fresh")
-        return named[-1] if named else operands[0] if len(operands) == 1 else ""
+        if named:
+            return named[-1]
+        return operands[0] if len(operands) == 1 else ""
     if line.name == "rebase" and not line.has("control"):
-        root = "--root" in line.matched.given
-        return operands[0 if root else 1] if len(operands) > (0 if root else 1) else ""
+        place = 0 if "--root" in line.matched.given else 1
+        return operands[place] if len(operands) > place else ""
     if line.name == "symbolic-ref" and len(operands) == 2 and operands[0] == "HEAD":
         return operands[1]
     return ""
@@ -148,7 +150,7 @@ def set_by(line: GitCommandLine) -> tuple[str, str] | None:
 
 
 def sets_upstream(line: GitCommandLine) -> bool:
-    """Whether a line can give a branch an upstream. A branch that begins at one of a remote has it for its upstream."""
+    """Whether a command can give a branch an upstream. One that begins at a remote's branch gets that as upstream."""
     if line.has("upstream"):
         return True
     if line.name in ("checkout", "switch"):

@@ -43,7 +43,7 @@ class BackgroundChecks:
         """Check the whole chain.
 
         Raises:
-            RequestRefused: Somebody does already.
+            RequestRefused: Somebody else checks it now.
         """
         with _alone(self._verifying, "the audit is being checked"), self._dashboard.store() as store:
             began = time.monotonic()
@@ -73,7 +73,7 @@ class BackgroundChecks:
         """Ask the doctor about a workspace.
 
         Raises:
-            RequestRefused: Somebody does already, or no session has worked there.
+            RequestRefused: Somebody else asks it now, or no session has worked there.
         """
         with self._dashboard.looking() as tx:
             folder = policy.folder_of(self._dashboard.where, workspace, policy.workspaces(tx))

@@ -151,6 +151,12 @@ def count(counts: Counts, row: AuditRow) -> None:
             counts.add("audit_records_removed", body.get("by"), by=_amount(removed))
 
 
+def _judge_answer(judge: Mapping[str, Any]) -> str:
+    if judge.get("failed"):
+        return "failed"
+    return "flagged" if judge.get("flagged") else "not flagged"
+
+
 def _decision(counts: Counts, body: Mapping[str, Any]) -> None:
     if body.get("trial") is True:  # `lockgate doctor` tries whether it is refused
         return
@@ -163,8 +169,7 @@ def _decision(counts: Counts, body: Mapping[str, Any]) -> None:
         counts.observe("step_seconds", taken, step)
     judge = cascade.get("judge")
     if isinstance(judge, dict):
-        answer = "failed" if judge.get("failed") else "flagged" if judge.get("flagged") else "not flagged"
-        counts.add("judge_calls", answer, "yes" if judge.get("cached") else "no")
+        counts.add("judge_calls", _judge_answer(judge), "yes" if judge.get("cached") else "no")
         if not judge.get("cached"):
             counts.observe("judge_seconds", judge.get("ms"))
             for direction, tokens in zip(("read", "written"), items(judge.get("tokens")), strict=False):

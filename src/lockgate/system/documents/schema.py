@@ -92,7 +92,9 @@ def _kind(value: Any) -> str:
         return f"the number {value}"
     if isinstance(value, str):
         return "text"
-    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else "nothing"
 
 
 def _shown(value: Any) -> str:

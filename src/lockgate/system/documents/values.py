@@ -40,7 +40,10 @@ def dotted(path: Path) -> str:
     """A path as a person reads it: ``bash_patterns.safe[0]``."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else part)
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
     return visible(text, 200)
 
 
