@@ -44,7 +44,7 @@ MAX_PAYLOAD = 1024 * 1024
 """Most bytes of a payload. To decide on a larger one would hold up all others; its hook decides by itself."""
 NOT_HERE = b"N"
 PROVED = (b"W", b"A")
-"""How the frames begin that have a proof behind them."""
+"""The first bytes of frames that a proof follows."""
 PROOF = 32
 """Bytes of a proof."""
 _PERSON = b"lockgate answer"
@@ -55,11 +55,11 @@ _LONGEST_NUMBER = 10
 _ANSWER = 10
 """Bytes before an answer's stdout."""
 _SILENCE = b"A" + bytes(_ANSWER - 1)
-"""No objection."""
+"""The frame of an answer without an objection."""
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
-"""What :func:`os.fsdecode` reads bytes with."""
+"""The encoding of :func:`os.fsdecode`."""
 MOST_ENVIRONMENTS, LONGEST_ENVIRONMENT = 32, 64 * 1024
-"""Environments that are remembered, and most bytes of one: a client gives all its hooks the same one."""
+"""Environments that are cached, and the most bytes of one: a client gives all its hooks the same one."""
 
 
 class HookRequest(Record):
@@ -70,11 +70,19 @@ class HookRequest(Record):
     environ: Mapping[str, str]
     payload: bytes
     mark: int = 0
-    """Another one for another environment."""
+    """A number that differs for other environments."""
     code: str = ""
-    """Which code asks, and would decide where it has to."""
+    """The identity of the code that asks, and would decide by itself if it had to."""
     nonce: str = ""
-    """What no other request has. Whoever gives one wants proofs."""
+    """A text that no other request has. A hook that sends one wants proofs."""
+
+
+class BytesAnswer(Record):
+    """A gate's answer as it was sent."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
 
 
 def sizes(header: bytes | bytearray) -> tuple[int, int]:
@@ -84,7 +92,7 @@ def sizes(header: bytes | bytearray) -> tuple[int, int]:
         BadInputError: It is no header, or of a message that is too large.
     """
     if len(header) != HEADER or not header.startswith(HELLO):
-        raise BadInputError("this is not what a hook of this version says")
+        raise BadInputError("this is not what a hook of this version sends")
     head, payload = divmod(int.from_bytes(header[-8:], "big"), 1 << 32)
     if head > MAX_HEAD or payload > MAX_PAYLOAD:
         raise BadInputError("the message is too large")
@@ -121,7 +129,7 @@ _CODES: dict[bytes, str] = {}
 
 
 def _code(told: bytes) -> str:
-    """Which code asks: most often the same as before."""
+    """The decoded identity of a code: most often the same as before."""
     found = _CODES.get(told)
     if found is None:
         if len(_CODES) >= MOST_ENVIRONMENTS:
@@ -134,7 +142,7 @@ KNOWN_ENVIRONMENTS: dict[bytes, tuple[Mapping[str, str], int]] = {}
 
 
 def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
-    """Read an environment, which nobody can change; and its mark."""
+    """Read an environment, with its mark. Nobody can change it."""
     pairs = (pair.partition("=") for pair in os.fsdecode(variables).split("\0"))
     environ = {name: value for name, given, value in pairs if given}
     found = MappingProxyType(environ), hash(frozenset(environ.items()))
@@ -154,11 +162,11 @@ def spelt_request(asked: HookRequest) -> bytes:
 
 
 def proof_begun(key: bytes, spelt: bytes) -> Hash:
-    """What the proofs of all answers to a request begin with: a keyed BLAKE2b of the request, whole.
+    """The beginning of the proofs of all answers to a request: a keyed BLAKE2b of the whole request.
 
     Args:
         key: The installation's key.
-        spelt: The request, which says itself how long it is.
+        spelt: The request with its header, which tells its length.
     """
     return blake2b(spelt, key=key, person=_PERSON, digest_size=PROOF)
 
@@ -176,25 +184,25 @@ def is_proved(begun: Hash, said: bytes) -> bool:
 
 
 def wait(seconds: float) -> bytes:
-    """The frame that has a hook wait."""
+    """The frame that makes a hook wait."""
     return b"W" + min(max(int(seconds * 1000), 0), 0xFFFFFFFF).to_bytes(4, "big")
 
 
 def answer(stdout: str, stderr: str, code: int) -> bytes:
     """The frame with an answer."""
     if not (stdout or stderr or code):
-        return _SILENCE  # what most hooks hear
+        return _SILENCE  # the answer to most hooks
     out = (stdout + "\n" if stdout else "").encode("utf-8", "backslashreplace")
     return answer_in_bytes(out, stderr.encode("utf-8", "backslashreplace"), code)
 
 
 def answer_in_bytes(out: bytes, err: bytes, code: int = 0) -> bytes:
-    """The same for bytes, as they are."""
+    """The frame with an answer in bytes, as they are."""
     return b"A" + bytes([code]) + len(out).to_bytes(4, "big") + len(err).to_bytes(4, "big") + out + err
 
 
-def answer_of(said: bytes) -> tuple[int, bytes, bytes]:
-    """Read all that a gate said where nobody had to be waited for: exit code, stdout and stderr.
+def answer_of(said: bytes) -> BytesAnswer:
+    """Read the answer of a gate that sends no frame before it.
 
     Raises:
         BadInputError: It is no answer.
@@ -206,4 +214,4 @@ def answer_of(said: bytes) -> tuple[int, bytes, bytes]:
     middle = _ANSWER + int.from_bytes(said[2:6], "big")
     if len(said) != middle + int.from_bytes(said[6:10], "big"):
         raise BadInputError("its answer is not whole")
-    return said[1], said[_ANSWER:middle], said[middle:]
+    return BytesAnswer(said[1], said[_ANSWER:middle], said[middle:])

@@ -13,6 +13,7 @@ from lockgate.clients.wire.resident import (
     NONCE,
     NOT_HERE,
     PROOF,
+    BytesAnswer,
     HookRequest,
     answer_of,
     is_proved,
@@ -168,7 +169,7 @@ def _key(state: str) -> bytes:
         return b""
 
 
-def _asked(connection: Socket, word: str, key: bytes = b"") -> tuple[int, bytes, bytes]:
+def _asked(connection: Socket, word: str, key: bytes = b"") -> BytesAnswer:
     """Ask one thing. With the key, the answer has to be of a process that has it too."""
     nonce = os.urandom(NONCE).hex() if key else ""
     spelt = spelt_request(HookRequest(os.getppid(), (word,), {}, b"", nonce=nonce))

@@ -7,9 +7,9 @@ is in, and then the words that it was started with:
 * ``@contain-plan``, with what it has seen there: the plan of the sandbox;
 * ``@contain-places``, with what is new: which of it is at a place where nothing may be made.
 
-Whoever may ask a hook's question may ask this. An answer tells its asker what it could find out by itself; that a plan
-is followed is up to the launcher, which is outside of every sandbox. Where anything is unexpected it is declined, and
-the launcher becomes ``contain.py``, which makes its plan by itself.
+Anybody who may ask a hook's question may ask these. An answer tells them nothing that they could not find out. The
+launcher, which is outside of every sandbox, is the one that follows the plan. Anything unexpected is declined. The
+launcher then becomes ``contain.py``, which makes its own plan.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lockgate.containment.request import RunCommandLine, RunContext, parse, path
 from lockgate.core.errors import BadInputError, ContainmentError, LockgateError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.gate.host.host_view import host_view_of
 from lockgate.resources.protected_paths import PathGuard
@@ -60,11 +60,18 @@ _DROP_EVERY = 3600.0
 """Seconds between two looks for what nobody uses any more."""
 
 
+class PlanAnswer(Record):
+    """The answer to a launcher, in two parts."""
+
+    stdout: bytes
+    stderr: bytes = b""
+
+
 class Planner:
     """Answers the launcher's questions, for one state folder. Each call must end soon: others wait meanwhile."""
 
     def __init__(self, where: Folders, configure: Callable[[Context], Configuration], cache: TtlCache) -> None:
-        """Nothing is looked at yet.
+        """Begin without guards.
 
         Args:
             where: The folders that are served.
@@ -77,8 +84,8 @@ class Planner:
         self._guards: dict[Hashable, tuple[PathGuard, bytes]] = {}
         self._dropped_at = float("-inf")
 
-    def answer(self, asked: HookRequest, pid: int) -> tuple[bytes, bytes] | None:
-        """The answer to a process's question, in two parts, the second may be empty; ``None``: none."""
+    def answer(self, asked: HookRequest, pid: int) -> PlanAnswer | None:
+        """The answer to a launcher's question; ``None`` where it has to plan by itself."""
         context = copy_context()
         context.run(stand_in_for, Caller(asked.environ, pid, asked.parent, asked.mark))
         try:
@@ -89,7 +96,7 @@ class Planner:
             note(self._where.state, "contain", type(error).__name__, place_of(error))
             return None
 
-    def _answer(self, asked: HookRequest) -> tuple[bytes, bytes]:
+    def _answer(self, asked: HookRequest) -> PlanAnswer:
         question, program, cwd, *words = asked.arguments
         read = parse(words)
         options = read.options
@@ -101,14 +108,14 @@ class Planner:
         roots = roots_of(run)
         guard, filters = self._guard(run.around)
         if question == _WALK:
-            return spelt_walk(roots, run.home, guard, filters), b""
+            return PlanAnswer(spelt_walk(roots, run.home, guard, filters))
         if question == _PLACES:
-            return protected(roots, suspects(asked.payload, roots), guard), b""
+            return PlanAnswer(protected(roots, suspects(asked.payload, roots), guard))
         if question == _PLAN:
             return self._plan(run, roots, guard, asked.payload)
         raise BadInputError("it asks something else")
 
-    def _plan(self, run: ContainedRun, roots: tuple[str, ...], guard: PathGuard, payload: bytes) -> tuple[bytes, bytes]:
+    def _plan(self, run: ContainedRun, roots: tuple[str, ...], guard: PathGuard, payload: bytes) -> PlanAnswer:
         able = self._host(None)
         if not able.launcher:
             raise ContainmentError(able.problem or "there is no launcher")
@@ -116,7 +123,7 @@ class Planner:
         layout = lay_out(run, RecordedLookup(guard, roots, suspects(payload, (*roots, home))))
         self._drop_unused(layout)
         # A process that may write to git's records would still do so when a person has git change their configuration.
-        return spelt_plan(layout.plan, able._replace(way=able.launcher), stays=not run.git)
+        return PlanAnswer(*spelt_plan(layout.plan, able._replace(way=able.launcher), stays=not run.git))
 
     def _run(self, asked: RunCommandLine, place: RunContext) -> ContainedRun:
         workspace = os.path.realpath(asked.options["workspace"])
@@ -141,7 +148,7 @@ class Planner:
         return found
 
     def _drop_unused(self, layout: Layout) -> None:
-        """Now and then have what nobody uses any more removed, by a thread: it may be much."""
+        """Now and then, start a thread that removes what nobody uses any more: it may be much."""
         now = time.monotonic()
         if now - self._dropped_at < _DROP_EVERY:
             return

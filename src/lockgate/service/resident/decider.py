@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from lockgate.clients.adapter import ClientAdapter
     from lockgate.clients.hook.options import HookOptions
     from lockgate.clients.wire.resident import HookRequest
     from lockgate.core.events import Context
     from lockgate.core.questions import Deliberation, Need
     from lockgate.gate import Monitor
-    from lockgate.service.resident.containment import Planner
+    from lockgate.service.resident.containment import PlanAnswer, Planner
     from lockgate.store.protocol import Store
 
 REMEMBER = 1.0
@@ -230,7 +229,7 @@ class Decider:
         self.refusals.keep(work, because)
         return found
 
-    def plan(self, asked: HookRequest, pid: int) -> tuple[bytes, bytes] | None:
+    def plan(self, asked: HookRequest, pid: int) -> PlanAnswer | None:
         """Answer the launcher of a contained command; ``None`` where it has to plan by itself.
 
         Raises:
@@ -268,22 +267,24 @@ class Decider:
         event = work.asked.event
         assert event is not None
         self._lately.asked(work.caller, event.context)
-        monitor = self._monitor(work.asked.options.client, work.asked.client)
+        monitor = self._monitor(work.asked)
         work.consultants = monitor.parts.consultants  # the client's own objections are theirs to say
         for told_late in work.asked.client.missed(event):
             monitor.handle(told_late)
         return monitor.deliberate(event)
 
-    def _monitor(self, name: str, client: ClientAdapter) -> Monitor:
+    def _monitor(self, asked: EventRequest) -> Monitor:
+        name = asked.options.client
         if name not in self._monitors:
-            self._monitors[name] = self._made(client)
+            self._monitors[name] = self._make_monitor(asked)
         return self._monitors[name]
 
-    def _made(self, client: ClientAdapter) -> Monitor:
+    def _make_monitor(self, asked: EventRequest) -> Monitor:
         from lockgate.gate import Monitor
         from lockgate.gate.host.assembly import window_of
         from lockgate.gate.host.host_view import containing, containing_host
 
+        client = asked.client
         able = self._cache.remembering(lambda *_: containing_host(self._where), lambda _: "")
         contain, original = containing(self._where, has_rule(client, self._where), able)
         parts = self._parts._replace(
