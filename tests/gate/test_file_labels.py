@@ -166,3 +166,13 @@ def test_a_passage_is_found_again_after_many_pages(world: World, before: int) ->
     passage = " ".join(f"word3x{number}" for number in range(800, 1200))
     write(world, holds=passage)
     assert labels_after(world, "Read", file_path=NOTES) == {"untrusted"}
+
+
+@pytest.mark.parametrize("command", ["cat notes.md > x.md", "sed -i s/a/b/ x.md notes.md", "black notes.md x.md"])
+def test_a_command_that_reads_a_labelled_file_labels_no_other_by_its_name(world: World, command: str) -> None:
+    """It would label whatever is formatted together with it; a copy is known by what it holds."""
+    read_page(world)
+    write(world)
+    world.contents[f"{WORK}/x.md"] = OWN.encode()
+    world.run("Bash", {"command": command}, "")
+    assert labels_after(world, "Read", file_path=f"{WORK}/x.md") == set()
