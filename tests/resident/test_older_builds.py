@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from adapters.payloads import tool
+from cli.test_upgrading_page import commands
 from hook.process import Told, run
 from lockgate.clients.wire import resident_files
 from lockgate.core.model import Label, Subject
@@ -50,6 +51,7 @@ ATTACKS = (
     "ansifilter -i evil.txt -o .claude/settings.json",
     "tsc --outDir .claude",
 )
+SESSION = tool("PreToolUse")["session_id"]
 PUSH = "git push https://git.example.com/x.git"
 PAGE = {"tool_input": {"url": "https://example.org/"}, "tool_response": {"result": "text", "code": 200}}
 
@@ -75,9 +77,9 @@ class Person:
 
     def does(self, line: str, code: int = 0) -> str:
         """Type a line."""
-        words = shlex.split(line)
-        assert words[0] == "lockgate"
-        words[:1] = [sys.executable, "-m", "lockgate"]
+        words = shlex.split(line.replace("~", str(self.home)))
+        if words[0] == "lockgate":
+            words[:1] = [sys.executable, "-m", "lockgate"]
         done = subprocess.run(
             words, cwd=self.home, env=self.environ, capture_output=True, text=True, timeout=100, check=False
         )
@@ -135,7 +137,7 @@ class Person:
         try:
             with store.reading() as tx:
                 assert verify_store(tx, store.key).ok
-                return tx.labels(Subject(tool("PreToolUse")["session_id"]))
+                return tx.labels(Subject(SESSION))
         finally:
             store.close()
 
@@ -253,6 +255,33 @@ def test_a_newer_build_and_back(bob: Person) -> None:
     bob.environment.upgrade(steady.package())
     assert bob.labels() == frozenset(Label)
     assert bob.asks(PUSH).refuses
+
+
+def test_back_to_a_build_without_a_command_for_it(ann: Person) -> None:
+    """The page's lines let it begin a state of its own, and let the newer one go on with its labels afterwards."""
+    lines = commands("Go back to a build without `store restore`")
+    begin, again = lines[:3], lines[3:]
+    ann.environment.upgrade(steady.package())
+    ann.does("lockgate install claude-code")
+    assert ann.asks(PUSH).refuses
+    labels = ann.labels()
+    ann.environment.upgrade(of_commit(OLD))
+    told = ann.asks(PUSH)
+    assert told.code == 2
+    assert told.stderr.rstrip().endswith("upgrade this one")
+    assert ann.does("lockgate --version").strip() == "lockgate, version 0.1.0"
+    for line in begin:
+        ann.does(line)
+    resumed = {"hook_event_name": "SessionStart", "source": "resume", "session_id": SESSION, "cwd": str(ann.home)}
+    assert ann.hook(resumed).code == 0
+    assert ann.asks(PUSH).refuses, "one that is resumed"
+    ann.environment.upgrade(steady.package())
+    for line in again:
+        ann.does(line)
+    assert ann.labels() == labels
+    assert ann.asks(PUSH).refuses
+    assert "audit accept" not in ann.does("lockgate status")
+    assert "FAIL" not in ann.does("lockgate doctor")
 
 
 def test_the_gate_that_an_upgrade_of_the_tables_ends_is_the_one_that_listens() -> None:
