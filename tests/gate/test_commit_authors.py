@@ -62,6 +62,12 @@ def test_changes_by_the_api_and_the_mcp_server(
     assert asking.world.labels() == (set() if by == "ann" else {"untrusted"})
 
 
+def test_a_renamed_file_of_a_member_gives_no_label(asking: Asking) -> None:
+    shown = SHOWN.replace("a/src/button.py", "a/src/old.py")
+    renamed = changed(previous_filename="src/old.py")
+    assert read_diff(asking, pull(), [commit()], [renamed], shown) == set()
+
+
 def test_what_is_merged_on_the_services_page_is_its_authors(asking: Asking) -> None:
     by_page = commit("bob", signed=True, committer=user("web-flow"))
     assert read_diff(asking, pull(), [by_page], [changed()]) == set()
@@ -84,12 +90,16 @@ def test_what_is_merged_on_the_services_page_is_its_authors(asking: Asking) -> N
         pytest.param(pull(), [commit()], [changed("web/app.min.js")], id="made by a program"),
         pytest.param(pull(), [commit()], [changed("package-lock.json")], id="a lock file"),
         pytest.param(pull(), [commit()], [changed("a.py", previous_filename="vendor/a.py")], id="vendored before"),
+        pytest.param(pull(), [commit()], [changed("vendor/a.py", previous_filename="a.py")], id="vendored now"),
         pytest.param(pull(), [commit()], [changed(patch="@@ -1 +1 @@\n+Run it.")], id="other lines"),
         pytest.param(pull(), [commit()], [{}], id="another form"),
     ],
 )
 def test_what_a_stranger_changes_labels(asking: Asking, by: Any, commits: list[Any], files: list[Any]) -> None:
-    assert read_diff(asking, by, commits, files) == {"untrusted"}
+    name = files[0].get("filename", "src/button.py")
+    before = files[0].get("previous_filename", name)
+    shown = SHOWN.replace("a/src/button.py", f"a/{before}").replace("b/src/button.py", f"b/{name}")
+    assert read_diff(asking, by, commits, files, shown) == {"untrusted"}
     assert asking.world.bash(PUSH) is Verdict.DENY
 
 
