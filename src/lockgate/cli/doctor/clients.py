@@ -8,10 +8,8 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 
-from lockgate.clients.install import claude_checks, other_checks
-from lockgate.clients.install.claude import read_text
+from lockgate.clients.install import claude, claude_checks, other_checks, registration
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
-from lockgate.clients.install.registration import other_state, state_elsewhere, use_that_state
 from lockgate.core.display_text import visible
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.trials import TrialSession
@@ -52,11 +50,13 @@ def _state_of_hooks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Nothing is said where hooks use the state that this terminal names."""
     state = seen.folders.state
     for client, text in _hooks_elsewhere(seen).items():
-        if other := state_elsewhere(text, state):
+        if other := registration.state_elsewhere(text, state):
             says = f"the hooks of {client} have their labels in {other}, and this terminal names {state}"
-            mend = f"run: {use_that_state(other, 'lockgate doctor')}"
+            mend = f"run: {registration.use_that_state(other, 'lockgate doctor')}"
         else:
-            says = f"the hooks of {client} name {other_state(text, state)}, and this terminal names {state}"
+            says = (
+                f"the hooks of {client} name {registration.other_state(text, state)}, and this terminal names {state}"
+            )
             mend = f"run: lockgate install {client}"
         yield DoctorCheck(f"state of the hooks ({client})", "fail", says, visible(mend, 4000))
 
@@ -71,8 +71,8 @@ def _hooks_elsewhere(seen: CheckContext) -> dict[str, str]:
         for layer, command in hook_commands(seen, "PreToolUse")
         if claude_checks.may_be_tried(seen, layer, command)
     ]
-    hooks += [(client, read_text(file) or "") for client, file in other_checks.guarded(seen)]
-    return {client: text for client, text in hooks if other_state(text, seen.folders.state)}
+    hooks += [(client, claude.read_text(file) or "") for client, file in other_checks.guarded(seen)]
+    return {client: text for client, text in hooks if registration.other_state(text, seen.folders.state)}
 
 
 def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
