@@ -287,7 +287,7 @@ def test_it_ends_when_nobody_is_connected_any_more(
     listener.listen()
     words = [str(listener.detach()), str(folder), str(wanted), str(tmp_path)]
     runs = threading.Thread(target=relay.main, args=(words, {}))
-    with opening.turn(str(folder)):
+    with opening.hold_turn(str(folder)):
         runs.start()
         time.sleep(1.5)  # it has waited long enough, and may not end now
         late = socket.socket(socket.AF_UNIX)

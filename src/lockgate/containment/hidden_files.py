@@ -13,7 +13,7 @@ from lockgate.core.model import EffectKind
 from lockgate.resources.globs import Names, is_wild, name_matches
 from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects
-from lockgate.resources.places import HOME, pattern_names, places
+from lockgate.resources.places import HOME, places, split_pattern
 from lockgate.resources.protected_paths import PathGuard, ProtectedPath
 from lockgate.system.files import real_path
 
@@ -27,7 +27,7 @@ _MOST_SOCKETS = 2000
 def secrets(home: str, around: HostView) -> Iterator[str]:
     """Paths of secrets and records that exist and have a known place. A folder stands for all that is in it."""
     anchored = [names for place in places() if place.kind in _KINDS for names in place.match]
-    anchored += map(pattern_names, around.rules.secret_paths)
+    anchored += map(split_pattern, around.rules.secret_paths)
     real_home = real_path(home)
     in_home = tuple(names[1:] for names in anchored if names[0] == HOME)
     others = tuple(names[1:] for names in anchored if names[0] == "" and names[1] not in ("proc", "dev"))

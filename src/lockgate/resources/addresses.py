@@ -148,7 +148,7 @@ def _port(text: str) -> str | None:
 
 def _rest(rest: str) -> str | None:
     path, question, query = _escaped(rest).partition("?")
-    resolved = _path(path)
+    resolved = _resolve_path(path)
     return None if resolved is None else f"{resolved}{question}{query}"
 
 
@@ -158,7 +158,7 @@ def _escaped(text: str) -> str:
     return "".join(c if c.isascii() else "".join(f"%{byte:02X}" for byte in c.encode("utf-8", "replace")) for c in text)
 
 
-def _path(path: str) -> str | None:
+def _resolve_path(path: str) -> str | None:
     """Resolve dot segments. An escaped dot segment is one to browsers and none to RFC 3986."""
     out: list[str] = []
     names = path.split("/")[1:] or [""]

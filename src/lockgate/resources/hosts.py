@@ -95,7 +95,7 @@ def canonical_host(host: str) -> str | None:
     if len(name) > 253 or not all(map(_is_label, labels)):
         return None
     # The WHATWG rule: a host whose last label is a number is an IPv4 address, or an error.
-    return _ipv4(labels) if _is_number(labels[-1]) else name
+    return _read_ipv4(labels) if _is_number(labels[-1]) else name
 
 
 def _is_label(label: str) -> bool:
@@ -120,7 +120,7 @@ def _ipv6(text: str) -> str | None:
     return str(address) if mapped is None else f"::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}"
 
 
-def _ipv4(labels: list[str]) -> str | None:
+def _read_ipv4(labels: list[str]) -> str | None:
     """Read an IPv4 address as C and WHATWG do.
 
     Up to four numbers, hexadecimal or octal too, the last one fills the rest.

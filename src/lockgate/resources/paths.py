@@ -25,7 +25,7 @@ from lockgate.resources.path_spelling import (
     names_of,
     outside_workspace,
 )
-from lockgate.resources.places import HOME, Path, Place, find, find_begun, find_below, pattern_names
+from lockgate.resources.places import HOME, Path, Place, find, find_begun, find_below, split_pattern
 
 __all__ = [
     "absolute",
@@ -260,7 +260,7 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[tuple[Names, str], ...]:
     """A person's patterns. One that names a folder means all that is in it."""
     out = []
     for pattern in patterns:
-        names = pattern_names(pattern)
+        names = split_pattern(pattern)
         out += [(names, pattern), ((*names, "**"), pattern)]
     return tuple(out)
 

@@ -56,7 +56,7 @@ class Path(Record):
     """Whether a shell may still expand marks in it."""
 
 
-def pattern_names(pattern: str) -> Names:
+def split_pattern(pattern: str) -> Names:
     """Split a pattern: ``~/x`` from a home folder, ``/x`` from the root, ``x`` in any folder."""
     names = tuple(name for name in pattern.casefold().split("/") if name not in {"", "."})
     if pattern.startswith("/"):

@@ -17,7 +17,7 @@ from lockgate.resources.globs import Names, is_wild, path_matches, paths_meet
 from lockgate.resources.host_view import HostView
 from lockgate.resources.path_spelling import names_of
 from lockgate.resources.paths import read_effects, write_effects
-from lockgate.resources.places import HOME, Path, find_begun, floats, pattern_names, places
+from lockgate.resources.places import HOME, Path, find_begun, floats, places, split_pattern
 
 _MOST_ASKED = 4096
 """Paths of which a guard remembers what they are: one that is kept is asked about the same ones again and again."""
@@ -78,7 +78,7 @@ class PathGuard:
         if self._protected is not None:
             return self._protected
         rules = self._around.rules
-        own = [pattern_names(pattern) for pattern in (*rules.protected_paths, *rules.persistent_paths)]
+        own = [split_pattern(pattern) for pattern in (*rules.protected_paths, *rules.persistent_paths)]
         shipped = [names for place in places() if place.kind in _PROTECTED and place.around for names in place.match]
         found = dict.fromkeys([*shipped, *own])
         self._protected = tuple(names for names in found if floats(names) and names != ("**", ".git"))
@@ -189,7 +189,7 @@ def _patterns(around: HostView) -> Iterator[Names]:
             yield from place.match
     rules = around.rules
     for pattern in (*rules.protected_paths, *rules.secret_paths, *rules.persistent_paths):
-        names = pattern_names(pattern)
+        names = split_pattern(pattern)
         yield from (names, (*names, "**"))
     for folder in around.hook_folders():
         names = names_of(folder)

@@ -52,7 +52,7 @@ def become(plan: Plan, calls: bytes, status: int, keep: tuple[int, ...]) -> NoRe
     _check(_libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "die with the parent")
     user, group = os.getuid(), os.getgid()
     _check(_libc.unshare(_NEW), "make namespaces")
-    _map(user, group)
+    _map_user(user, group)
     ready, stands = os.pipe()
     first = os.fork()
     if first == 0:
@@ -78,7 +78,7 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
         # Below the one that the mounts were made in, they are locked to each other: through a descriptor of a folder
         # that another command was given, what is read-only or hidden below it stays so when this command has ended.
         _check(_libc.unshare(_NEW_BELOW), "part the command from others")
-        _map(user, group)
+        _map_user(user, group)
         _write("/proc/sys/user/max_user_namespaces", "0")
         for path in settings():
             _cover(path)
@@ -86,7 +86,7 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
         # This process has the whole environment of the client in its memory: that is nobody's to read.
         _check(_libc.prctl(_DUMPABLE, 0, 0, 0, 0), "hide the memory of the first process")
         restrict(plan.writable)
-        _filter(calls)
+        _install_filter(calls)
         command = os.fork()
         if command == 0:
             os.close(stands)
@@ -129,14 +129,14 @@ def _build(mounts: tuple[Mount, ...]) -> None:
         os.mkdir(f"{_BASE}/{name}")
     _pivot(_BASE, f"{_BASE}/old")
     for mount in mounts:
-        _place(mount)
+        _enter_place(mount)
     os.chdir("/new")
     _pivot(".", ".")
     _check(_libc.umount2(b".", _DETACH), "leave the old file system")
     os.chdir("/")
 
 
-def _place(mount: Mount) -> None:
+def _enter_place(mount: Mount) -> None:
     target = f"/new{mount.target.rstrip('/')}"
     if mount.kind in (EMPTY, SHARED):
         os.makedirs(target, exist_ok=True)
@@ -148,7 +148,7 @@ def _place(mount: Mount) -> None:
     elif mount.kind == PROCESSES:
         _mount("proc", target, "proc", _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS)
     elif mount.kind == DEVICES:
-        _devices(target)
+        _make_devices(target)
     else:
         _bind(f"/old{mount.source}", target, read_only=mount.kind == READ_ONLY)
 
@@ -170,7 +170,7 @@ def _restrict(target: str, flags: int) -> None:
     _check(done, f"restrict {target}")
 
 
-def _devices(target: str) -> None:
+def _make_devices(target: str) -> None:
     _mount("tmpfs", target, "tmpfs", _NO_SETUID, "mode=0755")
     for name in _NODES:
         os.close(os.open(f"{target}/{name}", os.O_CREAT | os.O_WRONLY, 0o600))
@@ -220,7 +220,7 @@ def _drop_privileges() -> None:
     _check(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "refuse new privileges")
 
 
-def _filter(calls: bytes) -> None:
+def _install_filter(calls: bytes) -> None:
     program = ctypes.create_string_buffer(calls, len(calls))
     described = struct.pack("HxxxxxxP", len(calls) // 8, ctypes.addressof(program))
     _check(_libc.prctl(_SECCOMP, 2, described, 0, 0), "filter system calls")
@@ -232,7 +232,7 @@ def _check(done: int, what: str) -> None:
         raise OSError(number, f"cannot {what}: {os.strerror(number)}")
 
 
-def _map(user: int, group: int) -> None:
+def _map_user(user: int, group: int) -> None:
     """Be the same user inside, who is nobody else."""
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{user} {user} 1")

@@ -122,12 +122,12 @@ def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[Pack
     if install.manager == "uv sync":
         for _ in _operands(install.words, _UV_FLAGS, _UV_VALUES):
             raise UncoveredError("`uv sync` is given something that is not known")
-        lock_files.must_have(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
+        lock_files.check_committed(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
         return lock_files.uv_lock(folder, read, python.base)
     for _, word in _operands(install.words, _NPM_FLAGS, _NPM_VALUES):
         raise UncoveredError(f"{word!r} is a new dependency")
     for place in (folder, *lock_files.npm_workspaces(folder, read)):
-        lock_files.must_have(posixpath.normpath(posixpath.join(place, "package.json")), read)
+        lock_files.check_committed(posixpath.normpath(posixpath.join(place, "package.json")), read)
     return lock_files.package_lock(folder, read, npm.base)
 
 
@@ -137,7 +137,7 @@ def _asked_about(install: Install, folder: str, read: ReadFile, indexes: tuple[P
     operands = [word for _, word in _operands(install.words, flags, frozenset(("--loglevel",)))]
     if install.manager == "npm outdated":
         # It asks for all of them, and tells of those that are named.
-        lock_files.must_have(posixpath.normpath(posixpath.join(folder, "package.json")), read)
+        lock_files.check_committed(posixpath.normpath(posixpath.join(folder, "package.json")), read)
         return Wanted(packages=lock_files.package_lock(folder, read, indexes[1].base).packages)
     if not operands or (install.manager == "pip index" and len(operands) > 1):
         raise UncoveredError("it does not say which package is meant")

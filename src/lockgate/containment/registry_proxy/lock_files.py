@@ -279,7 +279,7 @@ def npm_workspaces(folder: str, read: ReadFile) -> list[str]:
     return [_inside(posixpath.normpath(posixpath.join(folder, place))) for place in below]
 
 
-def must_have(path: str, read: ReadFile) -> None:
+def check_committed(path: str, read: ReadFile) -> None:
     """Raise ``UncoveredError`` where a file was not committed."""
     if read(path) is None:
         raise UncoveredError(f"{_shown(path)} was not committed")

@@ -93,7 +93,7 @@ def opened(state: str, name: str, home: str, environ: Mapping[str, str]) -> Open
     python, npm = indexes_of(home, environ)
     try:
         make_folders(folder)
-        with turn(folder), short_path(folder, _SOCKET) as path:
+        with hold_turn(folder), short_path(folder, _SOCKET) as path:
             if not _answers(path):
                 _start(path, folder, _note(state, name), home, environ)
     except OSError as error:
@@ -110,7 +110,7 @@ _NPM_ASKS_LESS = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_
 
 
 @contextlib.contextmanager
-def turn(folder: str) -> Iterator[None]:
+def hold_turn(folder: str) -> Iterator[None]:
     """Wait until nobody else starts or ends the relay of a folder."""
     import fcntl
 

@@ -24,7 +24,7 @@ import httpx
 import trustme
 
 from lockgate.containment.registry_proxy.indexes import MOST_FILE, MOST_PAGE, TOLD_BACK, PackageIndex
-from lockgate.containment.registry_proxy.opening import turn
+from lockgate.containment.registry_proxy.opening import hold_turn
 from lockgate.containment.registry_proxy.requests import FILE, WHEEL, Filter, Passed, RefusedError, authority_of
 from lockgate.containment.registry_proxy.settings import indexes_of
 from lockgate.containment.registry_proxy.wanted import Wanted
@@ -266,7 +266,7 @@ def main(words: Sequence[str], environ: Mapping[str, str]) -> None:
         while True:
             relay.serve()
             # Whoever has just found that it listens must not find it gone.
-            with turn(folder):
+            with hold_turn(folder):
                 if not relay.accept_waiting():
                     for name in (AUTHORITY_FILE, "socket"):
                         os.unlink(os.path.join(folder, name))

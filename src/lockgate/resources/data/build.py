@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lockgate.resources.globs import is_wild
-from lockgate.resources.places import pattern_names
+from lockgate.resources.places import split_pattern
 from lockgate.system.documents import compile_tables
 
 HERE = Path(__file__).parent
@@ -36,7 +36,7 @@ def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
     others: list[tuple[int, int]] = []
     for number, row in enumerate(rows):
         for key in {"match", "except"} & row.keys():
-            row[key] = [pattern_names(pattern) for pattern in row[key]]
+            row[key] = [split_pattern(pattern) for pattern in row[key]]
         for which, pattern in enumerate(row["match"]):
             plain = [name for name in pattern[1:] if not is_wild(name)]
             place = by_name.setdefault(max(plain, key=len), []) if plain else others

@@ -30,15 +30,15 @@ def expand(cursor: Cursor, parts: list[Part], position: int) -> list[Part]:
     ends, commas = _match(tokens)
     found = _Pass(cursor, tokens, ends, commas, position)
     result = found.read(0, len(tokens))
-    if found.left_over and (found.expanded or _pairs_late(tokens)):
+    if found.left_over and (found.expanded or _may_pair_late(tokens)):
         cursor.refuse("unbalanced braces beside a brace expansion", "write the words one by one", at=position)
     if not found.expanded:
         return parts
-    cursor.bash_only("brace expansion", "write the words one by one")
+    cursor.refuse_outside_bash("brace expansion", "write the words one by one")
     return result
 
 
-def _pairs_late(tokens: list[str | Part]) -> bool:
+def _may_pair_late(tokens: list[str | Part]) -> bool:
     """Tell whether bash may close a brace later than at its own end, as in ``{a},b}``: after a comma behind it."""
     skeleton = "".join(piece for piece in tokens if isinstance(piece, str) and piece in "{,}").lstrip(",}")
     return "," in skeleton and "}" in skeleton[skeleton.index(",") :]
@@ -112,7 +112,7 @@ class _Pass:
         if not commas:
             return self.sequence(start + 1, end)
         self.expanded = True
-        self.cursor.deeper()
+        self.cursor.enter_level()
         edges = [start, *commas, end]
         words = tuple(Word(tuple(self.read(left + 1, right)), self.position) for left, right in pairwise(edges))
         self.cursor.limits.depth -= 1

@@ -6,12 +6,20 @@ from collections.abc import Callable
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.grammar.conditions import condition
+from lockgate.shell.grammar.conditions import read_condition
 from lockgate.shell.grammar.cursor import Cursor
-from lockgate.shell.grammar.keywords import block, expect, newlines, reserved
-from lockgate.shell.grammar.loops import case, double_parenthesis, for_, if_, select, until, while_
-from lockgate.shell.grammar.redirects import redirects
-from lockgate.shell.grammar.simple import simple
+from lockgate.shell.grammar.keywords import expect, read_block, reserved, skip_newlines
+from lockgate.shell.grammar.loops import (
+    read_case,
+    read_double_parenthesis,
+    read_for,
+    read_if,
+    read_select,
+    read_until,
+    read_while,
+)
+from lockgate.shell.grammar.redirects import read_redirects
+from lockgate.shell.grammar.simple import read_simple
 from lockgate.shell.grammar.tree import ArithCommand, Coproc, Function, Group
 
 if TYPE_CHECKING:
@@ -26,7 +34,7 @@ _BRACE = frozenset("}")
 _CLOSE = frozenset(")")
 
 
-def compound(cursor: Cursor) -> Command | None:
+def read_compound(cursor: Cursor) -> Command | None:
     """Read the compound command that begins here, if one does, with its redirections."""
     node: Command
     if cursor.text[cursor.pos] == "(":
@@ -35,14 +43,14 @@ def compound(cursor: Cursor) -> Command | None:
         keyword = reserved(cursor)
         reader = _READERS.get(keyword)
         if reader is None:
-            return _definition(cursor)
+            return _read_definition(cursor)
         cursor.pos += len(keyword)
-        cursor.deeper()
+        cursor.enter_level()
         node = reader(cursor)
         cursor.limits.depth -= 1
     if isinstance(node, Coproc | Function):
         return node
-    found = redirects(cursor)
+    found = read_redirects(cursor)
     cursor.joint = not found and not isinstance(node, ArithCommand)
     return node._replace(redirects=found) if found else node
 
@@ -52,17 +60,17 @@ def compound(cursor: Cursor) -> Command | None:
 
 def _parenthesis(cursor: Cursor) -> Group | ArithCommand:
     if cursor.text[cursor.pos + 1] == "(":
-        return ArithCommand(double_parenthesis(cursor, semicolons=False))
+        return ArithCommand(read_double_parenthesis(cursor, semicolons=False))
     cursor.pos += 1
-    cursor.deeper()
-    script = block(cursor, _CLOSE)
+    cursor.enter_level()
+    script = read_block(cursor, _CLOSE)
     cursor.take(")", "unterminated subshell")
     cursor.limits.depth -= 1
     return Group(script, True)
 
 
 def _group(cursor: Cursor) -> Group:
-    script = block(cursor, _BRACE)
+    script = read_block(cursor, _BRACE)
     expect(cursor, "}")
     return Group(script)
 
@@ -70,12 +78,12 @@ def _group(cursor: Cursor) -> Group:
 # ---------------------------------------------------------------- functions and coprocesses
 
 
-def _definition(cursor: Cursor) -> Function | None:
+def _read_definition(cursor: Cursor) -> Function | None:
     """Read ``name() body``, if this is one."""
     match = _DEFINITION.match(cursor.text, cursor.pos)
     if match is None:
         return None
-    cursor.deeper()
+    cursor.enter_level()
     cursor.pos = match.end()
     function = _function_body(cursor, match.group(1))
     cursor.limits.depth -= 1
@@ -83,73 +91,73 @@ def _definition(cursor: Cursor) -> Function | None:
 
 
 def _function(cursor: Cursor) -> Function:
-    cursor.bash_only("`function`", "write `name() { ...; }`")
-    cursor.blanks()
+    cursor.refuse_outside_bash("`function`", "write `name() { ...; }`")
+    cursor.skip_blanks()
     match = _FUNCTION_NAME.match(cursor.text, cursor.pos)
     if match is None:
         cursor.refuse("a function's name that is not a plain name")
     cursor.pos = match.end()
-    cursor.blanks()
+    cursor.skip_blanks()
     if cursor.text[cursor.pos] == "(":
         cursor.pos += 1
-        cursor.blanks()
+        cursor.skip_blanks()
         cursor.take(")", "`)` is missing after a function's name")
     return _function_body(cursor, match.group())
 
 
 def _function_body(cursor: Cursor, name: str) -> Function:
     if not _POSIX_NAME.fullmatch(name):
-        cursor.bash_only("a function's name with other characters than letters, digits and `_`")
-    newlines(cursor)
+        cursor.refuse_outside_bash("a function's name with other characters than letters, digits and `_`")
+    skip_newlines(cursor)
     start = cursor.pos
-    body = compound(cursor)
+    body = read_compound(cursor)
     if body is None or isinstance(body, Function | Coproc):
         cursor.refuse("a function's body that is not a compound command", "write `name() { ...; }`", at=start)
     return Function(name, body)
 
 
 def _coproc(cursor: Cursor) -> Coproc:
-    cursor.bash_only("`coproc`")
+    cursor.refuse_outside_bash("`coproc`")
     if cursor.limits.substitutions:
         cursor.refuse("`coproc` inside a substitution", "write it as a command of its own")
-    cursor.blanks()
+    cursor.skip_blanks()
     body = _compound_body(cursor)
     if body is not None:
         return Coproc(body)
     match = _NAME.match(cursor.text, cursor.pos)
     if match is not None and cursor.text[match.end()] in " \t":
         start, cursor.pos = cursor.pos, match.end()
-        cursor.blanks()
+        cursor.skip_blanks()
         if cursor.text[cursor.pos] == "(" or reserved(cursor) in _READERS:
             body = _compound_body(cursor)
             if body is not None:
                 return Coproc(body, match.group())
         cursor.pos = start
     cursor.joint = False
-    return Coproc(simple(cursor, True))
+    return Coproc(read_simple(cursor, True))
 
 
 def _compound_body(cursor: Cursor) -> Command | None:
     start = cursor.pos
-    body = compound(cursor)
+    body = read_compound(cursor)
     if isinstance(body, Function | Coproc):
         cursor.refuse("a function or `coproc` after `coproc`", at=start)
     return body
 
 
 def _double_bracket(cursor: Cursor) -> Command:
-    cursor.bash_only("`[[`", "write `[`")
-    return condition(cursor)
+    cursor.refuse_outside_bash("`[[`", "write `[`")
+    return read_condition(cursor)
 
 
 _READERS: dict[str, Callable[[Cursor], Command]] = {
     "{": _group,
-    "if": if_,
-    "while": while_,
-    "until": until,
-    "for": for_,
-    "select": select,
-    "case": case,
+    "if": read_if,
+    "while": read_while,
+    "until": read_until,
+    "for": read_for,
+    "select": read_select,
+    "case": read_case,
     "function": _function,
     "coproc": _coproc,
     "[[": _double_bracket,

@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
 from lockgate.shell.grammar.tree import Condition, Literal, Word
-from lockgate.shell.grammar.words import PATTERN, WORD_ENDS, read_parts, word
+from lockgate.shell.grammar.words import PATTERN, WORD_ENDS, read_parts, read_word
 
 if TYPE_CHECKING:
     from lockgate.shell.grammar.tree import Part
@@ -16,10 +16,10 @@ _BINARY = lazy_re(r"(==|=~|!=|=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t])|[<>](?
 _EXTENDED = frozenset("?*+@!")
 
 
-def condition(cursor: Cursor) -> Condition:
+def read_condition(cursor: Cursor) -> Condition:
     """Read ``[[ ... ]]``; the cursor stands after ``[[``."""
     words: list[Word] = []
-    _either(cursor, words)
+    _read_either(cursor, words)
     if not _closes(cursor):
         cursor.refuse("`[[` without its `]]`")
     cursor.pos += 2
@@ -30,10 +30,10 @@ def _closes(cursor: Cursor) -> bool:
     return cursor.text.startswith("]]", cursor.pos) and cursor.text[cursor.pos + 2] in WORD_ENDS
 
 
-def _space(cursor: Cursor) -> None:
+def _skip_space(cursor: Cursor) -> None:
     """Skip blanks and newlines. A comment is refused."""
     while True:
-        cursor.blanks()
+        cursor.skip_blanks()
         character = cursor.text[cursor.pos]
         if character == "#":
             cursor.refuse("comment inside [[ ]]", "put it before the command")
@@ -44,73 +44,73 @@ def _space(cursor: Cursor) -> None:
         cursor.pos += 1
 
 
-def _operator(cursor: Cursor, words: list[Word], text: str) -> None:
+def _read_operator(cursor: Cursor, words: list[Word], text: str) -> None:
     words.append(Word((Literal(text),), cursor.base + cursor.pos))
     cursor.pos += len(text)
 
 
-def _either(cursor: Cursor, words: list[Word]) -> None:
+def _read_either(cursor: Cursor, words: list[Word]) -> None:
     """Read terms joined by ``&&`` and ``||``."""
     while True:
-        _term(cursor, words)
-        _space(cursor)
+        _read_term(cursor, words)
+        _skip_space(cursor)
         joiner = cursor.text[cursor.pos : cursor.pos + 2]
         if joiner not in ("&&", "||"):
             return
-        _operator(cursor, words, joiner)
+        _read_operator(cursor, words, joiner)
 
 
-def _term(cursor: Cursor, words: list[Word]) -> None:
+def _read_term(cursor: Cursor, words: list[Word]) -> None:
     """Read one term: a test, its negation, or terms in parentheses."""
-    _space(cursor)
+    _skip_space(cursor)
     text = cursor.text
     while text[cursor.pos] == "!" and text[cursor.pos + 1] in " \t":
-        _operator(cursor, words, "!")
-        _space(cursor)
+        _read_operator(cursor, words, "!")
+        _skip_space(cursor)
     if text[cursor.pos] == "(":
-        _operator(cursor, words, "(")
-        cursor.deeper()
-        _either(cursor, words)
+        _read_operator(cursor, words, "(")
+        cursor.enter_level()
+        _read_either(cursor, words)
         cursor.limits.depth -= 1
         if text[cursor.pos] != ")":
             cursor.refuse("unbalanced parentheses in [[ ]]")
-        _operator(cursor, words, ")")
+        _read_operator(cursor, words, ")")
         return
     unary = _UNARY.match(text, cursor.pos)
     if unary:
-        _operator(cursor, words, unary.group())
-        cursor.blanks()
-        _operand(cursor, words)
+        _read_operator(cursor, words, unary.group())
+        cursor.skip_blanks()
+        _read_operand(cursor, words)
         return
-    _operand(cursor, words)
-    cursor.blanks()
+    _read_operand(cursor, words)
+    cursor.skip_blanks()
     binary = _BINARY.match(text, cursor.pos)
     if binary:
-        _operator(cursor, words, binary.group())
-        cursor.blanks()
-        _right_side(cursor, words, binary.group())
+        _read_operator(cursor, words, binary.group())
+        cursor.skip_blanks()
+        _read_right_side(cursor, words, binary.group())
 
 
-def _operand(cursor: Cursor, words: list[Word]) -> None:
+def _read_operand(cursor: Cursor, words: list[Word]) -> None:
     if _closes(cursor) or cursor.text[cursor.pos] == "#":
         cursor.refuse("a word is missing in [[ ]]")
-    words.append(word(cursor, PATTERN))
+    words.append(read_word(cursor, PATTERN))
 
 
-def _right_side(cursor: Cursor, words: list[Word], operator: str) -> None:
+def _read_right_side(cursor: Cursor, words: list[Word], operator: str) -> None:
     """Read what stands right of a binary operator: there parentheses may be part of a pattern."""
     if operator not in ("=~", "==", "=", "!="):
-        _operand(cursor, words)
+        _read_operand(cursor, words)
         return
     if _closes(cursor) or cursor.text[cursor.pos] == "#":
         cursor.refuse("a word is missing in [[ ]]")
     start = cursor.pos
-    words.append(Word(tuple(_pattern(cursor, operator == "=~")), cursor.base + start))
+    words.append(Word(tuple(_read_pattern(cursor, operator == "=~")), cursor.base + start))
     if not words[-1].parts:
         cursor.refuse("a word is missing in [[ ]]")
 
 
-def _pattern(cursor: Cursor, expression: bool) -> list[Part]:
+def _read_pattern(cursor: Cursor, expression: bool) -> list[Part]:
     """Read a pattern, or a regular expression: a word with balanced parentheses in it."""
     parts: list[Part] = []
     while True:
@@ -126,7 +126,7 @@ def _parenthesized(cursor: Cursor) -> list[Part]:
     """Read ``(...)`` inside a pattern: everything but quotes and expansions is literal."""
     parts: list[Part] = [Literal("(")]
     cursor.pos += 1
-    cursor.deeper()
+    cursor.enter_level()
     while True:
         parts += read_parts(cursor, PATTERN, "| \t")
         character = cursor.text[cursor.pos]

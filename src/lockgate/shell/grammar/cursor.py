@@ -93,12 +93,12 @@ class Cursor:
         """Give up: the text cannot be read exactly."""
         raise Refused(reason, self.base + (self.pos if at is None else at), hint)
 
-    def bash_only(self, what: str, hint: str = "") -> None:
+    def refuse_outside_bash(self, what: str, hint: str = "") -> None:
         """Refuse what a POSIX shell would read differently."""
         if self.posix:
             self.refuse(f"{what} is not read by every `sh`", hint or "run it with bash, or write it in POSIX syntax")
 
-    def outside_arithmetic(self, what: str) -> None:
+    def refuse_in_arithmetic(self, what: str) -> None:
         """Refuse what bash loses track of inside an arithmetic expression or a subscript."""
         if self.limits.arithmetic:
             self.refuse(f"{what} inside an arithmetic expression or subscript", "put the result into a variable first")
@@ -114,13 +114,13 @@ class Cursor:
         self.spend(len(text))
         return Cursor(text, self.rules, self.posix, self.limits, self.base + self.pos)
 
-    def deeper(self) -> None:
+    def enter_level(self) -> None:
         """Enter one level of nesting; ``limits.depth`` is lowered again by who leaves it."""
         self.limits.depth += 1
         if self.limits.depth > MAX_DEPTH:
             self.refuse(f"nested more than {MAX_DEPTH} levels deep", "write the commands one by one")
 
-    def blanks(self) -> None:
+    def skip_blanks(self) -> None:
         """Skip spaces, tabs and line continuations between words."""
         text = self.text
         pos = self.pos

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
-from lockgate.shell.grammar.quotes import ansi_c
+from lockgate.shell.grammar.quotes import read_ansi_c
 from lockgate.shell.grammar.tree import Arith, CommandSub, Literal, Param, Pipeline, ProcessSub, Simple
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ZSH_ONLY = frozenset("=~^+[")
 """After an unquoted dollar sign: other shells expand these."""
 
 
-def dollar(cursor: Cursor, quoted: bool) -> list[Part]:
+def read_dollar(cursor: Cursor, quoted: bool) -> list[Part]:
     """Read what begins with ``$``; a dollar sign that begins nothing is literal."""
     text = cursor.text
     follower = text[cursor.pos + 1]
@@ -39,17 +39,21 @@ def dollar(cursor: Cursor, quoted: bool) -> list[Part]:
             cursor.refuse(f"`$${text[cursor.pos]}`, which bash reads in two ways", "write ${$}")
         return [Param(name.group(), quoted=quoted)]
     if follower == "(":
-        return [arithmetic_expansion(cursor, quoted) if text[cursor.pos + 2] == "(" else command_sub(cursor, quoted)]
+        return [
+            read_arithmetic_expansion(cursor, quoted)
+            if text[cursor.pos + 2] == "("
+            else read_command_sub(cursor, quoted)
+        ]
     if follower == "{":
         return [cursor.rules.parameter(cursor, quoted)]
     if follower == "[":
         cursor.refuse("the obsolete $[...]", "write $((...))")
     if not quoted and follower == "'":
-        return [ansi_c(cursor)]
+        return [read_ansi_c(cursor)]
     if not quoted and follower == '"':
-        cursor.bash_only('$"..."')
+        cursor.refuse_outside_bash('$"..."')
         cursor.pos += 1
-        return double(cursor)
+        return read_double_quotes(cursor)
     if follower == "\\" and text[cursor.pos + 2] == "\n":
         cursor.refuse("line continuation after a dollar sign", "write the word on one line")
     if not quoted and follower in _ZSH_ONLY:
@@ -58,22 +62,22 @@ def dollar(cursor: Cursor, quoted: bool) -> list[Part]:
     return [Literal("$", quoted)]
 
 
-def double(cursor: Cursor) -> list[Part]:
+def read_double_quotes(cursor: Cursor) -> list[Part]:
     """Read ``"..."``; the cursor stands on the first quote."""
     cursor.pos += 1
-    parts = _text(cursor, _IN_DOUBLE, '"')
+    parts = _read_text(cursor, _IN_DOUBLE, '"')
     if cursor.text[cursor.pos] != '"':
         cursor.refuse("unterminated double quote", "close the quote")
     cursor.pos += 1
     return parts or [Literal("", True)]
 
 
-def body(cursor: Cursor) -> list[Part]:
+def read_body(cursor: Cursor) -> list[Part]:
     """Read text to its end where quotes are literal: a here-document's body."""
-    return _text(cursor, _IN_BODY, "")
+    return _read_text(cursor, _IN_BODY, "")
 
 
-def literals(cursor: Cursor, run: re.Pattern[str], parts: list[Part], quoted: bool = False) -> str:
+def read_literals(cursor: Cursor, run: re.Pattern[str], parts: list[Part], quoted: bool = False) -> str:
     """Read literal characters, which may be none, and give the character behind them, which is left unread."""
     found = run.match(cursor.text, cursor.pos)
     if found:
@@ -82,22 +86,22 @@ def literals(cursor: Cursor, run: re.Pattern[str], parts: list[Part], quoted: bo
     return cursor.text[cursor.pos]
 
 
-def _text(cursor: Cursor, run: re.Pattern[str], closing: str) -> list[Part]:
+def _read_text(cursor: Cursor, run: re.Pattern[str], closing: str) -> list[Part]:
     """Read text and expansions up to the closing quote or the end."""
     parts: list[Part] = []
     while True:
-        character = literals(cursor, run, parts, True)
+        character = read_literals(cursor, run, parts, True)
         if character == "$":
-            parts += dollar(cursor, True)
+            parts += read_dollar(cursor, True)
         elif character == "`":
-            parts.append(backquotes(cursor, True))
+            parts.append(read_backquotes(cursor, True))
         elif character == "\\":
-            _backslash(cursor, parts, closing)
+            _read_backslash(cursor, parts, closing)
         else:
             return parts
 
 
-def _backslash(cursor: Cursor, parts: list[Part], closing: str) -> None:
+def _read_backslash(cursor: Cursor, parts: list[Part], closing: str) -> None:
     """Read a backslash inside double quotes or a body: it quotes only a few characters."""
     follower = cursor.text[cursor.pos + 1]
     if follower == END:
@@ -112,15 +116,15 @@ def _backslash(cursor: Cursor, parts: list[Part], closing: str) -> None:
     cursor.pos += 2
 
 
-def command_sub(cursor: Cursor, quoted: bool) -> CommandSub:
+def read_command_sub(cursor: Cursor, quoted: bool) -> CommandSub:
     """Read ``$(...)``."""
     cursor.pos += 2
     return CommandSub(nested(cursor), quoted)
 
 
-def process_sub(cursor: Cursor) -> ProcessSub:
+def read_process_sub(cursor: Cursor) -> ProcessSub:
     """Read ``<(...)`` or ``>(...)``."""
-    cursor.bash_only("process substitution")
+    cursor.refuse_outside_bash("process substitution")
     direction = cursor.text[cursor.pos]
     cursor.pos += 2
     return ProcessSub(nested(cursor), direction)
@@ -130,11 +134,11 @@ def nested(cursor: Cursor) -> Script:
     """Read commands up to and with the closing parenthesis. Its here-documents must end inside."""
     outer = cursor.body_line, cursor.bodies_end
     cursor.body_line = -1
-    cursor.deeper()
+    cursor.enter_level()
     cursor.limits.substitutions += 1
     bodies = cursor.limits.bodies
     script = cursor.rules.script(cursor, _CLOSE)
-    if cursor.limits.bodies != bodies and not _lone(script):
+    if cursor.limits.bodies != bodies and not _is_lone(script):
         cursor.refuse(
             "a here-document and other commands in one substitution",
             "put the here-document into a command of its own",
@@ -148,7 +152,7 @@ def nested(cursor: Cursor) -> Script:
     return script
 
 
-def _lone(script: Script) -> bool:
+def _is_lone(script: Script) -> bool:
     """Tell whether this is one simple command or pipeline of them.
 
     Of a longer script with here-documents bash 5.2 loses separators when it writes the substitution down for itself.
@@ -160,7 +164,7 @@ def _lone(script: Script) -> bool:
     return all(isinstance(part, Simple) for part in parts)
 
 
-def backquotes(cursor: Cursor, quoted: bool) -> CommandSub:
+def read_backquotes(cursor: Cursor, quoted: bool) -> CommandSub:
     """Read a backquoted command: take one level of escapes away, then read the rest."""
     text = cursor.text
     start = cursor.pos
@@ -178,7 +182,7 @@ def backquotes(cursor: Cursor, quoted: bool) -> CommandSub:
     if _COMMENT_IN_BACKQUOTES.search(command):
         cursor.refuse("comment inside backquotes", "write $(...)", at=start)
     inner = cursor.inner(command)
-    inner.deeper()
+    inner.enter_level()
     inner.limits.substitutions += 1
     script = cursor.rules.script(inner, _NOTHING)
     inner.limits.substitutions -= 1
@@ -195,11 +199,11 @@ def _unescape(cursor: Cursor, quoted: bool) -> str:
     return follower if follower in "$`\\" else "\\" + follower
 
 
-def arithmetic_expansion(cursor: Cursor, quoted: bool) -> Arith:
+def read_arithmetic_expansion(cursor: Cursor, quoted: bool) -> Arith:
     """Read ``$((...))``."""
     start = cursor.pos
     cursor.pos += 3
-    parts = arithmetic(cursor, ")")
+    parts = read_arithmetic(cursor, ")")
     if cursor.text[cursor.pos + 1] != ")":
         cursor.refuse("`$((` that could be a subshell inside a substitution", "write `$( (` with a space", at=start)
     check_parentheses(cursor, start + 3)
@@ -241,14 +245,14 @@ def merged(parts: list[Part]) -> list[Part]:
     return result
 
 
-def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[Part]:
+def read_arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[Part]:
     """Read an arithmetic expression up to its closing bracket, which is left unread."""
     parts: list[Part] = []
     open_brackets: list[str] = []
-    cursor.deeper()
+    cursor.enter_level()
     cursor.limits.arithmetic += 1
     while True:
-        character = literals(cursor, _IN_ARITHMETIC, parts)
+        character = read_literals(cursor, _IN_ARITHMETIC, parts)
         if character in ")]":
             if not open_brackets:
                 if character == closing:
@@ -265,18 +269,18 @@ def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[P
             parts.append(Literal(character))
             cursor.pos += 1
         else:
-            parts += _in_arithmetic(cursor, semicolons)
+            parts += _read_in_arithmetic(cursor, semicolons)
 
 
-def _in_arithmetic(cursor: Cursor, semicolons: bool) -> list[Part]:
+def _read_in_arithmetic(cursor: Cursor, semicolons: bool) -> list[Part]:
     """Read one expansion, quotation or operator character of an arithmetic expression."""
     character = cursor.text[cursor.pos]
     if character == "$":
-        return dollar(cursor, True)
+        return read_dollar(cursor, True)
     if character == "`":
-        return [backquotes(cursor, True)]
+        return [read_backquotes(cursor, True)]
     if character == '"':
-        return double(cursor)
+        return read_double_quotes(cursor)
     if character == END:
         cursor.refuse("unterminated arithmetic expression or subscript")
     angle = character in "<>" and cursor.text[cursor.pos + 1] != "("

@@ -20,11 +20,11 @@ def reserved(cursor: Cursor) -> str:
     return match.group() if match else ""
 
 
-def newlines(cursor: Cursor) -> None:
+def skip_newlines(cursor: Cursor) -> None:
     """Skip blanks, comments and newlines; step over the here-documents that begin after a line."""
     text = cursor.text
     while True:
-        cursor.blanks()
+        cursor.skip_blanks()
         character = text[cursor.pos]
         if character == "#":
             end = text.find("\n", cursor.pos)
@@ -44,7 +44,7 @@ def newlines(cursor: Cursor) -> None:
             return
 
 
-def block(cursor: Cursor, ends: frozenset[str]) -> Script:
+def read_block(cursor: Cursor, ends: frozenset[str]) -> Script:
     """Read commands up to a reserved word; there must be one at least."""
     script = cursor.rules.script(cursor, ends)
     if not script.commands:

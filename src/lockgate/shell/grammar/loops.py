@@ -5,10 +5,10 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import Cursor
-from lockgate.shell.grammar.expansions import arithmetic, check_parentheses
-from lockgate.shell.grammar.keywords import block, expect, newlines, reserved
+from lockgate.shell.grammar.expansions import check_parentheses, read_arithmetic
+from lockgate.shell.grammar.keywords import expect, read_block, reserved, skip_newlines
 from lockgate.shell.grammar.tree import Arith, ArithFor, Case, For, If, While
-from lockgate.shell.grammar.words import PATTERN, word
+from lockgate.shell.grammar.words import PATTERN, read_word
 
 if TYPE_CHECKING:
     from lockgate.shell.grammar.tree import Script, Word
@@ -24,12 +24,12 @@ _BRACE = frozenset("}")
 _CLAUSE_ENDS = frozenset((";;", "esac"))
 
 
-def double_parenthesis(cursor: Cursor, semicolons: bool) -> Arith:
+def read_double_parenthesis(cursor: Cursor, semicolons: bool) -> Arith:
     """Read ``((`` and what stands inside."""
-    cursor.bash_only("`((`", "write `( (` for subshells")
+    cursor.refuse_outside_bash("`((`", "write `( (` for subshells")
     cursor.pos += 2
     start = cursor.pos
-    parts = arithmetic(cursor, ")", semicolons)
+    parts = read_arithmetic(cursor, ")", semicolons)
     check_parentheses(cursor, start)
     if cursor.text[cursor.pos + 1] != ")":
         cursor.refuse("`((` that could be two subshells", "write `( (` with a space")
@@ -40,157 +40,157 @@ def double_parenthesis(cursor: Cursor, semicolons: bool) -> Arith:
 # ---------------------------------------------------------------- conditions and loops
 
 
-def if_(cursor: Cursor) -> If:
+def read_if(cursor: Cursor) -> If:
     """Read ``if``, up to ``fi``."""
     branches = []
     otherwise = None
     while True:
-        test = block(cursor, _THEN)
+        test = read_block(cursor, _THEN)
         expect(cursor, "then")
-        branches.append((test, block(cursor, _BRANCH_ENDS)))
+        branches.append((test, read_block(cursor, _BRANCH_ENDS)))
         keyword = reserved(cursor)
         if keyword != "elif":
             break
         cursor.pos += 4
     if keyword == "else":
         cursor.pos += 4
-        otherwise = block(cursor, _FI)
+        otherwise = read_block(cursor, _FI)
     expect(cursor, "fi")
     return If(tuple(branches), otherwise)
 
 
-def while_(cursor: Cursor) -> While:
+def read_while(cursor: Cursor) -> While:
     """Read ``while``, up to ``done``."""
-    return _loop(cursor, until=False)
+    return _read_loop(cursor, until=False)
 
 
-def until(cursor: Cursor) -> While:
+def read_until(cursor: Cursor) -> While:
     """Read ``until``, up to ``done``."""
-    return _loop(cursor, until=True)
+    return _read_loop(cursor, until=True)
 
 
-def _loop(cursor: Cursor, until: bool) -> While:
-    test = block(cursor, _DO)
-    return While(test, _do(cursor), until)
+def _read_loop(cursor: Cursor, until: bool) -> While:
+    test = read_block(cursor, _DO)
+    return While(test, _read_do(cursor), until)
 
 
-def _do(cursor: Cursor) -> Script:
+def _read_do(cursor: Cursor) -> Script:
     """Read ``do ... done``, or bash's ``{ ...; }`` in its place."""
     keyword = reserved(cursor)
     if keyword == "{":
-        cursor.bash_only("a loop without `do`")
+        cursor.refuse_outside_bash("a loop without `do`")
         cursor.pos += 1
-        script = block(cursor, _BRACE)
+        script = read_block(cursor, _BRACE)
         expect(cursor, "}")
         return script
     expect(cursor, "do")
-    script = block(cursor, _DONE)
+    script = read_block(cursor, _DONE)
     expect(cursor, "done")
     return script
 
 
-def for_(cursor: Cursor) -> For | ArithFor:
+def read_for(cursor: Cursor) -> For | ArithFor:
     """Read ``for``, in either form."""
-    cursor.blanks()
+    cursor.skip_blanks()
     if cursor.text.startswith("((", cursor.pos):
-        header = double_parenthesis(cursor, semicolons=True)
-        cursor.blanks()
+        header = read_double_parenthesis(cursor, semicolons=True)
+        cursor.skip_blanks()
         if cursor.text[cursor.pos] == ";" and cursor.text[cursor.pos + 1] not in ";&":
             cursor.pos += 1
-        newlines(cursor)
-        return ArithFor(header, _do(cursor))
-    return _for_words(cursor, select=False)
+        skip_newlines(cursor)
+        return ArithFor(header, _read_do(cursor))
+    return _read_for_words(cursor, select=False)
 
 
-def select(cursor: Cursor) -> For:
+def read_select(cursor: Cursor) -> For:
     """Read ``select``, up to ``done``."""
-    cursor.bash_only("`select`")
-    cursor.blanks()
-    return _for_words(cursor, select=True)
+    cursor.refuse_outside_bash("`select`")
+    cursor.skip_blanks()
+    return _read_for_words(cursor, select=True)
 
 
-def _for_words(cursor: Cursor, select: bool) -> For:
+def _read_for_words(cursor: Cursor, select: bool) -> For:
     match = _NAME.match(cursor.text, cursor.pos)
     if match is None:
         cursor.refuse("a loop's variable that is not a plain name")
     cursor.pos = match.end()
     words: tuple[Word, ...] | None = None
-    cursor.blanks()
+    cursor.skip_blanks()
     if cursor.text[cursor.pos] == ";" and cursor.text[cursor.pos + 1] not in ";&":
         cursor.pos += 1
-        newlines(cursor)
+        skip_newlines(cursor)
     else:
-        newlines(cursor)
+        skip_newlines(cursor)
         if reserved(cursor) == "in":
             cursor.pos += 2
-            words = _words(cursor)
-            newlines(cursor)
-    return For(match.group(), words, _do(cursor), select)
+            words = _read_words(cursor)
+            skip_newlines(cursor)
+    return For(match.group(), words, _read_do(cursor), select)
 
 
-def _words(cursor: Cursor) -> tuple[Word, ...]:
+def _read_words(cursor: Cursor) -> tuple[Word, ...]:
     """Read the words of a loop up to ``;`` or the line's end."""
     found: list[Word] = []
     while True:
-        cursor.blanks()
+        cursor.skip_blanks()
         character = cursor.text[cursor.pos]
         if character == "\n" or character == "#":
             return tuple(found)
         if character == ";":
             cursor.pos += 1
             return tuple(found)
-        found.append(word(cursor))
+        found.append(read_word(cursor))
 
 
 # ---------------------------------------------------------------- case
 
 
-def case(cursor: Cursor) -> Case:
+def read_case(cursor: Cursor) -> Case:
     """Read ``case``, up to ``esac``."""
-    cursor.outside_arithmetic("`case`")
-    cursor.blanks()
-    subject = word(cursor, PATTERN)
-    newlines(cursor)
+    cursor.refuse_in_arithmetic("`case`")
+    cursor.skip_blanks()
+    subject = read_word(cursor, PATTERN)
+    skip_newlines(cursor)
     expect(cursor, "in")
     clauses = []
-    newlines(cursor)
+    skip_newlines(cursor)
     while reserved(cursor) != "esac":
-        clauses.append((_patterns(cursor), cursor.rules.script(cursor, _CLAUSE_ENDS)))
+        clauses.append((_read_patterns(cursor), cursor.rules.script(cursor, _CLAUSE_ENDS)))
         if cursor.text[cursor.pos] == ";":
-            _clause_end(cursor)
-            newlines(cursor)
+            _read_clause_end(cursor)
+            skip_newlines(cursor)
         elif reserved(cursor) != "esac":
             cursor.refuse("`case` without its `esac`")
     cursor.pos += 4
     return Case(subject, tuple(clauses))
 
 
-def _clause_end(cursor: Cursor) -> None:
+def _read_clause_end(cursor: Cursor) -> None:
     text = cursor.text
     end = cursor.pos + 2
     if text[cursor.pos + 1] == "&" or text[end] == "&":
-        cursor.bash_only("`;&` and `;;&`")
+        cursor.refuse_outside_bash("`;&` and `;;&`")
         end += text[cursor.pos + 1] == ";"
     cursor.pos = end
     if text[end] in ";&":
         cursor.refuse("an unexpected operator after a clause of `case`")
 
 
-def _patterns(cursor: Cursor) -> tuple[Word, ...]:
+def _read_patterns(cursor: Cursor) -> tuple[Word, ...]:
     """Read ``(a | b)``; the opening parenthesis may be missing."""
     if cursor.text[cursor.pos] == "(":
         cursor.pos += 1
-        cursor.blanks()
+        cursor.skip_blanks()
     found = []
     while True:
         if reserved(cursor) == "esac":
             cursor.refuse("`esac` as a pattern", "quote it")
-        found.append(word(cursor, PATTERN))
-        cursor.blanks()
+        found.append(read_word(cursor, PATTERN))
+        cursor.skip_blanks()
         character = cursor.text[cursor.pos]
         cursor.pos += 1
         if character == ")":
             return tuple(found)
         if character != "|":
             cursor.refuse("`)` is missing after a pattern", at=cursor.pos - 1)
-        cursor.blanks()
+        cursor.skip_blanks()

@@ -6,16 +6,16 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
 from lockgate.shell.grammar.expansions import (
-    arithmetic,
-    backquotes,
-    body,
     check_parentheses,
-    dollar,
-    double,
-    literals,
     merged,
+    read_arithmetic,
+    read_backquotes,
+    read_body,
+    read_dollar,
+    read_double_quotes,
+    read_literals,
 )
-from lockgate.shell.grammar.quotes import single
+from lockgate.shell.grammar.quotes import read_single_quotes
 from lockgate.shell.grammar.tree import Glob, Literal, Param, Tilde, Word
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ _DEFAULTS = frozenset((":-", "-", ":=", "=", ":?", "?", ":+", "+"))
 _POSIX = _DEFAULTS | {"", "#", "##", "%", "%%", "#length"}
 
 
-def parameter(cursor: Cursor, quoted: bool) -> Param:
+def read_parameter(cursor: Cursor, quoted: bool) -> Param:
     """Read ``${...}``; the cursor stands on the dollar sign."""
     cursor.pos += 2
-    cursor.deeper()
+    cursor.enter_level()
     found = _expansion(cursor, quoted)
     cursor.limits.depth -= 1
     cursor.take("}", "this form of ${...} is not read exactly")
     if cursor.posix and (found.operator not in _POSIX or found.subscript is not None):
-        cursor.bash_only(f"${{...}} with `{found.operator or '['}`")
+        cursor.refuse_outside_bash(f"${{...}} with `{found.operator or '['}`")
     return found
 
 
@@ -56,7 +56,7 @@ def _expansion(cursor: Cursor, quoted: bool) -> Param:
         cursor.pos += 1
         return _length(cursor, quoted) if prefix == "#" else _indirect(cursor, quoted)
     name, subscript = _name(cursor)
-    operator, arguments = _operation(cursor, quoted)
+    operator, arguments = _read_operation(cursor, quoted)
     return Param(name, operator, arguments, subscript, quoted)
 
 
@@ -69,15 +69,15 @@ def _name(cursor: Cursor) -> tuple[str, Word | None]:
         return match.group(), None
     if not (match.group()[0].isalpha() or match.group()[0] == "_"):
         cursor.refuse("a subscript after a special parameter")
-    return match.group(), subscript(cursor)
+    return match.group(), read_subscript(cursor)
 
 
-def subscript(cursor: Cursor) -> Word:
+def read_subscript(cursor: Cursor) -> Word:
     """Read ``[...]`` after a name; the cursor stands on the bracket."""
-    cursor.bash_only("an array")
+    cursor.refuse_outside_bash("an array")
     cursor.pos += 1
     start = cursor.pos
-    parts = arithmetic(cursor, "]")
+    parts = read_arithmetic(cursor, "]")
     if not parts:
         cursor.refuse("empty subscript")
     check_parentheses(cursor, start)
@@ -98,11 +98,11 @@ def _indirect(cursor: Cursor, quoted: bool) -> Param:
         return Param(name, "!names", (), None, quoted)
     if index is not None and text[cursor.pos] == "}" and index.literal in ("@", "*"):
         return Param(name, "!keys", (), index, quoted)
-    _, arguments = _operation(cursor, quoted)
+    _, arguments = _read_operation(cursor, quoted)
     return Param(name, "!indirect", arguments, index, quoted)
 
 
-def _operation(cursor: Cursor, quoted: bool) -> tuple[str, tuple[Word, ...]]:
+def _read_operation(cursor: Cursor, quoted: bool) -> tuple[str, tuple[Word, ...]]:
     """Read the operator and its words, up to the closing brace."""
     if cursor.text[cursor.pos] == "}":
         return "", ()
@@ -116,11 +116,11 @@ def _operation(cursor: Cursor, quoted: bool) -> tuple[str, tuple[Word, ...]]:
     if operator == ":":
         return operator, _substring(cursor, quoted)
     separator = "/" if operator[0] == "/" else ""
-    words = [_argument(cursor, operator, quoted, separator)]
+    words = [_read_argument(cursor, operator, quoted, separator)]
     while separator and cursor.text[cursor.pos] == separator:
         cursor.pos += 1
         separator = ""
-        words.append(_argument(cursor, operator, quoted, ""))
+        words.append(_read_argument(cursor, operator, quoted, ""))
     return operator, tuple(words)
 
 
@@ -128,10 +128,10 @@ def _substring(cursor: Cursor, quoted: bool) -> tuple[Word, ...]:
     """Read the one or two arithmetic expressions of ``${x:offset:length}``, in which quotes are no quotes."""
     start = cursor.pos
     cursor.limits.arithmetic += 1
-    words = [_argument(cursor, ":", quoted, ":")]
+    words = [_read_argument(cursor, ":", quoted, ":")]
     if cursor.text[cursor.pos] == ":":
         cursor.pos += 1
-        words.append(_argument(cursor, ":", quoted, ""))
+        words.append(_read_argument(cursor, ":", quoted, ""))
     cursor.limits.arithmetic -= 1
     if any(character in cursor.text[start : cursor.pos] for character in "'\"\\?"):
         cursor.refuse("quotes or a condition in ${x:offset}", "put the number into a variable first", at=start)
@@ -139,59 +139,59 @@ def _substring(cursor: Cursor, quoted: bool) -> tuple[Word, ...]:
     return tuple(words)
 
 
-def _argument(cursor: Cursor, operator: str, quoted: bool, separator: str) -> Word:
+def _read_argument(cursor: Cursor, operator: str, quoted: bool, separator: str) -> Word:
     """Read a word inside ``${...}`` up to the closing brace or the separator."""
     text = cursor.text
     start = cursor.pos
     parts: list[Part] = []
     literal_quotes = quoted and operator in _DEFAULTS
     while True:
-        character = literals(cursor, _RUN, parts, quoted)
+        character = read_literals(cursor, _RUN, parts, quoted)
         if character == "}" or (separator and character == separator):
             return Word(tuple(merged(parts)), cursor.base + start)
         if character == "$":
             parts += _dollar(cursor, quoted)
         elif character == "`":
-            parts.append(backquotes(cursor, quoted))
+            parts.append(read_backquotes(cursor, quoted))
         elif character == '"':
             parts += _double(cursor, quoted, text[start : cursor.pos])
         elif character == "'":
-            parts += _single(cursor, quoted, literal_quotes, text[start : cursor.pos])
+            parts += _read_single(cursor, quoted, literal_quotes, text[start : cursor.pos])
         elif character == "\\":
             parts.append(_escape(cursor, quoted, separator))
         else:
-            parts.append(_special(cursor, quoted, cursor.pos == start and operator in _DEFAULTS))
+            parts.append(_read_special(cursor, quoted, cursor.pos == start and operator in _DEFAULTS))
 
 
 def _dollar(cursor: Cursor, quoted: bool) -> list[Part]:
     follower = cursor.text[cursor.pos + 1]
     if follower == "\\" or (quoted and follower in "'\""):
         cursor.refuse(f"`${follower}` inside ${{...}}", "put the text into a variable first")
-    return dollar(cursor, quoted)
+    return read_dollar(cursor, quoted)
 
 
 def _double(cursor: Cursor, quoted: bool, before: str) -> list[Part]:
     if quoted and "'" in before:
         cursor.refuse("both kinds of quotes inside ${...} in double quotes", "put the text into a variable first")
     start = cursor.pos
-    parts = double(cursor)
+    parts = read_double_quotes(cursor)
     if quoted and "\\" in cursor.text[start : cursor.pos]:
         cursor.refuse("a backslash in quotes inside quoted ${...}", "put the text into a variable first", at=start)
     return parts
 
 
-def _single(cursor: Cursor, quoted: bool, literal: bool, before: str) -> list[Part]:
+def _read_single(cursor: Cursor, quoted: bool, literal: bool, before: str) -> list[Part]:
     """Read ``'...'``: quotes, except in a default inside double quotes, where they are text and expansions run."""
     if not quoted:
-        return [single(cursor)]
+        return [read_single_quotes(cursor)]
     match = _HARMLESS_QUOTE.match(cursor.text, cursor.pos)
     if not match or '"' in before:
         cursor.refuse("single quotes inside ${...} in double quotes", "put the text into a variable first")
     if not literal:
         if "$" in match.group():
             cursor.refuse("single quotes inside ${...} in double quotes", "put the text into a variable first")
-        return [single(cursor)]
-    inside = body(cursor.inner(match.group(1)))
+        return [read_single_quotes(cursor)]
+    inside = read_body(cursor.inner(match.group(1)))
     cursor.pos = match.end()
     return [Literal("'", True), *inside, Literal("'", True)]
 
@@ -206,7 +206,7 @@ def _escape(cursor: Cursor, quoted: bool, separator: str) -> Literal:
     return Literal(follower, True)
 
 
-def _special(cursor: Cursor, quoted: bool, tilde: bool) -> Part:
+def _read_special(cursor: Cursor, quoted: bool, tilde: bool) -> Part:
     """Read one character that may be special here: a pattern, a tilde, a brace, an angle bracket."""
     text = cursor.text
     character = text[cursor.pos]

@@ -29,7 +29,7 @@ _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 _MOST_DIGITS = {"x": 2, "u": 4, "U": 8}
 
 
-def single(cursor: Cursor) -> Literal:
+def read_single_quotes(cursor: Cursor) -> Literal:
     """Read ``'...'``; the cursor stands on the first quote."""
     start = cursor.pos + 1
     end = cursor.text.find("'", start)
@@ -39,14 +39,14 @@ def single(cursor: Cursor) -> Literal:
     return Literal(cursor.text[start:end], True)
 
 
-def ansi_c(cursor: Cursor) -> Literal:
+def read_ansi_c(cursor: Cursor) -> Literal:
     r"""Read ``$'...'`` with all its escapes; the cursor stands on the dollar sign.
 
     ``\x`` and octal escapes give bytes, ``\u`` and ``\U`` characters; bytes that are not UTF-8 become surrogates as
     with ``os.fsdecode``.
     """
-    cursor.bash_only("$'...'")
-    cursor.outside_arithmetic("$'...'")
+    cursor.refuse_outside_bash("$'...'")
+    cursor.refuse_in_arithmetic("$'...'")
     text = cursor.text
     result = bytearray()
     cursor.pos += 2
@@ -54,7 +54,7 @@ def ansi_c(cursor: Cursor) -> Literal:
         if character == END:
             cursor.refuse("unterminated $'...'", "close the quote")
         if character == "\\":
-            result += _escape(cursor)
+            result += _read_escape(cursor)
         else:
             result += character.encode()
             cursor.pos += 1
@@ -62,7 +62,7 @@ def ansi_c(cursor: Cursor) -> Literal:
     return Literal(result.decode("utf-8", "surrogateescape"), True)
 
 
-def _escape(cursor: Cursor) -> bytes:
+def _read_escape(cursor: Cursor) -> bytes:
     """Read one backslash escape of ``$'...'``."""
     character = cursor.text[cursor.pos + 1]
     if character in _ONE_CHARACTER:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, MAX_LENGTH, Cursor, CursorLimits, RecursiveRules, Refused
-from lockgate.shell.grammar.keywords import COMPOUND, newlines, reserved
-from lockgate.shell.grammar.simple import simple
+from lockgate.shell.grammar.keywords import COMPOUND, reserved, skip_newlines
+from lockgate.shell.grammar.simple import read_simple
 from lockgate.shell.grammar.tree import AndOr, Literal, Pipeline, Redirect, Script, Unparsed, Word
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read(text: str, dialect: str = "bash", base: int = 0) -> Script | Unparsed:
     if not text.isprintable() and (odd := _odd_character(text)) is not None:
         return odd
     try:
-        return _script(Cursor(text, _RULES, dialect == "sh", CursorLimits(), base), _NOTHING)
+        return _read_script(Cursor(text, _RULES, dialect == "sh", CursorLimits(), base), _NOTHING)
     except Refused as refused:
         return Unparsed(refused.reason, min(refused.position - base, len(text)), refused.hint)
     except RecursionError:
@@ -68,20 +68,20 @@ def _odd_character(text: str) -> Unparsed | None:
     return None
 
 
-def _script(cursor: Cursor, ends: frozenset[str]) -> Script:
+def _read_script(cursor: Cursor, ends: frozenset[str]) -> Script:
     """Read commands up to one of ``ends``, which is left unread, or to the end where there are none."""
     commands: list[Command] = []
     background: list[bool] = []
-    newlines(cursor)
+    skip_newlines(cursor)
     while not _at_end(cursor, ends):
-        commands.append(_and_or(cursor))
+        commands.append(_read_and_or(cursor))
         character = cursor.text[cursor.pos]
         background.append(character == "&")
         if character == "&" or (character == ";" and cursor.text[cursor.pos + 1] not in ";&"):
             cursor.pos += 1
-            newlines(cursor)
+            skip_newlines(cursor)
         elif character in "\n#":
-            newlines(cursor)
+            skip_newlines(cursor)
         elif not _at_end(cursor, ends) or not (cursor.joint or character in (END, ")", ";")):
             cursor.refuse("an operator or word that fits nowhere", "separate the commands by `;` or newlines")
     return Script(tuple(commands), tuple(background))
@@ -104,9 +104,9 @@ def _at_end(cursor: Cursor, ends: frozenset[str]) -> bool:
     return reserved(cursor) in ends
 
 
-def _and_or(cursor: Cursor) -> Command:
+def _read_and_or(cursor: Cursor) -> Command:
     """Read pipelines joined by ``&&`` and ``||``, and the blanks behind them."""
-    first = _pipeline(cursor)
+    first = _read_pipeline(cursor)
     commands = [first]
     operators: list[str] = []
     while True:
@@ -115,35 +115,35 @@ def _and_or(cursor: Cursor) -> Command:
             return AndOr(tuple(commands), tuple(operators)) if operators else first
         cursor.pos += 2
         operators.append(operator)
-        newlines(cursor)
-        commands.append(_pipeline(cursor))
+        skip_newlines(cursor)
+        commands.append(_read_pipeline(cursor))
 
 
-def _pipeline(cursor: Cursor) -> Command:
+def _read_pipeline(cursor: Cursor) -> Command:
     """Read commands joined by pipes, with ``!`` and ``time`` before them, and the blanks behind them."""
     negated = timed = False
     keyword = reserved(cursor)
     if keyword in _PREFIXES:
-        negated, timed = _prefixes(cursor)
+        negated, timed = _read_prefixes(cursor)
         keyword = reserved(cursor)
-    commands = [_command(cursor, keyword, cursor.posix)]
+    commands = [_read_command(cursor, keyword, cursor.posix)]
     while True:
-        cursor.blanks()
+        cursor.skip_blanks()
         if cursor.text[cursor.pos] != "|" or cursor.text[cursor.pos + 1] == "|":
             break
         cursor.pos += 1
         if cursor.text[cursor.pos] == "&":
-            cursor.bash_only("`|&`", "write `2>&1 |`")
+            cursor.refuse_outside_bash("`|&`", "write `2>&1 |`")
             cursor.pos += 1
-            commands[-1] = _with_errors(cursor, commands[-1])
-        newlines(cursor)
-        commands.append(_command(cursor, reserved(cursor), True))
+            commands[-1] = _add_error_redirect(cursor, commands[-1])
+        skip_newlines(cursor)
+        commands.append(_read_command(cursor, reserved(cursor), True))
     if len(commands) == 1 and not (negated or timed):
         return commands[0]
     return Pipeline(tuple(commands), negated, timed)
 
 
-def _prefixes(cursor: Cursor) -> tuple[bool, bool]:
+def _read_prefixes(cursor: Cursor) -> tuple[bool, bool]:
     """Read ``!`` and ``time [-p]`` before a pipeline."""
     negated = timed = False
     while True:
@@ -160,16 +160,16 @@ def _prefixes(cursor: Cursor) -> tuple[bool, bool]:
             _check_time(cursor)
         else:
             return negated, timed
-        cursor.blanks()
+        cursor.skip_blanks()
 
 
 def _check_time(cursor: Cursor) -> None:
-    cursor.blanks()
+    cursor.skip_blanks()
     if cursor.text[cursor.pos] == "-":
         cursor.refuse("an option after `time`", "write `command time` or leave the option out")
 
 
-def _with_errors(cursor: Cursor, command: Command) -> Command:
+def _add_error_redirect(cursor: Cursor, command: Command) -> Command:
     """Give the command the redirection that ``|&`` stands for."""
     redirects = getattr(command, "redirects", None)
     if redirects is None:
@@ -178,23 +178,23 @@ def _with_errors(cursor: Cursor, command: Command) -> Command:
     return command._replace(redirects=(*redirects, both))
 
 
-def _command(cursor: Cursor, keyword: str, plain_time: bool) -> Command:
+def _read_command(cursor: Cursor, keyword: str, plain_time: bool) -> Command:
     """Read the command at the cursor, with the reserved word that may stand there."""
     cursor.joint = False
     # Most scripts have no compound command; those begin with a keyword or have a parenthesis somewhere.
     if keyword in COMPOUND or "(" in cursor.text:
-        from lockgate.shell.grammar.compound import compound
+        from lockgate.shell.grammar.compound import read_compound
 
-        found = compound(cursor)
+        found = read_compound(cursor)
         if found is not None:
             return found
-    return simple(cursor, plain_time)
+    return read_simple(cursor, plain_time)
 
 
 def _parameter(cursor: Cursor, quoted: bool) -> Param:
-    from lockgate.shell.grammar.parameters import parameter
+    from lockgate.shell.grammar.parameters import read_parameter
 
-    return parameter(cursor, quoted)
+    return read_parameter(cursor, quoted)
 
 
-_RULES = RecursiveRules(_script, _parameter)
+_RULES = RecursiveRules(_read_script, _parameter)

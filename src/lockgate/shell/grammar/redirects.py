@@ -5,9 +5,9 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
-from lockgate.shell.grammar.expansions import body
+from lockgate.shell.grammar.expansions import read_body
 from lockgate.shell.grammar.tree import Braces, Literal, Redirect, Word
-from lockgate.shell.grammar.words import ARGUMENT, PATTERN, word
+from lockgate.shell.grammar.words import ARGUMENT, PATTERN, read_word
 
 if TYPE_CHECKING:
     from lockgate.shell.grammar.tree import Part
@@ -19,7 +19,7 @@ _POSIX_ONLY = frozenset(("<", ">", ">>", ">|", "<>", "<<", "<<-", "<&", ">&"))
 _UNSAFE_AFTER = frozenset("<>&|;()\n" + END)
 
 
-def redirect(cursor: Cursor) -> Redirect | None:
+def read_redirect(cursor: Cursor) -> Redirect | None:
     """Read one redirection with what stands before its operator, if one begins here."""
     match = _REDIRECT.match(cursor.text, cursor.pos)
     if match is None:
@@ -30,15 +30,15 @@ def redirect(cursor: Cursor) -> Redirect | None:
     if len(fd) > 3 and fd[0] != "{":
         cursor.refuse("a file descriptor of more than three digits")
     if operator not in _POSIX_ONLY:
-        cursor.bash_only(f"`{operator}`")
+        cursor.refuse_outside_bash(f"`{operator}`")
     if len(fd) > 1:
-        cursor.bash_only("a file descriptor that is not one digit")
+        cursor.refuse_outside_bash("a file descriptor that is not one digit")
     cursor.pos = match.end()
-    cursor.blanks()
+    cursor.skip_blanks()
     if cursor.text[cursor.pos] in _UNSAFE_AFTER and cursor.text[cursor.pos : cursor.pos + 2] not in ("<(", ">("):
         cursor.refuse("a redirection without a target")
     if operator in ("<<", "<<-"):
-        return Redirect(operator, _here_document(cursor, operator == "<<-"), fd)
+        return Redirect(operator, _read_here_document(cursor, operator == "<<-"), fd)
     target = _target(cursor, operator)
     if operator == ">&" and fd in ("", "1") and not _PLAIN.fullmatch(target.literal or ""):
         # Measured in bash 5.2: `echo >&'$(c1)'` runs c1, because the word is expanded once more without its quotes.
@@ -48,12 +48,12 @@ def redirect(cursor: Cursor) -> Redirect | None:
     return Redirect(operator, target, fd)
 
 
-def redirects(cursor: Cursor) -> tuple[Redirect, ...]:
+def read_redirects(cursor: Cursor) -> tuple[Redirect, ...]:
     """Read the redirections after a compound command."""
     found: list[Redirect] = []
     while True:
-        cursor.blanks()
-        one = redirect(cursor)
+        cursor.skip_blanks()
+        one = read_redirect(cursor)
         if one is None:
             return tuple(found)
         found.append(one)
@@ -61,7 +61,7 @@ def redirects(cursor: Cursor) -> tuple[Redirect, ...]:
 
 def _target(cursor: Cursor, operator: str) -> Word:
     start = cursor.pos
-    target = word(cursor, ARGUMENT)
+    target = read_word(cursor, ARGUMENT)
     if any(isinstance(part, Braces) for part in target.parts):
         cursor.refuse("brace expansion in a redirection", "write the file name out", at=start)
     if target.parts == (Literal("!"),):
@@ -69,19 +69,19 @@ def _target(cursor: Cursor, operator: str) -> Word:
     if operator in (">&", "<&") and not _DUPLICATE.fullmatch(target.literal or ""):
         if cursor.text[start] == "-":
             cursor.refuse(f"text right after `{operator}-`", f"put a space after `{operator}-`", at=start)
-        cursor.bash_only(f"`{operator}` with a file name")
+        cursor.refuse_outside_bash(f"`{operator}` with a file name")
     return target
 
 
 # ---------------------------------------------------------------- here-documents
 
 
-def _here_document(cursor: Cursor, strip_tabs: bool) -> Word:
+def _read_here_document(cursor: Cursor, strip_tabs: bool) -> Word:
     """Read the delimiter, and the body that begins after the line's end."""
-    cursor.outside_arithmetic("a here-document")
+    cursor.refuse_in_arithmetic("a here-document")
     cursor.limits.bodies += 1
     start = cursor.pos
-    delimiter = word(cursor, PATTERN)
+    delimiter = read_word(cursor, PATTERN)
     name = delimiter.literal
     if not name or "\n" in name or "$'" in cursor.text[start : cursor.pos] or '$"' in cursor.text[start : cursor.pos]:
         cursor.refuse("a here-document's delimiter that is not a plain word", "write <<'EOF'", at=start)
@@ -92,19 +92,19 @@ def _here_document(cursor: Cursor, strip_tabs: bool) -> Word:
     if cursor.body_line < 0:
         cursor.refuse("here-document without a body", "put the body on the following lines")
     begin = cursor.bodies_end
-    text, cursor.bodies_end = _body(cursor, begin, name, strip_tabs, joined=not quoted)
+    text, cursor.bodies_end = _read_body(cursor, begin, name, strip_tabs, joined=not quoted)
     if quoted:
         return Word((Literal(text, True),), cursor.base + begin)
     after, cursor.pos = cursor.pos, begin
     inner = cursor.inner(text)
     cursor.pos = after
-    inner.deeper()
-    parts: list[Part] = body(inner)
+    inner.enter_level()
+    parts: list[Part] = read_body(inner)
     inner.limits.depth -= 1
     return Word(tuple(parts) or (Literal("", True),), cursor.base + begin)
 
 
-def _body(cursor: Cursor, begin: int, delimiter: str, strip_tabs: bool, joined: bool) -> tuple[str, int]:
+def _read_body(cursor: Cursor, begin: int, delimiter: str, strip_tabs: bool, joined: bool) -> tuple[str, int]:
     """Read lines up to the delimiter; give the body's text and where the delimiter's line ends."""
     text = cursor.text
     last = len(text) - 1
@@ -116,7 +116,7 @@ def _body(cursor: Cursor, begin: int, delimiter: str, strip_tabs: bool, joined: 
                 f"here-document without its closing `{delimiter}`",
                 "put the delimiter alone on a line, without spaces around it",
             )
-        line, position = _line(text, position, joined)
+        line, position = _read_line(text, position, joined)
         if strip_tabs:
             line = line.lstrip("\t")
         if line == delimiter:
@@ -130,7 +130,7 @@ def _body(cursor: Cursor, begin: int, delimiter: str, strip_tabs: bool, joined: 
         lines.append(line)
 
 
-def _line(text: str, position: int, joined: bool) -> tuple[str, int]:
+def _read_line(text: str, position: int, joined: bool) -> tuple[str, int]:
     """Read one line without its newline, and where the next begins. ``joined``: a final backslash continues it."""
     line = ""
     while True:

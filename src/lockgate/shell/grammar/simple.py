@@ -5,9 +5,9 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import Cursor
-from lockgate.shell.grammar.redirects import redirect
+from lockgate.shell.grammar.redirects import read_redirect
 from lockgate.shell.grammar.tree import Assignment, Braces, Literal, Simple, Word
-from lockgate.shell.grammar.words import ARGUMENT, VALUE, WORD_ENDS, read_parts, word
+from lockgate.shell.grammar.words import ARGUMENT, VALUE, WORD_ENDS, read_parts, read_word
 
 if TYPE_CHECKING:
     from lockgate.shell.grammar.tree import Part, Redirect
@@ -28,7 +28,7 @@ _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _COMMAND_ENDS = frozenset("\n;|)#\0")
 
 
-def simple(cursor: Cursor, plain_time: bool) -> Simple:
+def read_simple(cursor: Cursor, plain_time: bool) -> Simple:
     """Read a simple command. ``plain_time``: the word ``time`` is an ordinary word here."""
     text = cursor.text
     start = cursor.pos
@@ -44,26 +44,26 @@ def simple(cursor: Cursor, plain_time: bool) -> Simple:
                 words.append(Word((Literal(written),), cursor.base + begin))
                 cursor.pos = end
                 continue
-        cursor.blanks()
+        cursor.skip_blanks()
         character = text[cursor.pos]
         if character in _COMMAND_ENDS or (character == "&" and text[cursor.pos + 1] != ">"):
             break
         if character == "(":
             cursor.refuse("`(` inside a command", "quote it, or write a subshell as a command of its own")
         if character in "<>&{" or character.isdigit():
-            one = redirect(cursor)
+            one = read_redirect(cursor)
             if one is not None:
                 redirections.append(one)
                 continue
         if not words:
-            assignment = _assignment(cursor)
+            assignment = _read_assignment(cursor)
             if assignment is not None:
                 assignments.append(assignment)
                 continue
         elif (array := _declared_array(cursor, words)) is not None:
             assignments.append(array)
             continue
-        words.append(word(cursor))
+        words.append(read_word(cursor))
         _check_reserved(cursor, words, plain_time or bool(assignments or redirections))
     if not (words or assignments or redirections):
         cursor.refuse("a command is missing")
@@ -91,7 +91,7 @@ def _check_reserved(cursor: Cursor, words: list[Word], plain_time: bool) -> None
 # ---------------------------------------------------------------- assignments
 
 
-def _assignment(cursor: Cursor) -> Assignment | None:
+def _read_assignment(cursor: Cursor) -> Assignment | None:
     """Read ``name=value`` before a command's first word, if one stands here."""
     match = _ASSIGNMENT.match(cursor.text, cursor.pos)
     if match is None:
@@ -101,7 +101,7 @@ def _assignment(cursor: Cursor) -> Assignment | None:
     index = None
     if operator == "[":
         cursor.pos = match.end() - 1
-        index = _subscript(cursor)
+        index = _read_subscript(cursor)
         if any(isinstance(part, Literal) and not part.quoted and _BLANK.search(part.text) for part in index.parts):
             cursor.refuse("a blank in the subscript of an assignment", "write it without blanks", at=start)
         operator = "+=" if cursor.text.startswith("+=", cursor.pos) else cursor.text[cursor.pos]
@@ -111,16 +111,16 @@ def _assignment(cursor: Cursor) -> Assignment | None:
     else:
         cursor.pos = match.end()
     if operator == "+=":
-        cursor.bash_only("`+=`")
-    return _value(cursor, name, operator == "+=", index)
+        cursor.refuse_outside_bash("`+=`")
+    return _read_value(cursor, name, operator == "+=", index)
 
 
-def _value(cursor: Cursor, name: str, append: bool, index: Word | None) -> Assignment:
+def _read_value(cursor: Cursor, name: str, append: bool, index: Word | None) -> Assignment:
     start = cursor.pos
     if cursor.text[start] == "(":
         if index is not None:
             cursor.refuse("an array as the value of an array's element")
-        return Assignment(name, Word((), cursor.base + start), append, None, _elements(cursor))
+        return Assignment(name, Word((), cursor.base + start), append, None, _read_elements(cursor))
     return Assignment(name, Word(tuple(read_parts(cursor, VALUE)), cursor.base + start), append, index)
 
 
@@ -132,17 +132,17 @@ def _declared_array(cursor: Cursor, words: list[Word]) -> Assignment | None:
     if words[0].parts not in {(Literal(name),) for name in _DECLARES}:
         cursor.refuse("`(` inside a command", "quote it")
     cursor.pos = match.end()
-    return _value(cursor, match.group(1), match.group(2) == "+=", None)
+    return _read_value(cursor, match.group(1), match.group(2) == "+=", None)
 
 
-def _elements(cursor: Cursor) -> tuple[Word, ...]:
+def _read_elements(cursor: Cursor) -> tuple[Word, ...]:
     """Read the elements of ``(...)``; newlines and comments may stand between them."""
-    cursor.bash_only("an array")
+    cursor.refuse_outside_bash("an array")
     cursor.pos += 1
     elements: list[Word] = []
-    cursor.deeper()
+    cursor.enter_level()
     while True:
-        cursor.blanks()
+        cursor.skip_blanks()
         character = cursor.text[cursor.pos]
         if character == "\n":
             cursor.pos += 1
@@ -155,7 +155,7 @@ def _elements(cursor: Cursor) -> tuple[Word, ...]:
         elif character in WORD_ENDS and cursor.text[cursor.pos : cursor.pos + 2] not in ("<(", ">("):
             cursor.refuse("unterminated array, or an operator inside it", "close the parenthesis")
         else:
-            elements.append(word(cursor, ARGUMENT))
+            elements.append(read_word(cursor, ARGUMENT))
     cursor.pos += 1
     cursor.limits.depth -= 1
     if cursor.text[cursor.pos] not in WORD_ENDS - set("(<>"):
@@ -163,16 +163,16 @@ def _elements(cursor: Cursor) -> tuple[Word, ...]:
     return tuple(elements)
 
 
-def _subscript(cursor: Cursor) -> Word:
-    from lockgate.shell.grammar.parameters import subscript  # arrays are rare
+def _read_subscript(cursor: Cursor) -> Word:
+    from lockgate.shell.grammar.parameters import read_subscript  # arrays are rare
 
-    return subscript(cursor)
+    return read_subscript(cursor)
 
 
 def _keyed(cursor: Cursor) -> Word:
     """Read ``[key]=value`` inside an array."""
     start = cursor.pos
-    key = _subscript(cursor)
+    key = _read_subscript(cursor)
     if key.literal is None:
         cursor.refuse("an expansion in the key of an array's element", "assign the elements one by one")
     operator = "+=" if cursor.text.startswith("+=", cursor.pos) else "="

@@ -7,8 +7,15 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
-from lockgate.shell.grammar.expansions import backquotes, dollar, double, literals, merged, process_sub
-from lockgate.shell.grammar.quotes import single
+from lockgate.shell.grammar.expansions import (
+    merged,
+    read_backquotes,
+    read_dollar,
+    read_double_quotes,
+    read_literals,
+    read_process_sub,
+)
+from lockgate.shell.grammar.quotes import read_single_quotes
 from lockgate.shell.grammar.tree import Glob, Literal, Tilde, Word
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ _NAME_BESIDE_BRACES = r"\$(?:[A-Za-z0-9_]+[,{}]|[,}])"
 _ASSIGNED = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
-def word(cursor: Cursor, mode: str = ARGUMENT, extra: str = "") -> Word:
+def read_word(cursor: Cursor, mode: str = ARGUMENT, extra: str = "") -> Word:
     """Read one word. Characters of ``extra`` are literal in it though they would end a word elsewhere."""
     start = cursor.pos
     parts = read_parts(cursor, mode, extra)
@@ -49,7 +56,7 @@ def read_parts(cursor: Cursor, mode: str, extra: str = "") -> list[Part]:
     parts: list[Part] = []
     marks = ""
     while True:
-        character = literals(cursor, _RUN, parts)
+        character = read_literals(cursor, _RUN, parts)
         reader = _READERS.get(character)
         if reader is not None:
             parts += reader(cursor)
@@ -60,9 +67,9 @@ def read_parts(cursor: Cursor, mode: str, extra: str = "") -> list[Part]:
             parts.append(Literal(character))
             cursor.pos += 1
         elif character in "<>" and text[cursor.pos + 1] == "(":
-            parts.append(process_sub(cursor))
+            parts.append(read_process_sub(cursor))
         elif character == "\\":
-            if not _escape(cursor, parts):
+            if not _read_escape(cursor, parts):
                 break
         elif character in WORD_ENDS:
             break
@@ -77,10 +84,10 @@ def _pattern(cursor: Cursor) -> list[Part]:
 
 
 _READERS: Mapping[str, Callable[[Cursor], Sequence[Part]]] = {
-    "'": lambda cursor: [single(cursor)],
-    '"': double,
-    "$": lambda cursor: dollar(cursor, False),
-    "`": lambda cursor: [backquotes(cursor, False)],
+    "'": lambda cursor: [read_single_quotes(cursor)],
+    '"': read_double_quotes,
+    "$": lambda cursor: read_dollar(cursor, False),
+    "`": lambda cursor: [read_backquotes(cursor, False)],
     "*": _pattern,
     "?": _pattern,
 }
@@ -100,7 +107,7 @@ def _read_special(cursor: Cursor, parts: list[Part], character: str) -> None:
     cursor.pos += 1
 
 
-def _escape(cursor: Cursor, parts: list[Part]) -> bool:
+def _read_escape(cursor: Cursor, parts: list[Part]) -> bool:
     """Read a backslash outside quotes; ``False`` where a line continuation ends the word."""
     follower = cursor.text[cursor.pos + 1]
     if follower == "\n":
@@ -124,7 +131,7 @@ def _finish(cursor: Cursor, parts: list[Part], mode: str, marks: str, start: int
             cursor.refuse("`~=~`, which bash expands in an odd way", "quote it", at=start)
         parts = _tildes(parts, mode)
     if "[" in marks:
-        parts = _brackets(parts)
+        parts = _mark_brackets(parts)
     if "{" in marks and mode == ARGUMENT:
         from lockgate.shell.grammar.braces import expand
 
@@ -162,7 +169,7 @@ def _tildes(parts: list[Part], mode: str) -> list[Part]:
     for index, part in enumerate(parts):
         at_start = index == 0 or (assigned and seen >= offset and (seen == offset or before == ":"))
         if _is_tilde(parts, index) and at_start:
-            user = _user(parts, index)
+            user = _read_user(parts, index)
             if user is not None:
                 result.append(Tilde(user))
                 parts[index + 1 : index + 2] = _without(parts, index + 1, len(user))
@@ -178,7 +185,7 @@ def _is_tilde(parts: list[Part], index: int) -> bool:
     return index < len(parts) and parts[index] == Literal("~")
 
 
-def _user(parts: list[Part], index: int) -> str | None:
+def _read_user(parts: list[Part], index: int) -> str | None:
     """Give the user name after a tilde; ``None`` where the tilde stays literal."""
     if index + 1 == len(parts):
         return ""
@@ -200,7 +207,7 @@ def _without(parts: list[Part], index: int, length: int) -> list[Part]:
     return [Literal(part.text[length:])] if isinstance(part, Literal) else [part]
 
 
-def _brackets(parts: list[Part]) -> list[Part]:
+def _mark_brackets(parts: list[Part]) -> list[Part]:
     """Mark an open bracket as a pattern where the word closes it later, behind quotes or expansions."""
     closed = False
     for index in range(len(parts) - 1, -1, -1):

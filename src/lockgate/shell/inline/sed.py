@@ -69,7 +69,7 @@ def _problem(text: str, named: list[NamedFile]) -> str:
                 return RUNS
             if command in ":v" and not _WORD_ALONE.fullmatch(line.partition(";")[0]):
                 return f"what follows the sed command `{command}` may be another command"
-            at += _rest_of_line(named, command, line)
+            at += _add_file_to_line_end(named, command, line)
         elif command not in _PLAIN_COMMAND:
             return f"the sed command `{command}` is not known"
     return ""
@@ -81,7 +81,7 @@ def _text_lines(text: str, at: int) -> str:
     return match.group() if match else ""
 
 
-def _rest_of_line(named: list[NamedFile], command: str, line: str) -> int:
+def _add_file_to_line_end(named: list[NamedFile], command: str, line: str) -> int:
     """Add the file that a command names; return how much of the script it takes."""
     if command in "rRwW":
         named.append(NamedFile(line.strip(), command in "wW"))

@@ -47,7 +47,7 @@ def _assign_elements(name: str, assignment: Assignment, machine: Interpreter, sc
     if name in scope.ever.integers and not all(is_calculable(item.text, scope) for item in items):
         note_unsafe(machine)
     if any(item.text.startswith("[") for item in items):
-        _by_index(name, items, machine, scope)
+        _assign_by_index(name, items, machine, scope)
     elif any(item.loose for item in items):
         # Which element is which is not known.
         texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
@@ -62,7 +62,7 @@ def _assign_elements(name: str, assignment: Assignment, machine: Interpreter, sc
         scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
 
 
-def _by_index(name: str, items: tuple[Arg, ...], machine: Interpreter, scope: Scope) -> None:
+def _assign_by_index(name: str, items: tuple[Arg, ...], machine: Interpreter, scope: Scope) -> None:
     """``a=([1]=x)``: indices are evaluated, and say where the elements go."""
     for item in items:
         evaluate(item.text.partition("]=")[0].removeprefix("["), machine, scope)

@@ -164,7 +164,7 @@ class AbstractInterpreter(Interpreter):
             from lockgate.shell.interpreter.compound import define
 
             return define(node, self, scope)
-        return self._compound(node, scope, stdin)
+        return self._run_compound(node, scope, stdin)
 
     def _pipeline(self, node: Pipeline, scope: Scope, stdin: str | None) -> str:
         if len(node.commands) == 1:
@@ -202,7 +202,7 @@ class AbstractInterpreter(Interpreter):
         scope.join(*skipped)
         return shape
 
-    def _compound(self, node: Any, scope: Scope, stdin: str | None) -> str:
+    def _run_compound(self, node: Any, scope: Scope, stdin: str | None) -> str:
         """Run what may carry redirections of its own."""
         from lockgate.shell.interpreter.compound import run_compound
         from lockgate.shell.interpreter.redirects import apply_redirects
@@ -254,14 +254,14 @@ class AbstractInterpreter(Interpreter):
             record_builtin(self, scope, word, args[1:])
         meanings = scope.functions.get(word, (None,)) if functions else (None,)
         if len(meanings) == 1:
-            return self._meant(scope, meanings[0], args, stdin)
+            return self._run_meant(scope, meanings[0], args, stdin)
         # One of them runs, each in the state that there is now.
         ends = [scope.copy() for _ in meanings]
-        shapes = [self._meant(end, each, args, stdin) for end, each in zip(ends, meanings, strict=True)]
+        shapes = [self._run_meant(end, each, args, stdin) for end, each in zip(ends, meanings, strict=True)]
         scope.join(*ends)
         return join_texts(*shapes)
 
-    def _meant(self, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
+    def _run_meant(self, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
         """Run what a name means: a function, a builtin or a program."""
         if function is not None:
             return self.call(function, args[1:], scope, stdin)

@@ -82,7 +82,7 @@ def apply_redirects(
             sockets.copy(redirect.fd or ("0" if operator == "<&" else "1"), target)
             if operator == ">&" or redirect.fd not in ("", "0"):
                 output.descriptor(redirect.fd, target)
-                _descriptor(target, machine)
+                _check_descriptor(target, machine)
             elif target != "0":
                 # Some other descriptor becomes the input, or it is closed.
                 stdin = OPAQUE if target else None
@@ -120,7 +120,7 @@ class _Sockets:
             self.now.pop(fd, None)
 
 
-def _descriptor(number: str, machine: Interpreter) -> None:
+def _check_descriptor(number: str, machine: Interpreter) -> None:
     if machine.around.shell_stays:
         from lockgate.shell.effects.persistent_shell import check_descriptor
 
@@ -138,7 +138,7 @@ def _read(redirect: Redirect, machine: Interpreter, scope: Scope) -> str | None:
         return machine.capture(parts[0].script, scope)
     args = expand(redirect.target, machine, scope)
     for arg in args:
-        if not socket(arg.text, machine):
+        if not record_socket(arg.text, machine):
             machine.findings.merge(read(arg, machine, scope), ())
     if len(args) == 1 and args[0].text.startswith("/dev/") and not args[0].text.startswith(_OTHER_INPUTS):
         # Who looks whether there is something to read finds a device, and takes it for none.
@@ -151,9 +151,9 @@ def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
     args = expand(redirect.target, machine, scope)
     for arg in args:
         if redirect.operator in ("<&", ">&") and arg.text.strip(PLAIN).rstrip("-").isdigit():
-            _descriptor(arg.text.rstrip("-"), machine)
+            _check_descriptor(arg.text.rstrip("-"), machine)
             continue
-        if not socket(arg.text, machine):
+        if not record_socket(arg.text, machine):
             written = len(machine.disk.written)
             machine.findings.merge(write(arg, machine, scope), ())
             machine.output.to_file |= len(machine.disk.written) > written and redirect.fd in ("", "1")
@@ -162,7 +162,7 @@ def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
     return [arg.text for arg in args]
 
 
-def socket(text: str, machine: Interpreter) -> bool:
+def record_socket(text: str, machine: Interpreter) -> bool:
     """Record the effect of a name that bash makes a socket of; whether it was one."""
     from lockgate.resources.hosts import is_loopback
 

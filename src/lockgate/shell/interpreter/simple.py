@@ -44,7 +44,9 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
     if name == "eval" and len(args) < 4 and args[-1].text == OPAQUE:
         args = [args[0], Arg(ENVIRONMENT)] if _sets_up(node.words) else args
     shape = (
-        _with_assignments(node, args, machine, scope, stdin) if node.assignments else machine.invoke(scope, args, stdin)
+        _run_with_assignments(node, args, machine, scope, stdin)
+        if node.assignments
+        else machine.invoke(scope, args, stdin)
     )
     if output is None:
         return shape
@@ -55,7 +57,7 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
     return output.of(shape)
 
 
-def _with_assignments(node: Simple, args: list[Arg], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
+def _run_with_assignments(node: Simple, args: list[Arg], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """Run a command with the assignments before it; they reach a function too, and a program as its environment."""
     from lockgate.shell.interpreter.builtins import BUILTINS
 

@@ -122,42 +122,42 @@ class _Matcher:
     def run(self) -> Matched:
         args, style = self.args, self.entry.style
         if self.entry.bundle and args and _is_bundle(args[0], self.entry):
-            self._bundle(args[0].text)
+            self._read_bundle(args[0].text)
         while self.at < len(args):
             arg = args[self.at]
             text = arg.text
             self.at += 1
             if text == "--" and style == "gnu":
-                self._rest()
+                self._read_rest()
             elif style == "dd":
                 self._take_key_and_value(arg)
             elif len(text) > 1 and text[0] == "-":
-                self._option(arg)
-            elif self._operand(arg):
-                self._rest()
+                self._read_option(arg)
+            elif self._add_operand(arg):
+                self._read_rest()
         return self.result
 
-    def _rest(self) -> None:
+    def _read_rest(self) -> None:
         self.result.operands.extend(self.args[self.at :])
         self.at = len(self.args)
 
-    def _operand(self, arg: Arg) -> bool:
+    def _add_operand(self, arg: Arg) -> bool:
         """Record an operand; say whether no option can follow."""
         if arg.text[:1] == OPAQUE:
             self.result.surprises.append(arg)
         self.result.operands.append(arg)
         return self.stops and len(self.result.operands) > self.before
 
-    def _option(self, arg: Arg) -> None:
+    def _read_option(self, arg: Arg) -> None:
         text = arg.text
         if self.entry.style in ("single-dash", "find") or text in self.entry.options:
-            self._long(arg, exact=True)
+            self._read_long(arg, exact=True)
         elif text.startswith("--"):
-            self._long(arg, exact=False)
+            self._read_long(arg, exact=False)
         else:
-            self._cluster(arg)
+            self._read_cluster(arg)
 
-    def _long(self, arg: Arg, *, exact: bool) -> None:
+    def _read_long(self, arg: Arg, *, exact: bool) -> None:
         name, equals, value = arg.text.partition("=")
         found = name if name in self.entry.options else self._similar(name, exact=exact)
         if found is None and (attached := self._attached(arg.text)):
@@ -166,7 +166,7 @@ class _Matcher:
             )
             return
         if found is None:
-            self._not_known(arg, name)
+            self._add_unknown(arg, name)
             return
         if found not in (name, _other_dash(name)):
             # It is short for this option, or an option of its own that nobody has listed.
@@ -189,7 +189,7 @@ class _Matcher:
         """Record an option; after some all words that follow are the operands of what it runs."""
         self.result.options.append(option)
         if option.name in self.entry.ends:
-            self._rest()
+            self._read_rest()
 
     def _attached(self, text: str) -> str:
         """The short option with an effect that a word begins with (``-o/etc/x``), where words begin with one dash."""
@@ -213,13 +213,13 @@ class _Matcher:
         candidates.sort(key=lambda option: options[option][0] in HARMLESS)
         return candidates[0] if candidates else None
 
-    def _not_known(self, arg: Arg, name: str) -> None:
+    def _add_unknown(self, arg: Arg, name: str) -> None:
         if OPAQUE in name:
             self.result.surprises.append(arg)
         if self.result.unknown[-1:] != [arg]:
             self.result.unknown.append(arg)
 
-    def _cluster(self, arg: Arg) -> None:
+    def _read_cluster(self, arg: Arg) -> None:
         text = arg.text
         position = 1
         seen = set()
@@ -232,14 +232,14 @@ class _Matcher:
                 # A flag that stands there again says nothing new.
                 if letter not in seen:
                     seen.add(letter)
-                    self._flag(name, role, arg)
+                    self._add_flag(name, role, arg)
                 continue
             rest = text[position:]
             values: tuple[Arg, ...] = ()
             if words in (VALUE, OPTIONAL) and rest:
                 values = (Arg(rest, arg.glob),)
                 if role == _EITHER and self._has_effect(rest):
-                    self._not_known(arg, name)
+                    self._add_unknown(arg, name)
             elif words == VALUE:
                 values = self._value(role)
             elif words == COMMAND:
@@ -249,14 +249,14 @@ class _Matcher:
                 return
             position = len(text) - len(rest.lstrip("0123456789"))
 
-    def _flag(self, name: str, role: str, arg: Arg) -> None:
+    def _add_flag(self, name: str, role: str, arg: Arg) -> None:
         """Record one letter of a cluster that takes no value, or is not known."""
         if role:
             self._keep(Option(name, role))
             return
-        self._not_known(arg, name)
+        self._add_unknown(arg, name)
 
-    def _bundle(self, text: str) -> None:
+    def _read_bundle(self, text: str) -> None:
         """``tar xzf file``: letters first, then their values in order."""
         self.at = 1
         for letter in text:
@@ -271,7 +271,7 @@ class _Matcher:
         if equals and key in self.entry.options:
             self.result.options.append(Option(key, self.entry.options[key][0], (Arg(value, arg.glob),)))
         elif self.entry.operands:
-            self._operand(arg)
+            self._add_operand(arg)
         else:
             self.result.unknown.append(arg)
 
@@ -321,7 +321,7 @@ def _repeated(roles: list[str]) -> int:
     return -1
 
 
-def assign(roles: list[str], operands: list[Arg]) -> list[tuple[str, list[Arg]]]:
+def assign_roles(roles: list[str], operands: list[Arg]) -> list[tuple[str, list[Arg]]]:
     """Give each operand its role: fixed positions from both ends, the role that ends in ``...`` takes the middle."""
     repeated = _repeated(roles)
     if repeated < 0:

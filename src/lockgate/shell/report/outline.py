@@ -13,7 +13,7 @@ from lockgate.resources.host_view import HostView
 from lockgate.shell.grammar.tree import Command, Pipeline, Simple, Unparsed
 from lockgate.shell.grammar.unparse import spelled
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
-from lockgate.shell.knowledge.options import HARMLESS, assign
+from lockgate.shell.knowledge.options import HARMLESS, assign_roles
 from lockgate.shell.programs.invoke import PROGRAMS
 from lockgate.shell.state.findings import Findings
 from lockgate.shell.state.machine import reader_for
@@ -235,7 +235,7 @@ def _uses(call: ProgramCall) -> list[WordUse]:
         if (verb := _verb(option.role))
         for value in option.value
     ]
-    for role, values in assign(list(call.entry.operands), call.matched.operands):
+    for role, values in assign_roles(list(call.entry.operands), call.matched.operands):
         verb = _verb(role)
         if verb == _RUNS and values:
             found.append(WordUse(verb, " ".join(value.shown for value in values), "", role))

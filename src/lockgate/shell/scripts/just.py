@@ -80,10 +80,10 @@ class Justfile:
         elif re.match(r"(?:import|mod)\b", row):
             self.problem = "it has parts in other files"
         elif not row.startswith("set "):
-            return self._recipe(row)
+            return self._read_recipe(row)
         return None
 
-    def _recipe(self, row: str) -> list[tuple[str, int]] | None:
+    def _read_recipe(self, row: str) -> list[tuple[str, int]] | None:
         """Record the recipe that a line begins; give its body, ``None`` where it begins none."""
         head, colon, needs = row.removeprefix("@").partition(":")
         words = head.split()
@@ -190,7 +190,7 @@ def _follow(call: ProgramCall, script: FollowedFile, run: Run) -> None:
         return drive(run_line(machine, scope, text, dialect), run)
 
     made = Justfile(run_text)
-    words = [word for word in call.matched.operands if not _gives(made, word)]
+    words = [word for word in call.matched.operands if not _set_variable(made, word)]
     made.read(script.text, script.base, machine.go_to)
     if made.problem:
         machine.findings.execute(call.what, "script:just", made.problem)
@@ -213,7 +213,7 @@ def _run(call: ProgramCall, made: Justfile, text: str, run: Callable[[str, str],
         call.machine.findings.execute(call.what, "script:just", f"`{name}` runs a recipe")
 
 
-def _gives(made: Justfile, word: Arg) -> bool:
+def _set_variable(made: Justfile, word: Arg) -> bool:
     """Set the variable of a word ``NAME=value``; whether the word is one."""
     match = re.fullmatch(r"([A-Za-z_][\w-]*)=(.*)", word.text, re.DOTALL)
     if match:

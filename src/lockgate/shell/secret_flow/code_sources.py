@@ -82,7 +82,7 @@ class CodeMachine(SourceMachine):
         if name.startswith("/dev/tcp/"):
             self.network.connected[fd] = name
             if fd == "0":
-                self._runs(self.mark(_source(CONNECTION, name)), "this shell")
+                self._note_run(self.mark(_source(CONNECTION, name)), "this shell")
         else:
             self.network.connected.pop(fd, None)
 
@@ -91,7 +91,7 @@ class CodeMachine(SourceMachine):
         if not marks_of(text):
             return
         found = "".join(_COMMAND.findall(text)) if in_shell else marks_of(text)
-        self._runs(found, program)
+        self._note_run(found, program)
 
     def note_words(self, call: ProgramCall) -> None:
         """A program that is not followed starts another: ``docker run IMAGE sh -c TEXT``."""
@@ -103,7 +103,7 @@ class CodeMachine(SourceMachine):
         """A file is run."""
         place = place_of(without_marks(path), scope)
         marks = self.held(place) or self.alike(place) or self._from_archive(place)
-        self._runs(marks + marks_of(path) * path.startswith("/dev/fd/"), program)
+        self._note_run(marks + marks_of(path) * path.startswith("/dev/fd/"), program)
 
     def note_unpacked(self, marks: str, scope: Scope) -> None:
         """An archive was unpacked: which files it holds is not known."""
@@ -119,7 +119,7 @@ class CodeMachine(SourceMachine):
             return ""
         return "".join(marks for folder, marks in self.unpacked_in.items() if inside(place, posixpath.normpath(folder)))
 
-    def _runs(self, marks: str, program: str) -> None:
+    def _note_run(self, marks: str, program: str) -> None:
         for mark in marks:
             source = self.source(mark)
             if source is not None and source.origin and len(self.runs) < _MOST_RUNS:

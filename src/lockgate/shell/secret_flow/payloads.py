@@ -15,7 +15,7 @@ from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.addresses import host_of
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.knowledge.options import assign
+from lockgate.shell.knowledge.options import assign_roles
 from lockgate.shell.secret_flow.credential_owners import FAR, FAR_COPIES, Held, belongs, is_declared
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known, marks_of, without_marks
 
@@ -160,7 +160,7 @@ def _role(call: ProgramCall, place: SecretPlace) -> str:
     for option in call.matched.options:
         if option.name == place.option:
             return option.role
-    for role, words in assign(list(call.entry.operands), call.matched.operands):
+    for role, words in assign_roles(list(call.entry.operands), call.matched.operands):
         if any(word.text == place.word for word in words):
             return role
     return ""

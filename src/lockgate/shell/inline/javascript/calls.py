@@ -48,7 +48,7 @@ class JavascriptCalls:
             return
         full = self.names.qualified(function) or ""
         if text_of(function) == "require" and "require" not in self.names.bound:
-            self._require(node, function, arguments)
+            self._record_require(node, function, arguments)
         elif full in self.table:
             self.handled.update((function.id, *(child.id for child in function.named_children)))
             yield from self._apply_roles(self.table[full], arguments.named_children)
@@ -65,7 +65,7 @@ class JavascriptCalls:
                 return True
         return bool(places) and all(map(is_here, self.names.texts(places[0])))
 
-    def _require(self, node: Any, function: Any, arguments: Any) -> None:
+    def _record_require(self, node: Any, function: Any, arguments: Any) -> None:
         """A module of Node's own, or a JSON file, which is read."""
         name = literal(arguments.named_child(0)) if arguments.named_child_count == 1 else None
         if name is not None and name.startswith(("./", "../", "/")) and name.endswith(".json"):
@@ -74,20 +74,20 @@ class JavascriptCalls:
         elif name is not None and self.names.required(node) is not None:
             self.handled.add(function.id)
         else:
-            self._opaque("this loads code that can lie in this project")
+            self._record_opaque("this loads code that can lie in this project")
 
-    def _opaque(self, because: str) -> None:
+    def _record_opaque(self, because: str) -> None:
         self.problem = self.problem or because
 
     def _apply_roles(self, spec: str, arguments: list[Any]) -> Running[None]:
         """Give each argument its role."""
         roles = [word.partition("=")[2] for word in spec.split()]
         if len(arguments) > len(roles) or any(argument.type == "spread_element" for argument in arguments):
-            self._opaque("a function that touches files or runs something is called in an unusual way")
+            self._record_opaque("a function that touches files or runs something is called in an unusual way")
             return
         given = dict(zip(roles, arguments, strict=False))
         if given.get("options") is not None:
-            self._opaque("how this runs a program is only known when it runs")
+            self._record_opaque("how this runs a program is only known when it runs")
         for role in given:
             if role in ("read", "write", "delete", "tree", "source", "move", "into"):
                 self._touch(role, given)
@@ -97,7 +97,7 @@ class JavascriptCalls:
             for text in self.names.texts(given["shell"]):
                 yield RunText(text, self.call.scope.new_shell(), "sh", OPAQUE)
         if "program" in given:
-            yield from self._program(given["program"], given.get("args"))
+            yield from self._run_program(given["program"], given.get("args"))
 
     def _touch(self, role: str, given: Mapping[str, Any]) -> None:
         call = self.call
@@ -116,9 +116,9 @@ class JavascriptCalls:
                 sources = [Arg(source) for source in self.names.texts(given.get("source") or given["move"])]
                 call.own += files.write_into(arg, sources, call.machine, call.scope)
 
-    def _program(self, program: Any, args: Any) -> Running[None]:
+    def _run_program(self, program: Any, args: Any) -> Running[None]:
         if args is not None and args.type != "array":
-            self._opaque(_DYNAMIC)
+            self._record_opaque(_DYNAMIC)
             return
         words = [self.names.texts(node) for node in (program, *(args.named_children if args is not None else ()))]
         self.call.ran = True

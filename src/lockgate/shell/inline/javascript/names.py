@@ -74,13 +74,13 @@ class JavascriptNames:
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
             module = self.required(value)
             if module is not None and name.type == "identifier":
-                self._alias(name, module)
+                self._add_alias(name, module)
             elif module is not None and name.type == "object_pattern":
                 self._taken(name, module)
             elif name.type == "identifier":
                 self._bind(name, value)
             else:
-                self._pattern(name)
+                self._bind_pattern(name)
         elif kind == "function_declaration" or (
             kind == "function_expression" and node.child_by_field_name("name") is not None
         ):
@@ -91,7 +91,7 @@ class JavascriptNames:
             if place is not None and (names := self._goes_through(node, place)) is not None:
                 self._bind(names, LISTED)
             elif place is not None:
-                self._pattern(place)
+                self._bind_pattern(place)
 
     def _goes_through(self, node: Any, place: Any) -> Any:
         """The name that stands for what lies in a folder, one after the other; ``None`` where none does."""
@@ -118,17 +118,17 @@ class JavascriptNames:
         part = function.type == "member_expression" and text_of(function.child_by_field_name("property")) in _PART
         return part and self._lists(function.child_by_field_name("object"))
 
-    def _pattern(self, node: Any) -> None:
+    def _bind_pattern(self, node: Any) -> None:
         """All names that a pattern binds. What is a default value in it counts as bound too, which is stricter."""
         if node.type in ("identifier", "shorthand_property_identifier_pattern"):
             self._bind(node, None)
         elif node.type in ("assignment_pattern", "object_assignment_pattern"):
-            self._pattern(node.child_by_field_name("left"))
+            self._bind_pattern(node.child_by_field_name("left"))
         elif node.type == "pair_pattern":
-            self._pattern(node.child_by_field_name("value"))
+            self._bind_pattern(node.child_by_field_name("value"))
         else:
             for child in node.named_children:
-                self._pattern(child)
+                self._bind_pattern(child)
 
     def _bind(self, node: Any, value: Any) -> None:
         name = text_of(node)
@@ -136,7 +136,7 @@ class JavascriptNames:
         self.bound.add(name)
         self.values.setdefault(name, []).append(value)
 
-    def _alias(self, node: Any, full: str) -> None:
+    def _add_alias(self, node: Any, full: str) -> None:
         name = text_of(node)
         self._bindings.add(node.id)
         if self.aliases.setdefault(name, full) != full or (name in _NEVER_BOUND | self.modules and name != full):
@@ -146,13 +146,15 @@ class JavascriptNames:
         """``const {a, b: c} = require('m')``."""
         for child in pattern.named_children:
             if child.type == "shorthand_property_identifier_pattern":
-                self._alias(child, f"{module}.{text_of(child)}")
+                self._add_alias(child, f"{module}.{text_of(child)}")
             elif child.type == "pair_pattern" and child.child_by_field_name("value").type == "identifier":
-                self._alias(child.child_by_field_name("value"), f"{module}.{text_of(child.child_by_field_name('key'))}")
+                self._add_alias(
+                    child.child_by_field_name("value"), f"{module}.{text_of(child.child_by_field_name('key'))}"
+                )
             else:
                 # What it takes of the module is not followed.
                 before = set(self.bound)
-                self._pattern(child)
+                self._bind_pattern(child)
                 self._odd |= self.bound - before
 
     def _note_assignment(self, node: Any) -> None:
@@ -163,7 +165,7 @@ class JavascriptNames:
             if left.type == "identifier":
                 self._bind(left, value)
             elif left.type in ("array_pattern", "object_pattern"):
-                self._pattern(left)
+                self._bind_pattern(left)
 
     def is_binding(self, node: Any) -> bool:
         """Whether a node is where a name is bound."""

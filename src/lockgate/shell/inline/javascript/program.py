@@ -71,14 +71,14 @@ class _JavascriptProgram:
         for node in self.nodes:
             if node.type == "call_expression":
                 yield from self.calls.visit(node)
-            self._sink(node)
+            self._record_sink(node)
         self.calls.finish()
         problem = self.calls.problem or next((why for node in self.nodes if (why := self._problem(node))), "")
         if problem:
             call.opaque(problem)
         call.own[:] = dict.fromkeys(call.own)
 
-    def _sink(self, node: Any) -> None:
+    def _record_sink(self, node: Any) -> None:
         full = self.names.qualified(node) if node.type in ("identifier", "member_expression") else None
         if full is None and node.type == "identifier" and text_of(node) not in self.names.bound:
             full = f".{text_of(node)}"

@@ -99,59 +99,59 @@ class _PerlReader:
 
     def program(self) -> None:
         while self._next():
-            self._statement()
+            self._read_statement()
 
-    def _statement(self) -> None:
+    def _read_statement(self) -> None:
         word = self._word()
         if self._take(";"):
             return
         if word in ("BEGIN", "END"):
             self.at += len(word)
-            self._block()
+            self._read_block()
         elif word in ("if", "unless", "while", "until"):
             self.at += len(word)
-            self._condition()
-            self._block()
+            self._read_condition()
+            self._read_block()
             while self._word() in ("elsif", "else"):
                 branch = self._word()
                 self.at += len(branch)
                 if branch == "elsif":
-                    self._condition()
-                self._block()
+                    self._read_condition()
+                self._read_block()
         else:
-            self._expression()
+            self._read_expression()
             while (word := self._word()) in ("if", "unless", "while", "until", "for", "foreach"):
                 self.at += len(word)
-                self._expression()
+                self._read_expression()
             if self._next() not in ("", "}"):
                 self._need(";")
 
-    def _condition(self) -> None:
+    def _read_condition(self) -> None:
         self._need("(")
-        self._expression()
+        self._read_expression()
         self._need(")")
 
-    def _block(self) -> None:
+    def _read_block(self) -> None:
         self._need("{")
         while not self._take("}"):
             if not self._next():
                 raise _NotReadError
-            self._statement()
+            self._read_statement()
 
     # ------------------------------------------------------------ expressions
 
-    def _expression(self) -> None:
+    def _read_expression(self) -> None:
         """Terms and operators in turn. Which binds closer does not matter here."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise _NotReadError
-        self._term()
+        self._read_term()
         while (operator := self._operator()) != "":
             if operator in (",", "=>") and self._next() in ("", ")", "]", "}", ";"):
                 break
             if operator in ("++", "--"):
                 continue
-            self._term()
+            self._read_term()
         self.depth -= 1
 
     def _operator(self) -> str:
@@ -162,7 +162,7 @@ class _PerlReader:
         self.at = match.end()
         return match.group()
 
-    def _term(self) -> None:
+    def _read_term(self) -> None:
         character = self._next()
         if character in ("!", "-", "+", "\\"):
             self.at += 1
@@ -170,19 +170,19 @@ class _PerlReader:
                 raise _NotReadError
             if self.text[self.at : self.at + 1] == character:
                 self.at += 1
-            self._term()
+            self._read_term()
         elif character == "(":
             self.at += 1
             if not self._take(")"):
-                self._expression()
+                self._read_expression()
                 self._need(")")
             if self._take("["):
-                self._expression()
+                self._read_expression()
                 self._need("]")
         elif character in "\"'/" and character:
             self._read_quoted(character)
         elif character in "$@%" and character:
-            self._variable(character)
+            self._read_variable(character)
         elif character.isdigit():
             match = _NUMBER.match(self.text, self.at)
             if match is None:
@@ -197,7 +197,7 @@ class _PerlReader:
         if mark != "'" and runs_something(body):
             raise _NotReadError
         if mark == "/":
-            self._flags(regex=True)
+            self._read_flags(regex=True)
 
     def _until(self, mark: str) -> str:
         start = self.at
@@ -210,13 +210,13 @@ class _PerlReader:
             self.at += 1
         raise _NotReadError
 
-    def _flags(self, *, regex: bool) -> None:
+    def _read_flags(self, *, regex: bool) -> None:
         match = (_REGEX_FLAGS if regex else _CHANGE_FLAGS).match(self.text, self.at)
         if match is None:
             raise _NotReadError
         self.at = match.end()
 
-    def _variable(self, kind: str) -> None:
+    def _read_variable(self, kind: str) -> None:
         match = (_SCALAR if kind == "$" else _ARRAY).match(self.text, self.at)
         name = match.group("name") if match else ""
         if match is None or not (name[:1].islower() or name in self.variables or name.isdigit()):
@@ -227,15 +227,15 @@ class _PerlReader:
             if kind == "%":
                 raise _NotReadError
             self.at += 1
-            self._key(closing)
+            self._read_key(closing)
 
-    def _key(self, closing: str) -> None:
+    def _read_key(self, closing: str) -> None:
         word = self._word()
         after = self.at + len(word)
         if closing == "}" and word and self.text[after : after + 1] == "}":
             self.at = after + 1
             return
-        self._expression()
+        self._read_expression()
         self._need(closing)
 
     def _read_name(self) -> None:
@@ -244,20 +244,20 @@ class _PerlReader:
         self.at += len(word)
         following = self.text[self.at : self.at + 1]
         if word in ("s", "y", "tr", "m") and following and (following in "/|#,!:~%@;^" or following == "{"):
-            self._changes(word, following)
+            self._read_changes(word, following)
         elif self._next() == "=" and self.text.startswith("=>", self.at):
             raise _NotReadError
         elif word == "my" or word == "not":
-            self._term()
+            self._read_term()
         elif word in self.unary:
-            self._argument()
+            self._read_argument()
         elif word in self.lists or word in self.others:
-            self._arguments(word)
+            self._read_arguments(word)
         elif word not in self.flow or not word:
             self.at = start
             raise _NotReadError
 
-    def _changes(self, word: str, mark: str) -> None:
+    def _read_changes(self, word: str, mark: str) -> None:
         """``s/a/b/``, ``tr/a/b/``, ``m/a/``."""
         if mark == "{":
             raise _NotReadError
@@ -266,13 +266,13 @@ class _PerlReader:
         if word in ("s", "m") and any(map(runs_something, bodies)):
             raise _NotReadError
         if word in ("s", "m"):
-            self._flags(regex=word == "m")
+            self._read_flags(regex=word == "m")
         else:
             self.at += len(self.text[self.at :]) - len(self.text[self.at :].lstrip("cdsr"))
             if _WORD.match(self.text, self.at):
                 raise _NotReadError
 
-    def _argument(self) -> None:
+    def _read_argument(self) -> None:
         """What a function of one value gets, if anything. A slash here may divide: it is not read."""
         character = self._next()
         if character in ("/", "<", "?"):
@@ -280,9 +280,9 @@ class _PerlReader:
         word = self._word()
         operator = _OPERATOR.match(self.text, self.at)
         if (character and character in "$@%(\"'!0123456789") or (word and word not in _MODIFIERS and not operator):
-            self._term()
+            self._read_term()
 
-    def _arguments(self, word: str) -> None:
+    def _read_arguments(self, word: str) -> None:
         """What a function of a list gets, if anything."""
         paren = self._take("(")
         if word in ("print", "printf", "say", "die", "warn") and self._word() in self.handles:
@@ -295,6 +295,6 @@ class _PerlReader:
         if not ends:
             if word == "sort" and not paren and self._word() not in ("keys", "values", "reverse", ""):
                 raise _NotReadError
-            self._expression()
+            self._read_expression()
         if paren:
             self._need(")")

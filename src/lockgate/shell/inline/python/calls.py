@@ -55,11 +55,11 @@ class PythonCalls:
         if isinstance(node, ast.Subscript) and self.names.qualified(node.value) == ENVIRONMENT:
             if isinstance(node.ctx, ast.Load):
                 self.handled.update((id(node.value), id(getattr(node.value, "value", None))))
-                self._environment(self.texts(node.slice))
+                self._record_environment(self.texts(node.slice))
         elif isinstance(node, ast.Call):
-            yield from self._call(node, node.func)
+            yield from self._record_call(node, node.func)
 
-    def _call(self, node: ast.Call, function: ast.expr) -> Running[None]:
+    def _record_call(self, node: ast.Call, function: ast.expr) -> Running[None]:
         ast, full = self.ast, self.names.qualified(function)
         own = {*self.names.bound, *self.names.modules}
         if isinstance(function, ast.Name) and function.id == "open" and "open" not in own:
@@ -70,13 +70,13 @@ class PythonCalls:
                 self.handled.add(id(function.value))
             yield from self._apply_roles(self.table[full], node, None)
         elif full is not None and full.rpartition(".")[0] in self.sinks:
-            self._near(node, node.args[:1])
+            self._note_near(node, node.args[:1])
         elif isinstance(function, ast.Attribute):
             if function.attr in self.connecting:
-                self._near(node, node.args)
-            yield from self._member(node, function, full)
+                self._note_near(node, node.args)
+            yield from self._record_member(node, function, full)
 
-    def _near(self, node: ast.Call, places: list[ast.expr]) -> None:
+    def _note_near(self, node: ast.Call, places: list[ast.expr]) -> None:
         """Note that a function is called for an address of this machine: an address, a name, or a name and a port."""
         pairs = [place for place in places if isinstance(place, self.ast.Tuple) and place.elts]
         place = pairs[0].elts[0] if pairs else places[0] if places else None
@@ -98,7 +98,7 @@ class PythonCalls:
         found = [at_port(text, written, around) for text in self.texts(place)]
         return not all(map(is_contained, filter(None, found)))
 
-    def _member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> Running[None]:
+    def _record_member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> Running[None]:
         plain = not node.keywords and not any(isinstance(argument, self.ast.Starred) for argument in node.args)
         if function.attr == "format":
             if all(known(text) and _is_template(text) for text in self.texts(function.value)):
@@ -151,14 +151,14 @@ class PythonCalls:
                 if running is not None:
                     yield from running
 
-    def _opaque(self, because: str) -> None:
+    def _record_opaque(self, because: str) -> None:
         self.problem = self.problem or because
 
-    def _file(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
+    def _record_open(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         """``open``: what it does says the mode."""
         modes = self.texts(given["mode"]) if "mode" in given else ["r"]
         if texts is None or not all(map(known, modes)):
-            self._opaque("this opens a file in a way that is only known when it runs")
+            self._record_opaque("this opens a file in a way that is only known when it runs")
         elif any(set(mode) & set("wax+") for mode in modes):
             self._write(texts, given)
         else:
@@ -170,13 +170,13 @@ class PythonCalls:
             call.own += files.read(Arg(text), call.machine, call.scope)
             self.reads_unknown |= not known(text)
 
-    def _list(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+    def _record_listing(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         self.listed |= dict.fromkeys(texts or ["."], True)
 
-    def _glob(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+    def _record_glob(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         self.listed |= dict.fromkeys(texts or [], False)
 
-    def _below(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+    def _record_below(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
             self.call.own += files.read(Arg(text), self.call.machine, self.call.scope, below=True)
 
@@ -184,88 +184,88 @@ class PythonCalls:
         for text in texts or ():
             self.call.own += files.write(_changed(text), self.call.machine, self.call.scope)
 
-    def _whole(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+    def _record_whole(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
             self.call.own += files.write(_changed(text), self.call.machine, self.call.scope, below=True)
 
-    def _edit(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
+    def _record_edit(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         self._read(texts, given)
         self._write(texts, given)
 
     def _move(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
-        self._below(texts, given)
-        self._whole(texts, given)
+        self._record_below(texts, given)
+        self._record_whole(texts, given)
 
-    def _into(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
+    def _record_copy(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         sources = self.texts(given.get("source") or given.get("moved"))
         for text in texts or ():
             words = [Arg(source) for source in sources]
             self.call.own += files.write_into(_changed(text), words, self.call.machine, self.call.scope)
 
-    def _tree_into(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
-        self._whole(texts, given)
+    def _record_tree_copy(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
+        self._record_whole(texts, given)
         for text in texts or ():
             for source in self.texts(given.get("below")):
                 before = CopiedFiles(self.call.machine.around, self.call.machine.disk.moved)
                 self.call.own += copied(Arg(f"{source}/."), _changed(text), CopyMode(), before, self.call.scope)
 
-    def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+    def _record_deletion(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
             self.call.own += removal.delete(_changed(text), self.call.machine, self.call.scope, below=False)
 
-    def _tree(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+    def _record_tree_deletion(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
             self.call.own += removal.delete(_changed(text), self.call.machine, self.call.scope, below=True)
 
     def _unknown(self, _: list[str] | None, __: dict[str, ast.expr]) -> None:
-        self._opaque("this touches files whose names are not known")
+        self._record_opaque("this touches files whose names are not known")
 
     # ------------------------------------------------------------ environment and commands
 
-    def _environment(self, texts: list[str] | None, _: object = None) -> None:
+    def _record_environment(self, texts: list[str] | None, _: object = None) -> None:
         for text in texts or [OPAQUE]:
             if not known(text) or is_secret_name(text):
                 self.call.own += made_by("read-secret", f"os.environ[{Arg(text).shown}]", self.call.rule)
 
-    def _shell(self, texts: list[str] | None, _: dict[str, ast.expr]) -> Running[None]:
+    def _run_shell(self, texts: list[str] | None, _: dict[str, ast.expr]) -> Running[None]:
         call = self.call
         for text in texts or [OPAQUE]:
             yield RunText(text, call.scope.new_shell(), "sh", OPAQUE)
 
-    def _command(self, texts: list[str] | None, given: dict[str, ast.expr]) -> Running[None]:
+    def _run_command(self, texts: list[str] | None, given: dict[str, ast.expr]) -> Running[None]:
         """The words of a program, or a shell's text where ``shell`` is true."""
         ast, call = self.ast, self.call
         words, flag = given.get("command"), given.get("shell-flag")
         shell = flag.value if isinstance(flag, ast.Constant) else flag is not None
         if shell is True and texts != [OPAQUE] and not isinstance(words, (ast.List, ast.Tuple)):
-            yield from self._shell(texts, given)
+            yield from self._run_shell(texts, given)
         elif not shell and isinstance(words, (ast.List, ast.Tuple)) and words.elts:
             args = [Arg(found[0] if len(found := self.texts(item)) == 1 else OPAQUE) for item in words.elts]
             call.ran = True
             yield RunWords(args, call.scope.copy(), OPAQUE)
         else:
-            self._opaque("which program this runs is only known when it runs")
+            self._record_opaque("which program this runs is only known when it runs")
 
 
 _ROLES: dict[str, Callable[[PythonCalls, list[str] | None, dict[str, ast.expr]], Running[None] | None]] = {
-    "file": PythonCalls._file,
+    "file": PythonCalls._record_open,
     "read": PythonCalls._read,
     "source": PythonCalls._read,
-    "below": PythonCalls._below,
-    "listed": PythonCalls._list,
-    "globbed": PythonCalls._glob,
+    "below": PythonCalls._record_below,
+    "listed": PythonCalls._record_listing,
+    "globbed": PythonCalls._record_glob,
     "write": PythonCalls._write,
-    "edit": PythonCalls._edit,
+    "edit": PythonCalls._record_edit,
     "move": PythonCalls._move,
     "moved": PythonCalls._move,
-    "into": PythonCalls._into,
-    "tree-into": PythonCalls._tree_into,
-    "delete": PythonCalls._delete,
-    "tree": PythonCalls._tree,
+    "into": PythonCalls._record_copy,
+    "tree-into": PythonCalls._record_tree_copy,
+    "delete": PythonCalls._record_deletion,
+    "tree": PythonCalls._record_tree_deletion,
     "unknown": PythonCalls._unknown,
-    "env": PythonCalls._environment,
-    "shell": PythonCalls._shell,
-    "command": PythonCalls._command,
+    "env": PythonCalls._record_environment,
+    "shell": PythonCalls._run_shell,
+    "command": PythonCalls._run_command,
 }
 
 

@@ -44,7 +44,7 @@ class PythonNames:
         """Kinds of nodes that bind their ``name``."""
         plain: dict[int, list[ast.expr]] = {}
         for node in nodes:
-            self._binds(node, plain)
+            self._bind(node, plain)
         for node in nodes:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 self.bound.add(node.id)
@@ -54,7 +54,7 @@ class PythonNames:
                     self.unknown.add(node.id)
         self._nodes = nodes
         self._changed: set[str] | None = None
-        self._arguments(nodes)
+        self._bind_arguments(nodes)
 
     def is_changed(self, name: str) -> bool:
         """Whether the elements of a name may not be those that the program was seen to put in there."""
@@ -62,7 +62,7 @@ class PythonNames:
             self._changed = changed(self._nodes)
         return name in self._changed
 
-    def _arguments(self, nodes: list[ast.AST]) -> None:
+    def _bind_arguments(self, nodes: list[ast.AST]) -> None:
         if "sys" not in self.imported:
             return
         ast = self.ast
@@ -72,22 +72,22 @@ class PythonNames:
         uses = {id(n) for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and self.qualified(n) == "sys.argv"}
         self.plain_argv = uses <= read
 
-    def _binds(self, node: ast.AST, plain: dict[int, list[ast.expr]]) -> None:
+    def _bind(self, node: ast.AST, plain: dict[int, list[ast.expr]]) -> None:
         ast = self.ast
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            self._imports(node)
+            self._bind_imports(node)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self._opaque(node.name)
+            self._record_opaque(node.name)
             self.members.add(node.name)
             if isinstance(node, ast.ClassDef):
                 self.members |= {n.id for item in node.body for n in ast.walk(item) if isinstance(n, ast.Name)
                                  and isinstance(n.ctx, ast.Store)}  # fmt: skip
         elif isinstance(node, ast.arg):
-            self._opaque(node.arg)
+            self._record_opaque(node.arg)
         elif isinstance(node, self.naming):
-            self._opaque(node.name)
+            self._record_opaque(node.name)
         elif isinstance(node, ast.MatchMapping):
-            self._opaque(node.rest)
+            self._record_opaque(node.rest)
         elif isinstance(node, ast.Attribute):
             self.bases.add(id(node.value))
             if isinstance(node.ctx, ast.Store):
@@ -99,12 +99,12 @@ class PythonNames:
         elif isinstance(node, (ast.For, ast.comprehension)):
             plain.update(bindings(node, self))
 
-    def _opaque(self, name: str | None) -> None:
+    def _record_opaque(self, name: str | None) -> None:
         if name:
             self.bound.add(name)
             self.unknown.add(name)
 
-    def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
+    def _bind_imports(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             if isinstance(node, self.ast.ImportFrom):
                 name, full = alias.asname or alias.name, f"{node.module or ''}.{alias.name}"

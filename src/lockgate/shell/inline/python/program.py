@@ -91,9 +91,9 @@ class _PythonProgram:
         for node in self.nodes:
             yield from self.calls.visit(node)
         self.calls.finish()
-        self._types()
+        self._pass_types()
         for node in self.nodes:
-            self._sink(node)
+            self._record_sink(node)
         problem = self.calls.problem or next((why for node in self.nodes if (why := self._problem(node))), "")
         if not problem:
             from lockgate.shell.inline.python.shadowing import shadow
@@ -105,7 +105,7 @@ class _PythonProgram:
 
     # ------------------------------------------------------------ what talks to other machines
 
-    def _sink(self, node: ast.AST) -> None:
+    def _record_sink(self, node: ast.AST) -> None:
         ast = self.ast
         if not isinstance(node, (ast.Attribute, ast.Name)) or id(node) in self.calls.nearby:
             return
@@ -121,7 +121,7 @@ class _PythonProgram:
 
     # ------------------------------------------------------------ what is not local
 
-    def _types(self) -> None:
+    def _pass_types(self) -> None:
         """Let ``type(x)`` pass where only its name is shown or it is compared: called, it could make any class."""
         for value in (value for node in self.nodes for value in self._shown(node)):
             if isinstance(value, self.ast.Call) and isinstance(value.func, self.ast.Name) and value.func.id == "type":

@@ -11,7 +11,7 @@ from functools import cache
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge import lookup
-from lockgate.shell.knowledge.options import HARMLESS, assign
+from lockgate.shell.knowledge.options import HARMLESS, assign_roles
 from lockgate.shell.state.findings import WORDS
 from lockgate.shell.state.scope import Arg
 
@@ -185,7 +185,7 @@ def apply_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
         operands = [*operands, Arg(".")]
     if not operands:
         return
-    for role, values in assign(roles, operands):
+    for role, values in assign_roles(roles, operands):
         if role in WORDS and values:
             call.add(role)
         elif role not in HARMLESS and values:

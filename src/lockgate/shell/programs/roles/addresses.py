@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from lockgate.shell.state.scope import Arg
 
 
-def url(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_url(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Addresses that are read, unless something is sent."""
     call.contact.targets += [("url", word) for word in words]
 
 
-def host(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_host(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Machines that are connected to; an absolute path is a socket on this one."""
     doubt_place(call, option)
     call.contact.targets += [("host", word) for word in words if not word.text.startswith("/")]
@@ -40,8 +40,8 @@ def reroute(call: ProgramCall, words: list[Arg], option: str) -> None:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "url": url,
-    "host": host,
+    "url": apply_url,
+    "host": apply_host,
     "reroute": reroute,
     "send-to": send_to,
 }

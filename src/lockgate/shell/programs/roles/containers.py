@@ -23,16 +23,16 @@ _READING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
 _SHELLS = frozenset({"shell", "sh"})
 
 
-def argv_inside(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
+def run_argv_inside(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """A command up to the end, run in a container."""
-    from lockgate.shell.programs.roles.running import argv
+    from lockgate.shell.programs.roles.running import run_argv
 
     machine, findings = call.machine, call.machine.findings
     effects, written = findings.effects, machine.disk.swap_written(set())
     programs, traps = len(findings.programs), len(machine.flow.traps)
     findings.effects = {}
     try:
-        yield from argv(call, words, option)
+        yield from run_argv(call, words, option)
     finally:
         inner, changed = findings.effects, machine.disk.swap_written(written)
         findings.effects = {**effects, **inner}
@@ -53,6 +53,6 @@ def _looks(program: str | None) -> bool:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "argv-inside": argv_inside,
+    "argv-inside": run_argv_inside,
 }
 """Role to the function that plays it."""

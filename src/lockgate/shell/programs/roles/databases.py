@@ -25,7 +25,7 @@ _CLIENTS = frozenset({"sqlite3"})
 _SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
 
 
-def dsn(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_dsn(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The name of a database, its address (``postgres://host/name``) or libpq's ``host=... dbname=...``."""
     parts = [Arg(part, word.glob) for word in words for part in _SEVERAL.split(word.text)]
     for word in parts:
@@ -36,7 +36,7 @@ def dsn(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.contact.targets.append(("url", word))
         elif plain.split("+")[0] in _FILES:
             edit(call, [Arg(re.sub(r"^/{2}(?:localhost)?/?", "", text[len(plain) + 1 :]), word.glob)], "")
-            sqlite(call, [Arg(f"file:{text[len(plain) + 1 :]}", word.glob)], "")
+            apply_sqlite(call, [Arg(f"file:{text[len(plain) + 1 :]}", word.glob)], "")
         elif plain and plain not in _SOCKETS:
             _connect(call, word, hosts_of(plain, text[len(plain) + 1 :]))
         elif not plain and "=" in text:
@@ -46,7 +46,7 @@ def dsn(call: ProgramCall, words: list[Arg], _: str) -> None:
             _connect(call, word, hosts_of("", f"//{text}"))
 
 
-def sqlite(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_sqlite(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A SQLite database: its file, or a ``file:`` address of it (https://sqlite.org/uri.html)."""
     opened = read if _only_read(call) else edit
     for word in words:
@@ -82,7 +82,7 @@ def _connect(call: ProgramCall, word: Arg, hosts: list[str]) -> None:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "dsn": dsn,
-    "sqlite": sqlite,
+    "dsn": apply_dsn,
+    "sqlite": apply_sqlite,
 }
 """Role to the function that plays it."""

@@ -29,9 +29,9 @@ def read(call: ProgramCall, words: list[Arg], option: str) -> None:
     call.read_words += words
     for word in words:
         if ADDRESS.match(word.text):
-            from lockgate.shell.programs.roles.addresses import url
+            from lockgate.shell.programs.roles.addresses import apply_url
 
-            url(call, [word], option)
+            apply_url(call, [word], option)
         else:
             call.own += files.read(word, call.machine, call.scope, below=call.recursive)
             _listed(call, word)
@@ -52,7 +52,7 @@ def _listed(call: ProgramCall, word: Arg) -> None:
         call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
-def name(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_name(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Files are named and not read."""
     call.read_words += words
 
@@ -83,14 +83,14 @@ def write(call: ProgramCall, words: list[Arg], option: str) -> None:
             call.own += files.write(word, call.machine, call.scope, below=call.recursive, replaced=bool(option))
 
 
-def folder(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_folder(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Folders are made, with nothing in them that could run: only what they are called counts, and whose they are."""
     for word in words:
         found = files.write(word, call.machine, call.scope)
         call.own += [e for e in found if e.kind is not EffectKind.PERSIST or e.rule == files.OPTION_NAME]
 
 
-def prefix(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_prefix(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The words begin the names of files that are written; an option can end them."""
     endings = [v for o in call.matched.options if o.name == "--additional-suffix" for v in o.value] or [Arg("")]
     for word in words:
@@ -98,7 +98,7 @@ def prefix(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.own += files.write(Arg(f"{word.text}{PLAIN}{ending.text}"), call.machine, call.scope)
 
 
-def name_end(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_name_end(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The end of names that are made up: what leads to another folder can lead to any."""
     if any("/" in word.text or not known(word.text) for word in words):
         call.add("write-unnamed")
@@ -108,7 +108,7 @@ _BACKUPS = frozenset({"~", ".bak", ".backup", ".old", ".orig", ".tmp"})
 """Endings with which nothing is run or believed."""
 
 
-def backup(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_backup(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The end of a backup's name; with a slash the backup lies in another folder and may replace anything there."""
     operands = call.matched.operands
     for word in words:
@@ -199,7 +199,7 @@ def _swept(call: ProgramCall, word: Arg) -> list[Arg]:
     return [Arg(deep), Arg(f"{flat}/{last}" if flat or word.text.startswith("/") else last)]
 
 
-def into(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_into(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The destination of a copy: a file, or a folder that takes the names of the sources."""
     sources = [word for word in call.matched.operands if word not in words]
     if call.matched.given & {"-T", "--no-target-directory"}:
@@ -223,7 +223,7 @@ def move(call: ProgramCall, words: list[Arg], option: str) -> None:
         call.own += files.change(word, call.machine, call.scope, below=True)
 
 
-def link(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_link(call: ProgramCall, words: list[Arg], _: str) -> None:
     """What a link names can be read and written through it; a relative name starts where the link lies."""
     if call.recursive:  # a tree of links is as good as its copy
         read(call, words, "")
@@ -247,7 +247,7 @@ def delete(call: ProgramCall, words: list[Arg], _: str) -> None:
         call.own += removal.delete(word, call.machine, call.scope, below=call.recursive)
 
 
-def recursive(call: ProgramCall, _words: list[Arg], _: str) -> None:
+def apply_recursive(call: ProgramCall, _words: list[Arg], _: str) -> None:
     """The option that makes it whole trees."""
     call.recursive = True
 
@@ -268,7 +268,7 @@ def delete_found(call: ProgramCall, _words: list[Arg], _: str) -> None:
             call.own += removal.delete(Arg(found, glob=True), call.machine, call.scope, below=False)
 
 
-def cwd(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_cwd(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The folder in which all else happens."""
     call.scope = call.scope.copy()
     for word in words:
@@ -285,9 +285,9 @@ def paged(call: ProgramCall, words: list[Arg], option: str) -> None:
             call.opaque(f"`{word.shown}` are keys for `{call.what}`, and they can run a command")
 
 
-def archive(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_archive(call: ProgramCall, words: list[Arg], option: str) -> None:
     """An archive that is written or read: ``host:path`` lies on another machine, to which ``ssh`` connects."""
-    from lockgate.shell.programs.roles.addresses import host
+    from lockgate.shell.programs.roles.addresses import apply_host
 
     # It is opened before the program goes to the folder that an option names.
     inner, call.scope = call.scope, call.started
@@ -296,33 +296,33 @@ def archive(call: ProgramCall, words: list[Arg], option: str) -> None:
     for word in words:
         place, colon, _ = word.text.partition(":")
         if colon and "/" not in place and "--force-local" not in call.matched.given:
-            host(call, [Arg(place)], option)
+            apply_host(call, [Arg(place)], option)
 
 
 FUNCTIONS: dict[str, Role] = {
-    "name": name,
+    "name": apply_name,
     "look": look,
     "unpack": unpack,
-    "folder": folder,
-    "prefix": prefix,
-    "name-end": name_end,
-    "backup": backup,
+    "folder": apply_folder,
+    "prefix": apply_prefix,
+    "name-end": apply_name_end,
+    "backup": apply_backup,
     "packed": packed,
     "read": read,
     "read-below": read_below,
     "read-but": read,
     "read-below-but": read_below,
     "paged": paged,
-    "archive": archive,
+    "archive": apply_archive,
     "write": write,
     "edit": edit,
     "edit-below": edit_below,
-    "into": into,
+    "into": apply_into,
     "move": move,
-    "link": link,
+    "link": apply_link,
     "delete": delete,
-    "recursive": recursive,
-    "cwd": cwd,
+    "recursive": apply_recursive,
+    "cwd": apply_cwd,
     "delete-found": delete_found,
     "write-first": write_first,
 }

@@ -9,7 +9,7 @@ from lockgate.resources.globs import is_wild
 from lockgate.resources.path_spelling import absolute, inside, outside_workspace
 from lockgate.resources.paths import OWN_BELOW, OWN_STATE
 from lockgate.shell.effects import files
-from lockgate.shell.programs.roles.files import ADDRESS, into, read, read_below
+from lockgate.shell.programs.roles.files import ADDRESS, apply_into, read, read_below
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.scope import Arg
 
@@ -70,7 +70,7 @@ def unnamed(call: ProgramCall, words: list[Arg], option: str) -> None:
         call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
-def manual(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_manual(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Names of manual pages; a word with a slash is a file, which takes in others."""
     if all("/" not in word.text and known(word.text) for word in words):
         read(call, words, option)
@@ -78,7 +78,7 @@ def manual(call: ProgramCall, words: list[Arg], option: str) -> None:
         unnamed(call, words, option)
 
 
-def either(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_either(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The value that an option has for some of the programs that share an entry: for others it is an operand."""
     below = call.recursive or any(
         role.startswith(("read-below", "edit-below", "source-below")) for role in call.entry.operands
@@ -90,18 +90,18 @@ def either(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.own += files.change(word, call.machine, call.scope) if changed else []
 
 
-def source_below(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_source_below(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A folder all of which is sent to what makes an image of it, or an address."""
-    from lockgate.shell.programs.roles.network import source
+    from lockgate.shell.programs.roles.network import apply_source
 
     for word in words:
         if ADDRESS.match(word.text):
-            source(call, [word], option)
+            apply_source(call, [word], option)
         elif word.text != "-":
             call.own += files.read(word, call.machine, call.scope, below=True)
 
 
-def mount(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_mount(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A folder of this machine is given to a container: ``SOURCE:TARGET[:OPTIONS]`` or ``type=bind,source=...``.
 
     It is read, and where nobody forbids it, written. What a container of the project may do to the project is said by
@@ -147,7 +147,7 @@ _ANY = frozenset({"*", "**", "."})
 """Names at the end of a path that stand for all that the folder before them holds."""
 
 
-def pathspec(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_pathspec(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are written that a pathspec of git names: from the root of the repository, too, and with stars.
 
     One that names a folder means all that lies in it. An option's word is a file in which pathspecs stand.
@@ -204,7 +204,7 @@ def _fill(call: ProgramCall, word: Arg) -> None:
         call.own += files.write(Arg(folder, word.glob) if below else word, call.machine, scope, below=below)
 
 
-def container_copy(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_container_copy(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``docker cp``: into a container it changes what runs there; out of one it may bring a folder with any names.
 
     Those can be settings and hooks in the project, as with an archive that is unpacked (:func:`unpack`).
@@ -213,7 +213,7 @@ def container_copy(call: ProgramCall, words: list[Arg], option: str) -> None:
     read_below(call, words[:1], option)
     # A file in a container is secret where it would be here.
     read(call, [Arg(_IN_CONTAINER.sub("", word.text, count=1), word.glob) for word in words[:1]], option)
-    into(call, words[1:], option)
+    apply_into(call, words[1:], option)
     texts = [word.static for word in words]
     if len(texts) != 2 or None in texts or call.matched.unknown or not _IN_CONTAINER.match(texts[0] or ""):
         call.add("execute")
@@ -236,15 +236,15 @@ def container_copy(call: ProgramCall, words: list[Arg], option: str) -> None:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "container-copy": container_copy,
+    "container-copy": apply_container_copy,
     "keep": keep,
-    "pathspec": pathspec,
+    "pathspec": apply_pathspec,
     "fill": fill,
     "listed": listed,
-    "either": either,
+    "either": apply_either,
     "unnamed": unnamed,
-    "manual": manual,
-    "source-below": source_below,
-    "mount": mount,
+    "manual": apply_manual,
+    "source-below": apply_source_below,
+    "mount": apply_mount,
 }
 """Role to the function that plays it."""

@@ -20,7 +20,7 @@ _KEPT = "a contained command cannot change the settings of git"
 _CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
 
 
-def config(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def apply_config(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """``git -c key=value``: some keys run what they hold."""
     for word in words:
         key, _, value = word.text.partition("=")
@@ -28,7 +28,7 @@ def config(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
         if not known(key):
             call.opaque("which setting this changes is only known when it runs, and some run a program")
         elif kind == "alias":
-            yield from _alias(call, value)
+            yield from _run_alias(call, value)
         elif kind == "command" and known(value):
             if value:
                 yield RunText(value, call.scope.new_shell(), "sh")
@@ -38,7 +38,7 @@ def config(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
             call.own.append(unlisted(word.shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80])))
 
 
-def _alias(call: ProgramCall, value: str) -> Running[None]:
+def _run_alias(call: ProgramCall, value: str) -> Running[None]:
     if value.startswith("!"):
         yield RunText(value[1:], call.scope.new_shell(), "sh")
     else:
@@ -67,7 +67,7 @@ def is_plain(key: str) -> bool:
     )
 
 
-def config_write(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_config_write(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``git config key value`` with a key that executes leaves something that runs later."""
     if words and words[0].text in ("edit", "rename-section"):
         call.add("persist")
@@ -87,7 +87,7 @@ def config_write(call: ProgramCall, words: list[Arg], _: str) -> None:
         call.own.append(effect._replace(uncontainable=_KEPT))
 
 
-def strace_expression(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_strace_expression(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``strace -e KEYWORD=...``: two keywords change what calls of the traced program do."""
     for word in words:
         if not known(word.text) or word.text.partition("=")[0].strip() in ("inject", "fault"):
@@ -95,8 +95,8 @@ def strace_expression(call: ProgramCall, words: list[Arg], option: str) -> None:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "strace-expression": strace_expression,
-    "config": config,
-    "config-write": config_write,
+    "strace-expression": apply_strace_expression,
+    "config": apply_config,
+    "config-write": apply_config_write,
 }
 """Role to the function that plays it."""

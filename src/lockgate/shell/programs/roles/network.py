@@ -9,7 +9,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.effects.contact import dynamic_value
 from lockgate.shell.knowledge import lookup
-from lockgate.shell.programs.roles.addresses import url
+from lockgate.shell.programs.roles.addresses import apply_url
 from lockgate.shell.programs.roles.files import ADDRESS, read
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
 from lockgate.shell.state.scope import Arg
@@ -39,18 +39,18 @@ _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
 """A word of a command that may be a pattern for the name of a process."""
 
 
-def source(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_source(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file, or an address where the word has a scheme or may turn out to have one."""
     for word in words:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", word.text) or word.text[:1] in (OPAQUE, ENVIRONMENT):
-            url(call, [word], option)
+            apply_url(call, [word], option)
         else:
             read(call, [word], option)
 
 
-def source_run(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_source_run(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file of code that is run, or an address from which code is downloaded and run."""
-    source(call, words, option)
+    apply_source(call, words, option)
     urls = [word.static or "" for word in words if re.match("https?:", word.text)]
     if urls:
         from lockgate.shell.inline.code_downloads import undeclared
@@ -58,15 +58,15 @@ def source_run(call: ProgramCall, words: list[Arg], option: str) -> None:
         call.machine.network.note_downloads(undeclared(urls, call.machine.around), call.what)
 
 
-def page(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_page(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The same, where the name of a forge at the beginning makes an address of the word."""
     for word in words:
         forge, slash, _ = word.text.partition("/")
         given = Arg(f"https://{word.text}", word.glob) if slash and forge in lookup.table("forges") else word
-        source(call, [given], option)
+        apply_source(call, [given], option)
 
 
-def refs(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_refs(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Names of branches that a server is asked for, which it gets to see: one that may hold data is sent as a question.
 
     A hash of a commit is a name like any other.
@@ -86,12 +86,12 @@ def unlisted(call: ProgramCall) -> None:
     for arg, following in zip(call.args, [*call.args[1:], Arg("")], strict=True):
         if id(arg) in doubtful:
             value = Arg(arg.text.partition("=")[2], arg.glob)
-            url(call, [word for word in (value, following) if ADDRESS.match(word.text)], arg.text)
+            apply_url(call, [word for word in (value, following) if ADDRESS.match(word.text)], arg.text)
             if value.text.startswith(_AWAY):
                 call.own += files.read(value, call.machine, call.scope)
 
 
-def remote_name(call: ProgramCall, _words: list[Arg], _: str) -> None:
+def apply_remote_name(call: ProgramCall, _words: list[Arg], _: str) -> None:
     """What is fetched is saved under the last part of its address."""
     words = [*call.matched.operands, *(v for o in call.matched.options if o.name == "--url" for v in o.value)]
     for word in words:
@@ -101,7 +101,7 @@ def remote_name(call: ProgramCall, _words: list[Arg], _: str) -> None:
 
 def saved(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Addresses that are read and saved under a name of their own (``wget``)."""
-    url(call, words, option)
+    apply_url(call, words, option)
     given = call.matched.given
     folders = given & {"-x", "-r", "--recursive", "-m", "--mirror", "-p", "--page-requisites"}
     if "-nH" in given and folders - {"-x"}:
@@ -113,7 +113,7 @@ def saved(call: ProgramCall, words: list[Arg], option: str) -> None:
         call.own += files.write(Arg(saved_as or "index.html"), call.machine, call.scope)
 
 
-def format_(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_format(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A format of ``curl -w``: it can name a file, or stand in one."""
     for word in words:
         for name in re.findall(r"%output\{(?:>>)?([^}]*)", word.text):
@@ -127,7 +127,7 @@ def look_up(call: ProgramCall, words: list[Arg], _: str) -> None:
     call.contact.targets += [("lookup", word) for word in words]
 
 
-def peer(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_peer(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A filter for connections (``TCP@host:443``, ``dst host``), whose host is looked up where it is a name."""
     text = " ".join(word.text for word in words)
     look_up(call, [Arg(host) for found in _PEER.finditer(text) for host in found.groups() if host], option)
@@ -149,26 +149,26 @@ def send_file(call: ProgramCall, words: list[Arg], option: str) -> None:
     read(call, words, option)
 
 
-def static(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_static(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A header, a cookie, a user name: nothing leaves where it is wholly known, for the person can read it."""
     for word in words:
         if dynamic_value(word) or word.text.startswith("@"):
             send(call, [word], option)
 
 
-def method(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_method(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A request method; most of them send."""
     if not words or words[0].static is None or words[0].text.upper() not in _READING_METHODS:
         send(call, [], f"{option} {words[0].shown if words else ''}".rstrip())
 
 
-def proxy(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_proxy(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The request goes through another machine."""
     call.contact.rerouted = True
     call.contact.sends = call.contact.sends or f"`{call.what}` is told to go through another machine"
 
 
-def remote(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_remote(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A configured name, an address, or a folder; ``ext::`` runs a command."""
     for word in words[:1]:
         text = word.text
@@ -184,13 +184,13 @@ def remote(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.add("fetch-known")
 
 
-def push_to(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_push_to(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Where ``git push`` sends to: it sends in any case, but ``ext::`` runs a command too."""
     if any("::" in word.text for word in words[:1]):
         call.opaque("a remote helper such as `ext::` runs a command")
 
 
-def transfer(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_transfer(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Operands of ``rsync``: a colon before the first slash names another machine; else files, the last one written."""
     # A dash alone is the input or the output.
     far = [word for word in words if word.text != "-" and (re.match(r"[^/]*:", word.text) or not harmless(word.text))]
@@ -207,15 +207,15 @@ def transfer(call: ProgramCall, words: list[Arg], _: str) -> None:
         call.own += files.write_into(near[-1], sources, call.machine, call.scope)
 
 
-def picture(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_picture(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files or addresses of pictures: a list names others, also commands, and a script says what is written."""
     for word in words:
         if word.text.startswith("@") or word.text.lower().endswith((".msl", ".mvg")):
             call.opaque(f"`{call.what}` does what `{word.shown}` says")
-    transfer(call, words, option)
+    apply_transfer(call, words, option)
 
 
-def ssh_option(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_ssh_option(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``ssh -o Key=value``: some keys run a program."""
     for word in words:
         key = re.split(r"[= ]", word.text, maxsplit=1)[0].lower()
@@ -223,7 +223,7 @@ def ssh_option(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.opaque(f"the ssh option `{word.shown}` runs a program")
 
 
-def apt_option(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_apt_option(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``apt -o``: hooks and methods run programs; the person is told of any such setting."""
     for word in words:
         if not known(word.text) or re.search(
@@ -234,7 +234,7 @@ def apt_option(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.opaque(f"the setting `{word.shown}` says whether anything is done at all")
 
 
-def process(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_process(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Processes by name, number or file: the gate's own must not be ended."""
     by_number = call.args[0].text.rpartition("/")[2] == "kill"
     for word in words:
@@ -278,26 +278,26 @@ def _found_in(pattern: str, lines: Iterable[str]) -> bool:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "source": source,
-    "source-run": source_run,
-    "page": page,
+    "source": apply_source,
+    "source-run": apply_source_run,
+    "page": apply_page,
     "saved": saved,
-    "remote-name": remote_name,
-    "format": format_,
+    "remote-name": apply_remote_name,
+    "format": apply_format,
     "lookup": look_up,
-    "peer": peer,
+    "peer": apply_peer,
     "send": send,
     "send-file": send_file,
-    "static": static,
-    "method": method,
-    "proxy": proxy,
-    "remote": remote,
-    "refs": refs,
-    "push-to": push_to,
-    "apt-option": apt_option,
-    "process": process,
-    "transfer": transfer,
-    "picture": picture,
-    "ssh-option": ssh_option,
+    "static": apply_static,
+    "method": apply_method,
+    "proxy": apply_proxy,
+    "remote": apply_remote,
+    "refs": apply_refs,
+    "push-to": apply_push_to,
+    "apt-option": apply_apt_option,
+    "process": apply_process,
+    "transfer": apply_transfer,
+    "picture": apply_picture,
+    "ssh-option": apply_ssh_option,
 }
 """Role to the function that plays it."""

@@ -31,7 +31,7 @@ class _Given(Record):
     """Whether the owner may start it as a program."""
 
 
-def rights(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_rights(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Files get other rights: those of a folder also decide who comes to what lies below it."""
     for word in words:
         call.own += files.change(word, call.machine, call.scope, below=call.recursive)
@@ -40,10 +40,10 @@ def rights(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.own.append(Effect(EffectKind.TAMPER, word.shown, "place:own/state-above", _ABOVE))
 
 
-def mode(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_mode(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files get the rights that the first operand says. One that gives nobody else anything changes nothing in them."""
     before = len(call.own)
-    rights(call, words, option)
+    apply_rights(call, words, option)
     first = call.matched.operands[0]
     given = None if first in words or first.static is None else _given(first.static)
     if given is None or (given.shows and any(_is_secret(call, word) for word in words)):
@@ -88,7 +88,7 @@ def _of_clause(clause: str) -> _Given | None:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "rights": rights,
-    "mode": mode,
+    "rights": apply_rights,
+    "mode": apply_mode,
 }
 """Role to the function that plays it."""

@@ -38,44 +38,44 @@ _HARMLESS_SETTINGS = frozenset(_X.split())
 """What ``-X`` sets (``python3 --help-xoptions`` of 3.11 to 3.15), without ``pycache_prefix`` and ``presite``."""
 
 
-def command(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def run_text(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """Text that a shell runs."""
     for word in words:
         yield RunText(word.text, call.scope.new_shell(), "sh", call.stdin)
 
 
-def action(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
+def run_action(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """``tar --checkpoint-action``: ``exec=command`` runs something, the others print."""
     for word in words:
         if word.text.startswith("exec="):
-            yield from command(call, [Arg(word.text[5:])], option)
+            yield from run_text(call, [Arg(word.text[5:])], option)
         elif not known(word.text):
             call.opaque(f"what `{option}` does is only known when it runs")
 
 
-def format_shell(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
+def run_format(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """A format in which ``#(...)`` is a command, as in tmux."""
     for word in words:
         if "#(" in word.text:
-            yield from command(call, [Arg(word.text.partition("#(")[2].rpartition(")")[0])], option)
+            yield from run_text(call, [Arg(word.text.partition("#(")[2].rpartition(")")[0])], option)
 
 
-def output(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
+def apply_output(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """A file that is written, or after ``|`` (``!``, with dvips) a shell's text that gets the output."""
     for word in words:
         if word.text.lstrip().startswith(("|", "!")):
-            yield from command(call, [Arg(word.text.lstrip()[1:])], option)
+            yield from run_text(call, [Arg(word.text.lstrip()[1:])], option)
         else:
             write(call, [word], option)
 
 
-def program(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def run_program(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """Words that are run without a shell, with more words after them."""
     for word in words:
         yield from invoke_words(call, [*(Arg(text) for text in word.text.split()), Arg(PLAIN)])
 
 
-def argv(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def run_argv(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """A command, up to the end."""
     before = call.args[1 : len(call.args) - len(words)]
     if words and words == call.args[len(before) + 1 :] and any(word.loose for word in before):
@@ -126,17 +126,17 @@ def _execute_for(call: ProgramCall, words: list[Arg], option: str, roots: list[s
         yield from invoke_words(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
 
 
-def shell_argv(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def run_shell_argv(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """Words that are joined and run by a shell."""
     yield RunText(" ".join(word.text for word in words), call.scope.new_shell(), "sh", call.stdin)
 
 
-def lock_argv(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
+def run_lock_argv(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """``flock FILE command...`` or ``flock FILE -c 'text'``; a number instead of the file runs nothing."""
     write(call, words[:1], option)
     rest = words[1:]
     if rest and rest[0].text in ("-c", "--command"):
-        yield from command(call, rest[1:2], option)
+        yield from run_text(call, rest[1:2], option)
     elif rest:
         yield from invoke_words(call, rest)
 
@@ -173,7 +173,7 @@ def leading_assignments(call: ProgramCall, words: list[Arg]) -> Running[list[Arg
     return words[position:]
 
 
-def script(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
+def run_script(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """A file that is run, or standard input."""
     for word in words[:1]:
         if word.text != "-" and word.text not in STANDARD_INPUT:
@@ -201,7 +201,7 @@ def loaded(call: ProgramCall, words: list[Arg], option: str) -> None:
             call.opaque(f"`{option} {word.shown}` loads code")
 
 
-def perl_file(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_perl_file(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file that perl opens by itself: a name with ``|`` at an end is a command. With ``-i`` it is changed."""
     from lockgate.shell.inline.perl.texts import is_opened
 
@@ -213,21 +213,21 @@ def perl_file(call: ProgramCall, words: list[Arg], option: str) -> None:
         write(call, words, option)
 
 
-def perl_separator(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_perl_separator(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``perl -F``: a pattern that perl puts into the program as it is."""
     for word in words:
         if not re.fullmatch(r"(/?)(?:\\[tsdw|.]|[,;:|=+*.&%~-])+\1", word.text):
             call.opaque(f"`{option}` puts this into the program, and it may be more than a pattern")
 
 
-def python_setting(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_python_setting(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``python -X NAME=value``: one says where compiled modules are loaded from, one imports a module first."""
     for word in words:
         if word.text.partition("=")[0] not in _HARMLESS_SETTINGS:
             call.opaque(f"`{option} {word.shown}` can make Python load other code")
 
 
-def module(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def run_module(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """``python -m NAME``: a module that is a known program counts as that program; it may also be the project's own."""
     from lockgate.shell.knowledge.lookup import lookup
 
@@ -255,28 +255,28 @@ def module(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
         yield from invoke_words(call, [Arg(name), *call.matched.operands])
 
 
-def placeholder(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_placeholder(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The text that stands for a word of the input."""
     call.placeholder = words[0].text if words else "{}"
 
 
-def assignment(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def apply_assignment(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """``NAME=value``."""
     yield from leading_assignments(call, words)
 
 
 FUNCTIONS: dict[str, Role] = {
-    "command": command,
-    "program": program,
-    "action": action,
-    "output": output,
-    "format-shell": format_shell,
-    "argv": argv,
+    "command": run_text,
+    "program": run_program,
+    "action": run_action,
+    "output": apply_output,
+    "format-shell": run_format,
+    "argv": run_argv,
     "exec": execute_found,
-    "shell-argv": shell_argv,
+    "shell-argv": run_shell_argv,
     "split": split,
-    "lock-argv": lock_argv,
-    "script": script,
+    "lock-argv": run_lock_argv,
+    "script": run_script,
     "code": code("code"),
     "code-shell": code("shell"),
     "code-sh": code("sh"),
@@ -288,9 +288,9 @@ FUNCTIONS: dict[str, Role] = {
     "code-jq": code("jq"),
     "code-yq": code("yq"),
     "loaded": loaded,
-    "perl-file": perl_file,
-    "perl-separator": perl_separator,
-    "python-setting": python_setting,
+    "perl-file": apply_perl_file,
+    "perl-separator": apply_perl_separator,
+    "python-setting": apply_python_setting,
     "code-perl": code("perl"),
     "code-javascript": code("javascript"),
     "code-sqlite": code("sqlite"),
@@ -300,8 +300,8 @@ FUNCTIONS: dict[str, Role] = {
     "code-mongo": code("mongo"),
     "first-sqlite": code("sqlite"),
     "first-mysql": code("mysql"),
-    "placeholder": placeholder,
-    "module": module,
-    "assignment": assignment,
+    "placeholder": apply_placeholder,
+    "module": run_module,
+    "assignment": apply_assignment,
 }
 """Role to the function that plays it."""

@@ -11,9 +11,9 @@ from lockgate.resources.hosts import is_here
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import absolute
 from lockgate.shell.effects import files
-from lockgate.shell.programs.roles.addresses import doubt_place, host, reroute
+from lockgate.shell.programs.roles.addresses import apply_host, doubt_place, reroute
 from lockgate.shell.programs.roles.files import unpack
-from lockgate.shell.programs.roles.network import look_up, method, proxy, send
+from lockgate.shell.programs.roles.network import apply_method, apply_proxy, look_up, send
 from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
 
@@ -47,12 +47,12 @@ _ARCHIVES = (
 _CONNECTING = lazy_re(r"(TCP|TCP[46]|UDP|UDP[46]|OPENSSL|SSL|SCTP|SCTP[46])(-CONNECT)?", re.IGNORECASE)
 
 
-def httpie(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_httpie(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``http [METHOD] URL [ITEM...]``: items are data, and so is a standard input."""
     doubt_place(call, "")
     rest = list(words)
     if len(rest) > 1 and (rest[0].static is None or re.fullmatch(r"[A-Za-z]+", rest[0].text)):
-        method(call, [rest.pop(0)], "method")
+        apply_method(call, [rest.pop(0)], "method")
     address, items = rest[:1], rest[1:]
     call.contact.targets += [("url", Arg(_of_this_machine(word.text), word.glob)) for word in address]
     for item in items:
@@ -71,7 +71,7 @@ def _of_this_machine(text: str) -> str:
     return f"localhost{text[1:]}" if text[1:2] in ("/", "") else f"localhost{text}"
 
 
-def recipient(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_recipient(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Whose key is meant: that of an address which is not known here is asked for at its domain.
 
     Source: ``auto-key-locate`` in gpg(1), by default ``local,wkd``.
@@ -80,7 +80,7 @@ def recipient(call: ProgramCall, words: list[Arg], option: str) -> None:
     look_up(call, [Arg(word.text.strip("<>").rpartition("@")[2]) for word in asked], option)
 
 
-def repository(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_repository(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A repository of a forge: ``OWNER/NAME`` on the configured one, ``HOST/OWNER/NAME`` or an address on any."""
     for word in words:
         name = word.text
@@ -111,7 +111,7 @@ def shown(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.own += files.read(Arg(file or word.text, word.glob), call.machine, call.scope)
 
 
-def image(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_image(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Pictures of systems: a registry's where a name begins with a machine, else files or what is here already."""
     for word in words:
         name = re.sub(r"^(?:registry|docker|podman|containerd):(?!//)", "", word.text)
@@ -119,7 +119,7 @@ def image(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.contact.targets.append(("url", Arg(name, word.glob)))
 
 
-def endpoint(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_endpoint(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The address that all requests go to instead of their own; one of this machine asks nobody else."""
     from lockgate.resources.own_ports import at_url
     from lockgate.resources.relays import leads_elsewhere
@@ -128,13 +128,13 @@ def endpoint(call: ProgramCall, words: list[Arg], option: str) -> None:
         url = word.static or ""
         host = host_of(url) if url.startswith(("http://", "https://")) else None
         if host is None or not is_here(host) or leads_elsewhere(url):
-            proxy(call, [word], option)
+            apply_proxy(call, [word], option)
             call.add("ingest")
         elif own := at_url(url, call.machine.around):
             call.own.append(own)
 
 
-def socket(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_socket(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A socket of this machine that is talked to instead of what the address names."""
     # What follows ``--next`` is asked in the usual way.
     several = {"--next", "-:"} & {*call.matched.given, *(arg.text for arg in call.args)}
@@ -155,7 +155,7 @@ def _is_plain_socket(call: ProgramCall, word: Arg) -> bool:
     return own and not re.search(r"/\.|/ssh-|docker|containerd|podman|buildkit", path.removeprefix(around.workspace))
 
 
-def socat(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
+def apply_socat(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """The two ends of ``socat``: ``TYPE:ADDRESS,OPTION...``."""
     for word in words:
         yield from _end(call, word)
@@ -169,35 +169,35 @@ def _end(call: ProgramCall, word: Arg) -> Running[None]:
     elif word.text.partition(",")[0].upper() in _STREAMS:
         return
     elif not colon and "/" in kind:
-        _file(call, Arg(kind.partition(",")[0]))
+        _apply_file(call, Arg(kind.partition(",")[0]))
     elif kind.upper() in _FILES:
-        _file(call, address)
+        _apply_file(call, address)
     elif _CONNECTING.fullmatch(kind):
-        host(call, [address], "")
+        apply_host(call, [address], "")
     elif kind.upper() in ("UNIX", "UNIX-CONNECT", "UNIX-CLIENT") and _is_plain_socket(call, address):
         return
     elif kind.upper() in _RUNNING:
-        from lockgate.shell.programs.roles.running import command, program
+        from lockgate.shell.programs.roles.running import run_program, run_text
 
-        yield from (program if kind.upper() == "EXEC" else command)(call, [address], "")
+        yield from (run_program if kind.upper() == "EXEC" else run_text)(call, [address], "")
     else:
         call.add("connect")
 
 
-def _file(call: ProgramCall, word: Arg) -> None:
+def _apply_file(call: ProgramCall, word: Arg) -> None:
     call.own += files.read(word, call.machine, call.scope)
     call.own += files.write(word, call.machine, call.scope)
 
 
 FUNCTIONS: dict[str, Role] = {
-    "endpoint": endpoint,
-    "httpie": httpie,
-    "image": image,
-    "repository": repository,
+    "endpoint": apply_endpoint,
+    "httpie": apply_httpie,
+    "image": apply_image,
+    "repository": apply_repository,
     "downloaded": downloaded,
     "shown": shown,
-    "recipient": recipient,
-    "socket": socket,
-    "socat": socat,
+    "recipient": apply_recipient,
+    "socket": apply_socket,
+    "socat": apply_socat,
 }
 """Role to the function that plays it."""

@@ -72,7 +72,7 @@ class Makefile:
                 self.problem = "it has too many lines"
                 return
             self._at(source.base + line.offset)
-            self._line(line, source.base + line.offset, rows)
+            self._read_line(line, source.base + line.offset, rows)
         self._open = None
 
     def _live(self) -> bool:
@@ -81,7 +81,7 @@ class Makefile:
     def _certain(self) -> bool:
         return all(branch.holds for branch in self._branches)
 
-    def _line(self, line: MakeLine, place: int, rows: Iterator[MakeLine]) -> None:
+    def _read_line(self, line: MakeLine, place: int, rows: Iterator[MakeLine]) -> None:
         if line.recipe and self._open is not None:
             if self._live():
                 self._open.append((line.text, place))
@@ -92,9 +92,9 @@ class Makefile:
         if self._conditional(word, rest):
             return
         if word == "define" or (word in ("override", "export") and rest.startswith("define")):
-            self._define(rest.removeprefix("define").strip(), rows)
+            self._read_define(rest.removeprefix("define").strip(), rows)
         elif self._live() and word:
-            self._directive(word, rest, text, place)
+            self._read_directive(word, rest, text, place)
 
     def _conditional(self, word: str, rest: str) -> bool:
         if word in ("ifeq", "ifneq", "ifdef", "ifndef"):
@@ -123,7 +123,7 @@ class Makefile:
         left, right = map(self.words.expand, sides)
         return None if UNKNOWN in left + right else (left == right) == (word == "ifeq")
 
-    def _define(self, head: str, rows: Iterator[MakeLine]) -> None:
+    def _read_define(self, head: str, rows: Iterator[MakeLine]) -> None:
         said = statement(head)
         name, operator = (said.name, said.operator) if isinstance(said, MakeVariable) else (head, "=")
         body: list[str] = []
@@ -137,7 +137,7 @@ class Makefile:
         if self._live():
             self._assign(MakeVariable(name, operator, "\n".join(body)))
 
-    def _directive(self, word: str, rest: str, text: str, place: int) -> None:
+    def _read_directive(self, word: str, rest: str, text: str, place: int) -> None:
         if word in _MODIFIERS:
             while (first := rest.partition(" ")[0]) in _MODIFIERS:
                 rest = rest[len(first) :].lstrip()
@@ -159,7 +159,7 @@ class Makefile:
             self._open = None
             self._assign(said)
         elif isinstance(said, MakeRule):
-            self._rule(said, place)
+            self._read_rule(said, place)
         else:
             made = self.words.expand(text).strip()
             if UNKNOWN in made:
@@ -177,7 +177,7 @@ class Makefile:
             self._left -= 1
             if self._left < 0:
                 return
-            self._line(line, 0, rows)
+            self._read_line(line, 0, rows)
         self._open = before
 
     def _take_included(self, names: str) -> None:
@@ -223,7 +223,7 @@ class Makefile:
 
     # ------------------------------------------------------------ rules
 
-    def _rule(self, said: MakeRule, place: int) -> None:
+    def _read_rule(self, said: MakeRule, place: int) -> None:
         targets = tuple(self.words.expand(said.targets).split())
         inner = statement(said.rest)
         if isinstance(inner, MakeVariable):
