@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.containment.leftovers import own_folder
+from lockgate.containment.leftovers import prepare_own_folder
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "lockgate"
 ELSEWHERE = {
@@ -57,7 +57,7 @@ def test_a_project_that_is_run_contained_opens_no_folder_above_its_own(tmp_path:
     state = tmp_path / "missing" / "state"
     before = os.umask(0)
     try:
-        folder = Path(own_folder(str(state), "/home/u/work"))
+        folder = Path(prepare_own_folder(str(state), "/home/u/work"))
     finally:
         os.umask(before)
     between = [folder, *folder.parents][: len(folder.relative_to(tmp_path).parts)]

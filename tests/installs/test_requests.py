@@ -30,7 +30,7 @@ def filtered() -> Filter:
 
 
 def asked(authority: str, target: str, method: str = "GET", *headers: tuple[str, str]) -> tuple[str, str]:
-    passed = filtered().request(authority, method, target, (("host", authority), *headers))
+    passed = filtered().check(authority, method, target, (("host", authority), *headers))
     return passed.kind, passed.address
 
 
@@ -118,14 +118,14 @@ def test_what_is_refused_for_a_known_path(name: str) -> None:
 
 def test_without_a_host_nothing_passes() -> None:
     with pytest.raises(RefusedError):
-        filtered().request(HOST, "GET", "/simple/idna/", ())
+        filtered().check(HOST, "GET", "/simple/idna/", ())
 
 
 @pytest.mark.parametrize(("accept", "then"), [
     (SIMPLE_JSON, ACCEPTED[SIMPLE][1]), ("text/html", "text/html"), ("secret", "text/html"), ("", "text/html"),
 ])  # fmt: skip
 def test_of_what_a_client_accepts_one_of_two_texts_is_sent(accept: str, then: str) -> None:
-    passed = filtered().request(HOST, "GET", "/simple/idna/", (("host", HOST), ("accept", accept)))
+    passed = filtered().check(HOST, "GET", "/simple/idna/", (("host", HOST), ("accept", accept)))
     assert passed.accept == then
 
 
@@ -136,14 +136,14 @@ def page(*files: tuple[str, str]) -> bytes:
 
 def learned(target: str, kind: str, body: bytes, authority: str = HOST) -> Filter:
     known = filtered()
-    known.learn(known.request(authority, "GET", target, (("host", authority),)), kind, body)
+    known.learn(known.check(authority, "GET", target, (("host", authority),)), kind, body)
     return known
 
 
 def passes(known: Filter, address: str) -> str:
     authority, _, path = address.removeprefix("https://").partition("/")
     try:
-        return known.request(authority, "GET", f"/{path}", (("host", authority),)).kind
+        return known.check(authority, "GET", f"/{path}", (("host", authority),)).kind
     except RefusedError:
         return ""
 
@@ -244,7 +244,7 @@ def test_nothing_of_a_request_but_a_known_address_is_sent(
     authority: str, method: str, target: str, headers: list[tuple[str, str]]
 ) -> None:
     try:
-        passed = filtered().request(authority, method, target, [("host", authority), *headers])
+        passed = filtered().check(authority, method, target, [("host", authority), *headers])
     except RefusedError as error:
         assert "secret" not in str(error)
         return
@@ -258,7 +258,7 @@ def test_any_answer_is_taken_in(body: bytes, kind: str) -> None:
     known = filtered()
     for authority, target in ((HOST, "/simple/idna/"), (NPM_HOST, "/is-odd"), (FILES, f"{LOCKED[30:]}.metadata")):
         try:
-            passed = known.request(authority, "GET", target, (("host", authority),))
+            passed = known.check(authority, "GET", target, (("host", authority),))
         except RefusedError:
             continue
         known.learn(passed, kind, body)

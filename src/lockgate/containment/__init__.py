@@ -1,4 +1,4 @@
-"""Containment: a command that nobody can see through runs where it can talk to nobody.
+"""Runs a command that nobody can see through where it can talk to nobody.
 
 The gate rewrites the command so that ``lockgate/contain.py`` runs it in a sandbox: no network, no sockets of this
 machine, no secrets, and write access to the project alone, without the places that are executed or trusted later.

@@ -1,4 +1,4 @@
-"""Starting a sandbox, whichever way this host has."""
+"""Starts a sandbox, whichever way this host has."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Running:
         """Readable when the sandbox has ended."""
 
     def signal(self, number: int) -> bool:
-        """Send a signal to the command; whether there was one already."""
+        """Send a signal to the command. Returns whether there was one already."""
         first = self._first()
         commands = _children(first) if first else []
         for child in commands:

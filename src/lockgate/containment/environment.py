@@ -1,4 +1,4 @@
-"""The environment of a contained command: without credentials, and without ways to services of this machine."""
+"""Makes the environment of a contained command: without credentials, and without ways to services of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections from this machine's loopback to a server in a room: in only, for whoever owns the room. Linux.
+"""Forwards connections from this machine's loopback to a server in a room. Linux.
 
 A process of its own enters the room's network, and connects there. It hands each connection over, and what is passed on
 runs outside. See setns(2), user_namespaces(7).

@@ -1,4 +1,4 @@
-"""What a contained command may not see outside its project: secrets, records of agents, sockets."""
+"""Finds what a contained command may not see outside its project: secrets, records of agents, sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this host can contain, and which way. Found out once by trying, and kept with the facts that it rests on."""
+"""Finds out whether this host can contain, and which way. It tries once, and keeps the facts that this rests on."""
 
 from __future__ import annotations
 

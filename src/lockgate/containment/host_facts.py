@@ -1,4 +1,4 @@
-"""What a host can do to contain a command."""
+"""Holds what a host can do to contain a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are on this machine, put together to the plan of a sandbox."""
+"""Puts the plan of a sandbox together from where things are on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lockgate.containment import hidden_files
 from lockgate.containment.environment import TEMPORARY, contained, npm_folders
 from lockgate.containment.host import workspace_problem
-from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder, temporary_folder
+from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, prepare_own_folder, prepare_temporary_folder
 from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, WRITABLE, Mount, Plan
 from lockgate.containment.protected_files import survey
 from lockgate.core.errors import ContainmentError
@@ -105,7 +105,7 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
     roots = roots_of(run)
     look = look or FileLookup(PathGuard(run.around))
     guard = look.guard
-    folder = own_folder(run.state, roots[0])
+    folder = prepare_own_folder(run.state, roots[0])
     before = {entry.path: entry for root in roots for entry in look.project(root)}
     volatile = _volatile(run)
     back = _brought_back(run, volatile)
@@ -174,7 +174,7 @@ def _private(run: ContainedRun, volatile: tuple[str, ...], back: tuple[str, ...]
     for path in volatile:
         # Nothing may lie below a folder that an earlier command could prepare: it would choose where that is mounted.
         if path == temporary and not any(_below(other, (path,)) for other in (*back, real_path(run.workspace))):
-            yield Mount(WRITABLE, path, temporary_folder(folder, run.room))
+            yield Mount(WRITABLE, path, prepare_temporary_folder(folder, run.room))
         else:
             yield Mount(SHARED if os.stat(path).st_mode & OPEN_TO_ALL == OPEN_TO_ALL else EMPTY, path)
     yield from (Mount(READ_ONLY, path, path) for path in back)

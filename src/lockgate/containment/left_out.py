@@ -1,4 +1,4 @@
-"""A search whose folder the gate's state lies below: its input is changed so that the search leaves the state out.
+"""Changes the input of a search so that it leaves the gate's state out, which lies below the searched folder.
 
 That is Claude Code's ``Grep``, which is ripgrep. It parts its ``glob`` at blanks and hands each part on as ``--glob``
 (seen in 2.1.197); of several the last one that matches holds, and ``!`` leaves a folder out with all that is in it. A

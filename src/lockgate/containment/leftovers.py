@@ -1,4 +1,4 @@
-"""The folders in which contained commands leave something, dropped when a project was not worked on for long."""
+"""Makes the folders in which contained commands leave something, and removes those not used for a month."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 20
 """Folders that are dropped after one run: the rest has its turn."""
 
 
-def own_folder(state: str, workspace: str) -> str:
+def prepare_own_folder(state: str, workspace: str) -> str:
     """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
     folder = _folder(state, workspace)
     _made(os.path.join(folder, "cache"))
@@ -25,7 +25,7 @@ def own_folder(state: str, workspace: str) -> str:
     return folder
 
 
-def temporary_folder(folder: str, room: str) -> str:
+def prepare_temporary_folder(folder: str, room: str) -> str:
     """The temporary files of a room, or of all commands of a project that stand alone; it is made where it is not.
 
     Args:
@@ -39,7 +39,7 @@ def temporary_folder(folder: str, room: str) -> str:
     return path
 
 
-def only_contained_see(state: str, workspace: str, path: str) -> bool:
+def is_seen_by_contained_only(state: str, workspace: str, path: str) -> bool:
     """Whether there is a file at a path for a project's contained commands, and none for anybody else.
 
     Args:

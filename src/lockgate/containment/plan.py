@@ -1,4 +1,4 @@
-"""What a sandbox looks like: mounts in their order, the environment and the command. Values only; a *way* builds it."""
+"""Describes a sandbox: mounts in their order, the environment and the command. Values only; a *way* builds it."""
 
 from __future__ import annotations
 

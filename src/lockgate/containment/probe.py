@@ -1,4 +1,4 @@
-"""Trying whether a sandbox can be built on this host: a harmless command is run in one."""
+"""Tries whether a sandbox can be built on this host, by running a harmless command in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a contained run was asked for on a command line, and what it takes to lay it out.
+"""Reads what a contained run was asked for on a command line, and what it takes to lay it out.
 
 The process that runs the command reads it, and the resident gate that plans for such a process.
 """

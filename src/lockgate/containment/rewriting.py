@@ -1,4 +1,4 @@
-"""How a contained command is written for a shell, and how that is told apart from anything else.
+"""Writes a contained command for a shell, and tells it apart from anything else.
 
 The command stands in the text as one quoted word, so that a person who sees it can read what runs.
 """

@@ -1,4 +1,4 @@
-"""The rooms of contained commands that stand on this machine: native/room.c makes and holds them.
+"""Finds and ends the rooms of contained commands on this machine. native/room.c makes and holds them.
 
 Each is held by a process that listens at a socket in the state folder. Whoever can open it is the person, and no
 contained command: that folder is hidden from all of them.

@@ -1,4 +1,4 @@
-"""Running a plan: a supervisor that outlives the client's patience, and the process that the client waits for.
+"""Runs a plan: a supervisor that outlives the client's patience, and the process that the client waits for.
 
 The process that the client started passes signals on and ends as the command ended. It may be killed at any moment. So
 the sandbox is the child of a supervisor in a session of its own. The supervisor ends the sandbox when that process is

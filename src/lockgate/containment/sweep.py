@@ -51,7 +51,7 @@ class Sweep:
         self._problem = ""
 
     def look(self) -> bool:
-        """Look at what matters most, where it is time; whether the command has to be ended."""
+        """Look at what matters most, where it is time. Returns whether the command has to be ended."""
         began = time.monotonic()
         if began < self._next:
             return False

@@ -1,4 +1,4 @@
-"""What git keeps of an operation that has not ended, and whether going on with it runs commands.
+"""Tells whether going on with an unfinished operation of git runs commands.
 
 A contained ``git rebase`` writes there, and stops there for a conflict: so these folders cannot be read-only, as other
 places of git are. They are harmless as long as whoever says ``git rebase --continue`` starts nothing but git.

@@ -1,4 +1,4 @@
-"""What paths, hosts and ports are: whose, and what it means to touch them."""
+"""Classifies paths, hosts and ports: whose they are, and what it means to touch them."""
 
 __all__ = [
     "addresses",

@@ -1,4 +1,4 @@
-"""Addresses: one spelling for each, and finding them in text.
+"""Normalises addresses, and finds them in text.
 
 A fetch may follow an address that was seen before, so two things must hold: the same address always gets the same
 spelling, and an address that two readers understand differently gets none. The readers that matter disagree: browsers

@@ -1,4 +1,4 @@
-"""What a person's category for a command or a tool does to the effects that our own knowledge found.
+"""Applies a person's category for a command or a tool to the effects that were found.
 
 Lockbox asks its lists in a fixed order: ``override_safe``, ``unsafe_acting``, ``unsafe``, ``acting``, ``safe``, then
 *acting* by default; its shipped patterns stand in the same lists as a person's own. Here the shipped knowledge is

@@ -1,4 +1,4 @@
-"""Numbers as programs read them: ``str.isdigit`` also takes superscripts, and ``int`` the digits of other scripts."""
+"""Reads numbers as programs do: ``str.isdigit`` also takes superscripts, and ``int`` the digits of other scripts."""
 
 from __future__ import annotations
 

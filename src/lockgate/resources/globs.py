@@ -1,4 +1,4 @@
-"""Shell-like patterns over the names of a path, and whether two of them can mean the same path.
+"""Matches shell-like patterns over the names of a path, and tells whether two can mean the same path.
 
 A *pattern* and a *path* are tuples of names. In a pattern, ``*``, ``?`` and ``[...]`` stay within one name and the
 name ``**`` stands for any number of names, also none. A path may hold the same marks (a shell expands them later);

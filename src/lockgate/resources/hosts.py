@@ -1,4 +1,4 @@
-"""Hosts: one spelling for each, and whose they are.
+"""Normalises hosts, and tells whose they are.
 
 What only one of the readers that matter accepts, or reads as another host, is unknown here (``None``), never guessed:
 see `lockgate.resources.addresses`.

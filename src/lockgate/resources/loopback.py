@@ -1,4 +1,4 @@
-"""Which hosts are this machine, whoever asks: what is sent there needs no encryption, and nobody else is answered."""
+"""Tells which hosts are this machine, whoever asks. What is sent there needs no encryption."""
 
 from __future__ import annotations
 

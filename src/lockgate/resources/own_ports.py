@@ -1,4 +1,4 @@
-"""Ports of this machine that are not like all others: those of the gate itself, and of contained servers.
+"""Finds ports of this machine that belong to the gate or to contained servers.
 
 No agent may talk to a port at which the gate listens for a person. What asks a contained server is contained with it.
 

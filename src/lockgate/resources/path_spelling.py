@@ -1,4 +1,4 @@
-"""Paths as tools and shell words spell them, and as the table of places asks about them."""
+"""Resolves paths as tools and shell words spell them to the form that the table of places takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reading or writing a path means.
+"""Finds the effects of reading or writing a path.
 
 The functions take a path as a tool or a shell word spells it: relative or absolute, with ``~``, ``..``, repeated
 slashes, and marks that a shell still expands (``~/.s?h/id_*``). Each path is looked up twice, as written and with

@@ -1,4 +1,4 @@
-"""The table of places, compiled: which patterns a path meets."""
+"""Looks up which patterns of the compiled table of places a path meets."""
 
 from __future__ import annotations
 

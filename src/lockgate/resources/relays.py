@@ -1,4 +1,4 @@
-"""Addresses on this machine that make it talk to another one.
+"""Finds addresses on this machine that make it talk to another one.
 
 A server on loopback is neither source nor sink, but some do as they are told: a proxy or an importer fetches the
 address in its query. An open redirect sends the client there. A browser's or a container engine's remote control opens

@@ -1,4 +1,4 @@
-"""What is declared about a service (an MCP server, a tool, a host), and what one is of which nothing is declared.
+"""Finds the effects of a service (an MCP server, a tool, a host) by what is declared about it.
 
 A flag that is not declared has the value that it has for a service of which nothing is declared. So saying more about a
 service never makes it stricter than saying nothing. Which value that is says the profile: Lockbox takes an unknown tool

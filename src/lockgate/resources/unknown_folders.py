@@ -1,4 +1,4 @@
-"""What is meant by a name alone, wherever it is: ``find ~ -name id_rsa`` looks for it at any depth of a folder."""
+"""Finds what a name alone can mean at any depth of a folder: ``find ~ -name id_rsa``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading shell: text to syntax tree, tree to programs, programs to effects."""
+"""Reads shell commands: text to syntax tree, tree to programs, programs to effects."""
 
 from lockgate.shell.analyse import analyse_shell
 

@@ -1,4 +1,4 @@
-"""From a shell command to its effects."""
+"""Finds the effects of a shell command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as the command line of bubblewrap."""
+"""Writes a plan as the command line of bubblewrap."""
 
 from __future__ import annotations
 

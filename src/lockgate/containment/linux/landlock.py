@@ -1,4 +1,4 @@
-"""The last step before a contained command: the kernel's Landlock says which files it may open for writing.
+"""Restricts with the kernel's Landlock which files a command may open for writing, and starts it.
 
 A read-only mount keeps files and folders as they are. But a named pipe on it can be written to, and somebody outside
 may read there. Landlock asks again, for pipes too. It is used where the kernel has it (5.19 or newer, and switched on);

@@ -1,4 +1,4 @@
-"""A plan built with the kernel's own calls, on a machine without bubblewrap. Linux 5.12 or newer.
+"""Builds a plan with the kernel's own calls, on a machine without bubblewrap. Linux 5.12 or newer.
 
 Three processes: the *outer* one makes the namespaces and waits; the *first* one inside builds the file system, gives up
 every privilege and waits for the third, which becomes the command. When the first ends, the kernel ends all others.

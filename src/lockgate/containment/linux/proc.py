@@ -1,4 +1,4 @@
-"""Which parts of ``/proc`` set something for the whole machine.
+"""Lists the parts of ``/proc`` that set something for the whole machine.
 
 They are no part of any namespace, and the kernel lets the machine's root write to many of them without any capability:
 an agent that runs as root, as in a container, would name the program that the kernel starts when another one crashes.

@@ -1,4 +1,4 @@
-"""The system calls that a contained command is refused, as a program for seccomp(2).
+"""Writes the system calls that a contained command is refused as a program for seccomp(2).
 
 Namespaces keep a process from the network and from other processes. This keeps it from what no namespace parts: the
 sockets of a hypervisor, the kernel's keyrings, a terminal's input queue, and calls that get past this very filter.

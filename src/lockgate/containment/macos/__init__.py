@@ -1,1 +1,1 @@
-"""The sandbox of macOS: `sandbox-exec` with a profile that is tried on this machine first."""
+"""Builds the sandbox of macOS: `sandbox-exec` with a profile that is tried on this machine first."""

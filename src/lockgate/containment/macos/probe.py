@@ -1,4 +1,4 @@
-"""Trying on a Mac whether ``sandbox-exec`` holds what the profile says, before it is ever relied on.
+"""Tries on a Mac whether ``sandbox-exec`` holds what the profile says, before it is ever relied on.
 
 The profile's language is not documented, and changes of the system could make it say less. So each machine tries: a
 program in a sandbox does what must not be possible and what must be, and one wrong answer rules the way out.

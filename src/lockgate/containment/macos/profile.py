@@ -1,4 +1,4 @@
-"""A plan as a profile for macOS's ``sandbox-exec``: what is done with mounts on Linux is said in rules here. Pure text.
+"""Writes a plan as a profile for ``sandbox-exec`` of macOS, with rules where Linux has mounts. No I/O.
 
 Of the rules that match, the last holds, so that they stand in the order of the mounts. What differs from mounts:
 

@@ -1,4 +1,4 @@
-"""Starting a sandbox on macOS: ``sandbox-exec`` with a profile.
+"""Starts a sandbox on macOS: ``sandbox-exec`` with a profile.
 
 macOS has no namespaces of processes. Signals go to the command's process group, and what left that group (``setsid``)
 is ended as far as it is still a descendant; what is not stays in the sandbox for as long as it lives.
@@ -39,7 +39,7 @@ class SandboxProcesses:
         self._waiting.start()
 
     def signal(self, number: int) -> bool:
-        """Send a signal to the command; whether there was one already."""
+        """Send a signal to the command. Returns whether there was one already."""
         return _send(os.killpg, self._pid, number)
 
     def kill(self) -> None:

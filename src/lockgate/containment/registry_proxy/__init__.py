@@ -1,4 +1,4 @@
-"""Installs from package indexes: a relay lets a contained command ask for what a project has committed.
+"""Lets a contained command install what a project has committed, through a relay to package indexes.
 
 It lets nothing else pass.
 """

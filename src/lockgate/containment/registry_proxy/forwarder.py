@@ -1,4 +1,4 @@
-"""The first program in the sandbox of an install: a TCP port that leads to the relay's socket, then the command.
+"""Forwards a TCP port in the sandbox of an install to the relay's socket, and becomes the command.
 
 Package managers know proxies by a host and a port, and the sandbox has no network. It is run by its path, in an
 isolated interpreter without site packages::

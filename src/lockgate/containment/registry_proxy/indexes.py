@@ -1,4 +1,4 @@
-"""Package indexes, and what may be asked of each: the grammar of requests, as data.
+"""Describes package indexes and what may be asked of each: the grammar of requests, as data.
 
 Protocols: packaging.python.org (simple repository API: PEP 503, 658, 691) and github.com/npm/registry (package
 metadata, tarballs).

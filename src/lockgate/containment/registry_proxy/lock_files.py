@@ -1,4 +1,4 @@
-"""Manifests and lock files, read for the packages that they name. Pure: who calls hands in how a file is read.
+"""Reads manifests and lock files for the packages that they name. No I/O: the caller passes a function that reads.
 
 Formats: packaging.python.org (requirements files, ``pyproject.toml``), docs.astral.sh (``uv.lock``), docs.npmjs.com
 (``package-lock.json``, versions 2 and 3). A form that is not known here is an error: then the install is asked about.

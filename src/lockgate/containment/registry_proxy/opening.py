@@ -1,4 +1,4 @@
-"""Opening the way from one contained install to package indexes: a folder with a socket, and the relay that listens.
+"""Opens the way from one contained install to package indexes: a folder with a socket, and the relay that listens.
 
 What may be asked for is noted by the gate, below its state folder. The text that the client runs holds only the name of
 that note. No contained command sees the folder.

@@ -1,4 +1,4 @@
-"""The relay between a contained install and package indexes: a process outside of the sandbox.
+"""Relays between a contained install and package indexes, as a process outside of the sandbox.
 
 It listens at a Unix socket that only that sandbox sees. It speaks as an HTTP proxy: CONNECT to an index's host, then
 TLS with a certificate of its own authority, which only that sandbox trusts. Then come requests, of which
@@ -124,7 +124,7 @@ class Relay:
             headers = [(name.decode("ascii"), value.decode("latin-1")) for name, value in request.headers]
             words = [part.decode("ascii", "replace") for part in (request.method, request.target)]
             try:
-                passed = self._filter.request(authority, words[0], words[1], headers)
+                passed = self._filter.check(authority, words[0], words[1], headers)
                 with self._asking:
                     self._pass_on(passed, speaker)
             except RefusedError as error:

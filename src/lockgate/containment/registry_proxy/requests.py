@@ -1,4 +1,4 @@
-"""Which requests pass to an index: by method, host, path, headers and body. Everything else is refused.
+"""Checks requests to an index: by method, host, path, headers and body. Refuses everything not allowed.
 
 What passes is taken apart here, and the relay writes a request of its own with the parts. Nothing of a client's request
 is passed on as it stands. Whoever sends it is taken for an attacker.
@@ -27,9 +27,18 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.libraries import library
 
 if TYPE_CHECKING:
-    from typing import IO, Any
+    from typing import IO, Any, Literal
 
-PAGE, FILE, METADATA, WHEEL = "page", "file", "metadata", "wheel"
+    RequestKind = Literal["page", "file", "metadata", "wheel"]
+    """What is asked for: the page of a package, a file, its metadata, or a wheel.
+
+    A wheel is a file whose metadata may name more projects.
+    """
+
+PAGE: RequestKind = "page"
+FILE: RequestKind = "file"
+METADATA: RequestKind = "metadata"
+WHEEL: RequestKind = "wheel"
 _MOST_METADATA = 4 * 1024 * 1024
 _TARGET = re.compile(r"/[A-Za-z0-9@._~+%!/-]{0,2000}", re.ASCII)
 _PROJECT = re.compile(r"/([a-z0-9]+(?:-[a-z0-9]+)*)/?", re.ASCII)
@@ -50,8 +59,7 @@ class Passed(Record):
     method: str
     address: str
     accept: str
-    kind: str
-    """``page``, ``file``, its ``metadata``, or ``wheel``: a file whose metadata may name more projects."""
+    kind: RequestKind
     name: str = ""
     """For a page: the package that it is about."""
 
@@ -64,7 +72,7 @@ def authority_of(address: str) -> str:
 
 
 class Filter:
-    """What one install may ask for. Answers of an index can add to it."""
+    """Checks the requests of one install. Answers of an index can add to what it may ask for."""
 
     def __init__(self, wanted: Wanted, indexes: Sequence[PackageIndex]) -> None:
         """Begin with what committed files name."""
@@ -80,8 +88,8 @@ class Filter:
         """Hosts that may be asked at all."""
         return frozenset(name for index in self._indexes for name in _authorities(index))
 
-    def request(self, authority: str, method: str, target: str, headers: Sequence[tuple[str, str]]) -> Passed:
-        """What passes of a request.
+    def check(self, authority: str, method: str, target: str, headers: Sequence[tuple[str, str]]) -> Passed:
+        """Check a request. Returns the request that the relay sends in its place.
 
         Args:
             authority: The host that the client has connected to, as :func:`authority_of` spells it.
@@ -102,13 +110,15 @@ class Filter:
         if not _TARGET.fullmatch(target) or {".", ".."} & set(target.split("/")):
             raise RefusedError("this is no path of a package or of one of its files")
         address = f"https://{authority}{target}"
-        for address_of_file, kind in ((address, FILE), (address.removesuffix(".metadata"), METADATA)):
-            if address_of_file in self._files:
-                kind = WHEEL if kind == FILE and address in self._unlocked else kind
-                return Passed(self._files[address_of_file], method, address, "*/*", kind)
-        return self._page(address, method, _accepts(headers))
+        if address in self._files:
+            kind = WHEEL if address in self._unlocked else FILE
+            return Passed(self._files[address], method, address, "*/*", kind)
+        file = address.removesuffix(".metadata")
+        if file in self._files:
+            return Passed(self._files[file], method, address, "*/*", METADATA)
+        return self._check_page(address, method, _accept_header(headers))
 
-    def _page(self, address: str, method: str, accepts: str) -> Passed:
+    def _check_page(self, address: str, method: str, accepts: str) -> Passed:
         for index in self._indexes:
             if not address.startswith(f"{index.base}/"):
                 continue
@@ -141,7 +151,7 @@ class Filter:
 
     # ------------------------------------------------------------ answers
     def learn(self, passed: Passed, kind: str, body: bytes) -> None:
-        """Take in what an index answers about a package that may be asked for.
+        """Learn from what an index answers about a package that may be asked for.
 
         Args:
             passed: What it was asked.
@@ -153,15 +163,15 @@ class Filter:
         elif passed.kind == PAGE and passed.asked.protocol == SIMPLE:
             links = _json_links(body) if kind.partition(";")[0].strip() == SIMPLE_JSON else _html_links(body)
             wanted = self._projects.get(passed.name, frozenset())
-            named = [link for link, digest in _whole(links, passed.address) if not wanted or digest in wanted]
+            named = [link for link, digest in _with_digests(links, passed.address) if not wanted or digest in wanted]
             self._learn_files(named)
             self._unlocked.update(link for link in named if not wanted and link.endswith(".whl"))
         elif passed.kind == PAGE and passed.asked.protocol == NPM:
             self._learn_files(_tarballs(body))
 
     def learn_from_wheel(self, wheel: IO[bytes]) -> None:
-        """Take in what the metadata in a wheel names, where an index does not give that by itself."""
-        self._learn_projects(_requirements(_metadata_in(wheel)))
+        """Learn from the metadata in a wheel, where an index does not give that by itself."""
+        self._learn_projects(_requirements(_read_metadata(wheel)))
 
     def _learn_files(self, addresses: Iterable[str]) -> None:
         for address in addresses:
@@ -184,12 +194,12 @@ def _page_address(index: PackageIndex, name: str) -> str:
     return f"{index.base}/{name}/" if index.protocol == SIMPLE else f"{index.base}/{name.replace('/', '%2f')}"
 
 
-def _accepts(headers: Sequence[tuple[str, str]]) -> str:
+def _accept_header(headers: Sequence[tuple[str, str]]) -> str:
     return ", ".join(value for name, value in headers if name == "accept")
 
 
 # ---------------------------------------------------------------- what an index answers
-def _whole(links: Iterable[tuple[str, str]], page: str) -> Iterator[tuple[str, str]]:
+def _with_digests(links: Iterable[tuple[str, str]], page: str) -> Iterator[tuple[str, str]]:
     """Whole addresses without fragments, each with the SHA-256 of what lies there, empty where it is not told."""
     for link, digest in links:
         try:
@@ -201,7 +211,7 @@ def _whole(links: Iterable[tuple[str, str]], page: str) -> Iterator[tuple[str, s
 
 
 def _json_links(body: bytes) -> Iterator[tuple[str, str]]:
-    files = _object(body).get("files")
+    files = _parse_object(body).get("files")
     for file in files if isinstance(files, list) else ():
         hashes = file.get("hashes") if isinstance(file, dict) else None
         if isinstance(hashes, dict) and isinstance(file.get("url"), str):
@@ -221,7 +231,7 @@ def _html_links(body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _tarballs(body: bytes) -> Iterator[str]:
-    versions = _object(body).get("versions")
+    versions = _parse_object(body).get("versions")
     for version in versions.values() if isinstance(versions, dict) else ():
         place = version.get("dist") if isinstance(version, dict) else None
         if isinstance(place, dict) and isinstance(place.get("tarball"), str):
@@ -245,7 +255,7 @@ def _requirements(body: bytes) -> Iterator[str]:
             yield canonicalize_name(parsed.name)
 
 
-def _metadata_in(wheel: IO[bytes]) -> bytes:
+def _read_metadata(wheel: IO[bytes]) -> bytes:
     """The metadata in a wheel (packaging.python.org, binary distribution format); empty where it is none."""
     import zipfile
 
@@ -258,7 +268,7 @@ def _metadata_in(wheel: IO[bytes]) -> bytes:
         return b""
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         held = json.loads(body)
     except (ValueError, RecursionError):

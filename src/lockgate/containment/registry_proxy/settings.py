@@ -1,4 +1,4 @@
-"""The indexes that a person installs from: their own settings of pip, uv and npm, never those of a project.
+"""Reads which indexes a person installs from: their own settings of pip, uv and npm, never those of a project.
 
 Settings of a project could name an index of an attacker's. Formats: pip.pypa.io (configuration), docs.astral.sh
 (environment variables), docs.npmjs.com (npmrc).

@@ -114,9 +114,9 @@ def _is_known_program(name: str) -> bool:
 def _only_contained_see(state: str, workspace: str, path: str) -> bool:
     if os.path.lexists(path) or not os.path.isdir(os.path.join(state, "contained")):
         return False  # as nearly always, without the modules of the sandbox
-    from lockgate.containment.leftovers import only_contained_see
+    from lockgate.containment.leftovers import is_seen_by_contained_only
 
-    return only_contained_see(state, real_path(workspace), path)
+    return is_seen_by_contained_only(state, real_path(workspace), path)
 
 
 def in_session(around: HostView, tasks: Sequence[str], where: Folders, transcript: str) -> HostView:

@@ -1,1 +1,1 @@
-"""Knowledge about places, tools and secrets, as tables."""
+"""Holds knowledge about places, tools and secrets, as tables."""

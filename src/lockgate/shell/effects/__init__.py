@@ -1,1 +1,1 @@
-"""What it means to name a file, a host or a variable."""
+"""Finds the effects of naming a file, a host or a variable."""

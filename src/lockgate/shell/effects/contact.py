@@ -1,4 +1,4 @@
-"""Whom a command talks to, and whether it sends anything beside the address."""
+"""Records whom a command talks to, and whether it sends anything beside the address."""
 
 from __future__ import annotations
 

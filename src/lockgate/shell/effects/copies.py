@@ -1,4 +1,4 @@
-"""What is copied or moved out of a folder under names that no word says: ``cp -r x/. .``, ``mv x/* .``, ``cp -r x y``.
+"""Finds the effects of copying or moving a folder's content: ``cp -r x/. .``, ``mv x/* .``, ``cp -r x y``.
 
 What lies in the folder is looked at. In the project that tells: a name that matters cannot be made there unnoticed
 meanwhile. What comes from elsewhere was made where nobody watches the names, and counts as any name.
@@ -91,40 +91,40 @@ def _copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: s
             before.moved.note(there, f"{into}/{name}")
         if not (keeps_name and before.into_folder):
             before.moved.note(there, into)
-    if (how.links and not how.whole) or not (how.whole or wild or parts) or not in_project(into, before.around):
+    if (how.links and not how.whole) or not (how.whole or wild or parts) or not is_in_project(into, before.around):
         return []
-    star = _star(source, how, there, before.around)
+    star = _unnamed_effects(source, how, there, before.around)
     if before.around.copied is None:
-        return star if any_name and (parts or there is None or _away(there, before.around)) else []
-    below = None if there is None else _below(there, before)
+        return star if any_name and (parts or there is None or _is_outside_project(there, before.around)) else []
+    below = None if there is None else _names_below(there, before)
     if below is None:
         return star
     paths = [path for path in below if not wild or _is_meant(path, name)]
-    if paths and not how.moves and there and _away(there, before.around):
+    if paths and not how.moves and there and _is_outside_project(there, before.around):
         return star
     return _named(paths, into, "" if parts or wild else name, before.around)
 
 
-def _star(source: Arg, how: CopyMode, there: str | None, around: HostView) -> list[Effect]:
+def _unnamed_effects(source: Arg, how: CopyMode, there: str | None, around: HostView) -> list[Effect]:
     effect = unlisted(source.shown, TARGET, _BECAUSE.format(source=source.shown))
-    if how.moves and there is not None and _away(there, around):
+    if how.moves and there is not None and _is_outside_project(there, around):
         effect = effect._replace(uncontainable=_STAYS.format(source=source.shown))
     return [effect]
 
 
-def in_project(folder: str, around: HostView) -> bool:
+def is_in_project(folder: str, around: HostView) -> bool:
     """Whether a folder is the project's, or one around it."""
     root = around.workspace or around.home
     real = around.realpath(folder)
     return any(inside(path, root) or inside(root, path) for path in (folder, real))
 
 
-def _away(folder: str, around: HostView) -> bool:
+def _is_outside_project(folder: str, around: HostView) -> bool:
     root = around.workspace or around.home
     return not (inside(folder, root) and inside(around.realpath(folder), around.realpath(root)))
 
 
-def _below(folder: str, before: CopiedFiles) -> tuple[str, ...] | None:
+def _names_below(folder: str, before: CopiedFiles) -> tuple[str, ...] | None:
     """What lies below a folder, or lay below the one that it was made of."""
     look = before.around.copied
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Which hosts the address of a database names, in whichever of the ways clients write one."""
+"""Reads the hosts in the address of a database, in each of the ways clients write one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects of reading, writing and removing the files that words name."""
+"""Finds the effects of reading, writing and removing the files that words name."""
 
 from __future__ import annotations
 

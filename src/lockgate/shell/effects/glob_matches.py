@@ -1,4 +1,4 @@
-"""Which names a word with wildcards matches on the disk: ``rm -rf s*`` in a folder with ``src`` and ``setup.py``.
+"""Matches words with wildcards against the disk: ``rm -rf s*`` in a folder with ``src`` and ``setup.py``.
 
 By its letters alone ``s*`` could be ``settings.json``. A shell lists the folder when it comes to the word, and so does
 this module. A word that could name a guarded place then counts as the names that it matches.
@@ -43,12 +43,12 @@ def with_glob_matches(words: tuple[Word, ...], args: list[Arg], machine: Machine
         scope: Where the shell is.
     """
     wild = [word for word in words if _has_glob(word.parts)]
-    if not disk_is_unchanged(machine) or not all(_is_left_to_shell(word.parts) for word in wild):
+    if not is_disk_unchanged(machine) or not all(_is_left_to_shell(word.parts) for word in wild):
         return args
     return [arg._replace(names=_names_of(arg.text, machine, scope)) if arg.glob else arg for arg in args]
 
 
-def disk_is_unchanged(
+def is_disk_unchanged(
     machine: Machine,
     programs: int | None = None,
     *,

@@ -1,4 +1,4 @@
-"""The shared store on this machine: no agent may talk to it with the clients that PostgreSQL comes with.
+"""Finds the effects of reaching the shared store on this machine with the clients of PostgreSQL.
 
 A server that lets the user in by ``peer`` or ``trust`` takes an agent for the gate. What the clients are, and which of
 their words name a database, is in the table ``postgresql_clients``. Code that connects by itself is code.

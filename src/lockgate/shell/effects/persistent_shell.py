@@ -1,4 +1,4 @@
-"""What a command leaves behind, where the next one runs in the same shell.
+"""Finds what a command leaves behind, where the next one runs in the same shell.
 
 Each command is looked at by itself, as if in a fresh shell in the project. Where the client's shell stays, that is only
 right as long as none leaves behind what gives words another meaning: a function, an option, a folder. What does counts

@@ -1,4 +1,4 @@
-"""Effects of removing files and folders."""
+"""Finds the effects of removing files and folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a word may mean beside the files that it is spelt like, where not all of it is known.
+"""Finds which files a word may mean of which not all is known.
 
 It may mean any file of a folder, a file that is looked for at any depth, or what the gate itself keeps there.
 """
@@ -149,10 +149,10 @@ def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[
 
     found = [*named_write_effects(above, name, cwd, around)]
     if found and there:
-        from lockgate.shell.effects.glob_matches import disk_is_unchanged
+        from lockgate.shell.effects.glob_matches import is_disk_unchanged
 
         # What is there tells, as long as nothing on the line can have changed that.
-        paths = around.found_below(above, name) if disk_is_unchanged(machine) else None
+        paths = around.found_below(above, name) if is_disk_unchanged(machine) else None
         found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
     for own in around.own_paths:
         is_named = name.casefold() in own.casefold().split("/") or _is_of_state(name)

@@ -1,4 +1,4 @@
-"""The closed world: what no table names counts as code that nobody has seen.
+"""Holds the closed world: what no table names counts as code that nobody has seen.
 
 In a session with labels a command runs outside of the sandbox only where all of it is known: each option, each
 variable that is set for it, each name that it writes. What is not known becomes an effect of the row

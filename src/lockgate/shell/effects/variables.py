@@ -1,4 +1,4 @@
-"""Variables that make other programs run something, or talk to somebody else."""
+"""Finds the effects of variables that make other programs run something, or talk to somebody else."""
 
 from __future__ import annotations
 

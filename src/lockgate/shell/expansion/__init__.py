@@ -1,1 +1,1 @@
-"""Expansion of words: parameters, arithmetic, globs."""
+"""Expands words: parameters, arithmetic, globs."""

@@ -1,4 +1,4 @@
-"""Arithmetic: what its evaluation assigns, and the commands that a text in it could hold."""
+"""Records what arithmetic assigns, and the commands that a text in it could hold."""
 
 from __future__ import annotations
 

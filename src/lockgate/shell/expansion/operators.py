@@ -1,4 +1,4 @@
-"""What parameter expansion makes of a value that is wholly known: parts of it, replacements, other letters.
+"""Applies the operators of parameter expansion to a known value: parts of it, replacements, other letters.
 
 Each function gives ``None`` where the result is not sure to be the same in every shell.
 """

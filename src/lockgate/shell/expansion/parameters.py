@@ -1,4 +1,4 @@
-"""Parameter expansion: elements, defaults, and texts that are cut out, replaced or respelled."""
+"""Expands parameters: elements, defaults, and texts that are cut out, replaced or respelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expanding words as far as they are known before anything runs.
+"""Expands words as far as they are known before anything runs.
 
 Every command inside a word is visited on the way, whether or not its output can be known.
 """

@@ -1,4 +1,4 @@
-"""From the text of a shell command to a tree."""
+"""Parses the text of a shell command to a tree."""
 
 __all__ = [
     "reader",

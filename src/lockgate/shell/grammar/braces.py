@@ -1,4 +1,4 @@
-"""Brace expansion: a pass over a word's parts, before anything else in it is expanded, as bash does it."""
+"""Expands braces in a word's parts, before anything else in it is expanded, as bash does it."""
 
 from __future__ import annotations
 

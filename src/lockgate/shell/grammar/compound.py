@@ -1,4 +1,4 @@
-"""Compound commands: groups, loops, conditions, ``case``, functions, ``coproc``."""
+"""Reads compound commands: groups, loops, conditions, ``case``, functions, ``coproc``."""
 
 from __future__ import annotations
 

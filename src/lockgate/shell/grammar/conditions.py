@@ -1,4 +1,4 @@
-"""``[[ ... ]]``."""
+"""Reads ``[[ ... ]]``."""
 
 from __future__ import annotations
 

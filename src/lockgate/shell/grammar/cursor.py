@@ -1,4 +1,4 @@
-"""The reader's place in a text, its limits, and how it says that it cannot read on."""
+"""Holds the reader's place in a text and its limits, and refuses what cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What begins with a dollar sign or a backquote, and the double quotes around it."""
+"""Reads what begins with a dollar sign or a backquote, and the double quotes around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reserved words, and what separates commands."""
+"""Reads reserved words, and what separates commands."""
 
 from __future__ import annotations
 

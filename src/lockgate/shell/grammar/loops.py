@@ -1,4 +1,4 @@
-"""``if``, ``while``, ``until``, ``for``, ``select`` and ``case``; each rule begins after its keyword."""
+"""Reads ``if``, ``while``, ``until``, ``for``, ``select`` and ``case``. Each rule begins after its keyword."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BRACE = frozenset("}")
 _CLAUSE_ENDS = frozenset((";;", "esac"))
 
 
-def read_double_parenthesis(cursor: Cursor, semicolons: bool) -> Arith:
+def read_double_parenthesis(cursor: Cursor, *, semicolons: bool) -> Arith:
     """Read ``((`` and what stands inside."""
     cursor.refuse_outside_bash("`((`", "write `( (` for subshells")
     cursor.pos += 2
@@ -69,7 +69,7 @@ def read_until(cursor: Cursor) -> While:
     return _read_loop(cursor, until=True)
 
 
-def _read_loop(cursor: Cursor, until: bool) -> While:
+def _read_loop(cursor: Cursor, *, until: bool) -> While:
     test = read_block(cursor, _DO)
     return While(test, _read_do(cursor), until)
 
@@ -109,7 +109,8 @@ def read_select(cursor: Cursor) -> For:
     return _read_for_words(cursor, select=True)
 
 
-def _read_for_words(cursor: Cursor, select: bool) -> For:
+def _read_for_words(cursor: Cursor, *, select: bool) -> For:
+    """Read a loop over words, from its variable on."""
     match = _NAME.match(cursor.text, cursor.pos)
     if match is None:
         cursor.refuse("a loop's variable that is not a plain name")

@@ -1,4 +1,4 @@
-"""``${...}`` with all its operators."""
+"""Reads ``${...}`` with all its operators."""
 
 from __future__ import annotations
 

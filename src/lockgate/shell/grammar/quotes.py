@@ -1,4 +1,4 @@
-"""Quoting that holds no expansions: ``'...'`` and ``$'...'``."""
+"""Reads quotes that hold no expansions: ``'...'`` and ``$'...'``."""
 
 from __future__ import annotations
 

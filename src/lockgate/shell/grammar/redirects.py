@@ -1,4 +1,4 @@
-"""Redirections and here-documents."""
+"""Reads redirections and here-documents."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _read_here_document(cursor: Cursor, strip_tabs: bool) -> Word:
 
 
 def _read_body(cursor: Cursor, begin: int, delimiter: str, strip_tabs: bool, joined: bool) -> tuple[str, int]:
-    """Read lines up to the delimiter; give the body's text and where the delimiter's line ends."""
+    """Read lines up to the delimiter. Returns the body's text and where the delimiter's line ends."""
     text = cursor.text
     last = len(text) - 1
     lines: list[str] = []

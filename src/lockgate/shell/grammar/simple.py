@@ -1,4 +1,4 @@
-"""Simple commands, assignments and function definitions."""
+"""Reads simple commands and assignments."""
 
 from __future__ import annotations
 
@@ -185,6 +185,6 @@ def _keyed(cursor: Cursor) -> Word:
 
 
 def _line_end(cursor: Cursor) -> int:
-    """Where the line ends: a comment's end."""
+    """The place where the line ends, and a comment with it."""
     end = cursor.text.find("\n", cursor.pos)
     return end if end >= 0 else len(cursor.text) - 1

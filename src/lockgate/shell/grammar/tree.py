@@ -1,4 +1,4 @@
-"""The syntax tree that the shell reader makes: what bash would run, with quoting resolved.
+"""Defines the syntax tree that the shell reader makes: what bash would run, with quoting resolved.
 
 A tree holds every command that could run, also inside words; what the reader cannot read exactly is not in a tree but
 is an :class:`Unparsed`.
@@ -293,7 +293,7 @@ class FoundCommand(Node):
 
 
 def walk(tree: tuple[object, ...]) -> Iterator[Simple]:
-    """Give every simple command of a tree (or of any part of one) in the order of the text.
+    """Yield every simple command of a tree (or of any part of one) in the order of the text.
 
     Also those inside words, here-documents, arithmetic, conditions and function bodies. A command comes before those
     in its own words.
@@ -307,7 +307,7 @@ def walk(tree: tuple[object, ...]) -> Iterator[Simple]:
 
 
 def commands(tree: tuple[object, ...]) -> Iterator[FoundCommand]:
-    """Give every simple command of a tree with the kinds of nodes around it."""
+    """Yield every simple command of a tree with the kinds of nodes around it."""
     stack: list[tuple[tuple[object, ...], tuple[str, ...]]] = [(tree, ())]
     while stack:
         node, inside = stack.pop()

@@ -1,4 +1,4 @@
-"""A tree written as shell again, in short: for a person who reads what a command is made of."""
+"""Writes a tree as shell again, in short, for a person who reads what a command is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words: quoting resolved, patterns, tildes and braces marked."""
+"""Reads words: resolves quoting, and marks patterns, tildes and braces."""
 
 from __future__ import annotations
 

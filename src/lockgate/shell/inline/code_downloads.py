@@ -1,4 +1,4 @@
-"""Code that downloads code and runs it by itself: ``exec(urlopen(...).read())``, ``fetch(...).then(eval)``.
+"""Finds code that downloads code and runs it: ``exec(urlopen(...).read())``, ``fetch(...).then(eval)``.
 
 What flows from one command to another is followed instead (``code_sources.py``). Python is parsed; of other languages
 only short texts are looked at, for words of both kinds (the table ``network_code``).

@@ -1,4 +1,4 @@
-"""Shells that a program connects to the network by itself: ``nc -e``, ``socat EXEC:``, and inline code that does so.
+"""Finds shells that a program connects to the network: ``nc -e``, ``socat EXEC:``, and inline code that does so.
 
 What flows from a connection into a shell through a pipe or a redirection is followed instead (``code_sources.py``).
 """

@@ -1,4 +1,4 @@
-"""sed programs on the command line: the few commands that read, write or run something."""
+"""Finds the few commands of sed programs that read, write or run something."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _text_lines(text: str, at: int) -> str:
 
 
 def _add_file_to_line_end(named: list[NamedFile], command: str, line: str) -> int:
-    """Add the file that a command names; return how much of the script it takes."""
+    """Add the file that a command names. Returns how much of the script it takes."""
     if command in "rRwW":
         named.append(NamedFile(line.strip(), command in "wW"))
     elif command in "btTqQLv:":

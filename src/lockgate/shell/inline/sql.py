@@ -1,4 +1,4 @@
-"""SQL on the command line, with what the clients psql, mysql and sqlite3 add to it.
+"""Reads SQL on the command line, with what the clients psql, mysql and sqlite3 add to it.
 
 An own tokenizer of a strict part of SQL: a text that holds anything which the servers, their versions or their
 settings read in different ways is not read at all. What runs programs or reaches files are mostly commands of the

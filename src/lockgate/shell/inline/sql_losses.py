@@ -1,4 +1,4 @@
-"""Whether SQL removes what no other statement brings back: databases, tables, columns, or all rows of a table.
+"""Finds SQL that removes what no other statement brings back: databases, tables, columns, or all rows of a table.
 
 It looks at words, and only makes a verdict stricter. It serves for all clients, because it reads no dialect exactly.
 """

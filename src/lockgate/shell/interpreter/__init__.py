@@ -1,1 +1,1 @@
-"""Runs a tree abstractly: which commands run, with which words."""
+"""Runs a tree abstractly: finds which commands run, with which words."""

@@ -1,4 +1,4 @@
-"""Assignments: what a variable holds from here on, and what giving it that does."""
+"""Runs assignments: records what a variable holds from here on, and what giving it that does."""
 
 from __future__ import annotations
 

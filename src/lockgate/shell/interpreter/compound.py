@@ -1,4 +1,4 @@
-"""Running groups, branches, loops, conditions and functions.
+"""Runs groups, branches, loops, conditions and functions.
 
 What may happen is joined, and loops run until nothing new is learnt.
 """
@@ -35,7 +35,7 @@ _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 
 
 def run_compound(node: Any, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
-    """Run a compound command, its redirections already applied; give the shape of what it prints."""
+    """Run a compound command, its redirections already applied. Returns the shape of what it prints."""
     shape: str = _HANDLERS[type(node)](node, machine, scope, stdin)
     return shape if len(shape) <= LONGEST else OPAQUE
 
@@ -234,14 +234,15 @@ def define(function: Function, machine: Interpreter, scope: Scope) -> str:
 
 
 def call(function: Function, args: list[Arg], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
-    """Run a function's body; what it prints."""
+    """Run a function's body. Returns the shape of what it prints."""
     machine.budget.depth += 1
     outer, scope.positional = scope.positional, positional(args)
     machine.flow.frames.append([])
     try:
-        stdin, output = apply_redirects(function.redirects, machine, scope, stdin)
+        streams = apply_redirects(function.redirects, machine, scope, stdin)
         before = scope.copy()
-        shape = output.of(machine.until_left(scope, lambda: machine.command(function.body, scope, stdin)))
+        shape = machine.until_left(scope, lambda: machine.command(function.body, scope, streams.stdin))
+        shape = streams.output.of(shape)
         if leaves_early(function.body):
             scope.forget(assigned(function.body))
             scope.join(before)

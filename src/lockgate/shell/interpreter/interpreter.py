@@ -1,4 +1,4 @@
-"""Walking a script as a shell would, in every way that it could go, and visiting each command that could run.
+"""Walks a script in every way that a shell could go, and visits each command that could run.
 
 Control flow is followed in the abstract: what may or may not have happened is joined, loops over known words are run
 word by word, other loops until nothing new is learnt. Each ``run`` returns the *shape* of what is printed: text in
@@ -80,11 +80,11 @@ class AbstractInterpreter(Interpreter):
             self.drive(run_later(self))
 
     def drive(self, running: Running[T]) -> T:
-        """Run what a generator asks for until it is done; give what it gives."""
+        """Run what a generator asks for until it is done. Returns what it gives."""
         return drive(running, self._asked)
 
     def _asked(self, request: Request) -> str:
-        """Run what one request is for; give the shape of what it prints."""
+        """Run what one request is for. Returns the shape of what it prints."""
         if isinstance(request, RunText):
             return self.run_text(request.text, request.scope, request.dialect, request.stdin)
         if isinstance(request, RunScript):
@@ -108,7 +108,7 @@ class AbstractInterpreter(Interpreter):
         return shape
 
     def perform(self, call: ProgramCall) -> str:
-        """Run one program; give the shape of what it prints."""
+        """Run one program. Returns the shape of what it prints."""
         return self.drive(call.find_effects())
 
     def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
@@ -208,11 +208,11 @@ class AbstractInterpreter(Interpreter):
         from lockgate.shell.interpreter.redirects import apply_redirects
 
         redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
-        stdin, output = apply_redirects(redirects, self, scope, stdin)
-        shape = run_compound(node, self, scope, stdin)
+        streams = apply_redirects(redirects, self, scope, stdin)
+        shape = run_compound(node, self, scope, streams.stdin)
         if redirects:
             self.redirect(redirects, scope, shape, stays=False)
-        return output.of(shape)
+        return streams.output.of(shape)
 
     def call(self, function: Function, args: list[Arg], scope: Scope, stdin: str | None) -> str:
         """Run a function's body with its arguments."""
@@ -227,7 +227,7 @@ class AbstractInterpreter(Interpreter):
     # ------------------------------------------------------------ commands by their words
 
     def invoke(self, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
-        """Run a command given by its words; give the shape of what it prints."""
+        """Run a command given by its words. Returns the shape of what it prints."""
         if not args:
             return ""
         self.output.faithful = False

@@ -1,4 +1,4 @@
-"""What can be said of a body of commands without running it: what it assigns, and whether it may be left early."""
+"""Tells without running a body of commands what it assigns, and whether it may be left early."""
 
 from __future__ import annotations
 

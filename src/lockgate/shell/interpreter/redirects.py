@@ -1,9 +1,9 @@
-"""What redirections do: files that are read and written, and the sockets that bash makes of some names."""
+"""Applies redirections: records files that are read and written, and sockets that bash makes of some names."""
 
 from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind, Label
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.effects.files import read, write
 from lockgate.shell.expansion.words import expand, expand_one
 from lockgate.shell.grammar.tree import ProcessSub, Redirect
@@ -30,15 +30,15 @@ class OutputTarget:
         self.mixed = False
         """Whether something else may go there: error messages, what is printed to another descriptor."""
 
-    def descriptor(self, fd: str, target: str) -> None:
-        """One descriptor becomes a copy of another."""
+    def copy_descriptor(self, fd: str, target: str) -> None:
+        """Note that one descriptor becomes a copy of another."""
         if fd in ("", "1"):
             self.here = self.here and target == "1"
         elif target == "1":
             self.mixed |= self.here
 
-    def file(self, fd: str, target: str) -> None:
-        """A descriptor becomes a file."""
+    def open_file(self, fd: str, target: str) -> None:
+        """Note that a descriptor becomes a file."""
         if target == "/dev/null":
             self.here = self.here and fd != "1"
         elif not known(target) or target.startswith(("/dev/", "/proc/")):
@@ -54,47 +54,85 @@ class OutputTarget:
         return shape if self.here else join_texts("", shape) if self.linked else ""
 
 
+class RedirectedStreams(Record):
+    """What a command reads and where its output goes, after its redirections."""
+
+    stdin: str | None
+    """The shape of its standard input; ``None``: nothing was given."""
+    output: OutputTarget
+
+
 def apply_redirects(
     redirects: tuple[Redirect, ...], machine: Interpreter, scope: Scope, stdin: str | None
-) -> tuple[str | None, OutputTarget]:
-    """Record the effects of redirections.
-
-    Returns:
-        The shape of what the command reads from standard input (``None``: nothing was given), and what becomes of
-        what it prints.
-    """
-    output = OutputTarget()
-    sockets = _Sockets(machine)
+) -> RedirectedStreams:
+    """Record the effects of redirections."""
+    command = _Redirections(machine, scope, stdin)
     for redirect in redirects:
+        command.apply(redirect)
+    return command.streams()
+
+
+class _Redirections:
+    """The redirections of one command, applied from left to right."""
+
+    __slots__ = ("machine", "output", "scope", "sockets", "stdin")
+
+    def __init__(self, machine: Interpreter, scope: Scope, stdin: str | None) -> None:
+        self.machine, self.scope, self.stdin = machine, scope, stdin
+        self.output = OutputTarget()
+        self.sockets = _Sockets(machine)
+
+    def apply(self, redirect: Redirect) -> None:
+        """Record what one redirection does."""
         operator = redirect.operator
         if redirect.fd.startswith("{"):
-            scope.assign(redirect.fd.strip("{}"), PLAIN)
+            self.scope.assign(redirect.fd.strip("{}"), PLAIN)
         if operator in ("<<", "<<-", "<<<"):
-            text = expand_one(redirect.target, machine, scope)
-            stdin = text + "\n" if redirect.fd in ("", "0") else stdin
+            text = expand_one(redirect.target, self.machine, self.scope)
+            self._set_input(redirect, text + "\n")
         elif operator == "<":
-            given = _read(redirect, machine, scope)
-            stdin = given if redirect.fd in ("", "0") else stdin
-            for arg in expand(redirect.target, machine, scope) if redirect.target.literal else ():
-                sockets.open(redirect.fd or "0", arg.text)
+            self._read_file(redirect)
         elif operator in ("<&", ">&") and _is_descriptor(redirect):
-            target = expand_one(redirect.target, machine, scope).rstrip("-")
-            sockets.copy(redirect.fd or ("0" if operator == "<&" else "1"), target)
-            if operator == ">&" or redirect.fd not in ("", "0"):
-                output.descriptor(redirect.fd, target)
-                _check_descriptor(target, machine)
-            elif target != "0":
-                # Some other descriptor becomes the input, or it is closed.
-                stdin = OPAQUE if target else None
+            self._copy_descriptor(redirect)
         else:
-            # ``<>`` opens the input, unless it says otherwise.
-            fd = redirect.fd or ("0" if operator in ("<>", "<&") else "1")
-            for target in _write(redirect, machine, scope):
-                output.file(fd, target)
-                sockets.open(fd, target)
-            stdin = OPAQUE if operator in ("<>", "<&") else stdin
-    read = machine.from_socket(sockets.now["0"]) if "0" in sockets.now else None
-    return stdin if read is None else read, output
+            self._open_files(redirect)
+
+    def streams(self) -> RedirectedStreams:
+        """What holds after all of them."""
+        connection = self.sockets.now.get("0")
+        received = self.machine.from_socket(connection) if connection is not None else None
+        return RedirectedStreams(self.stdin if received is None else received, self.output)
+
+    def _set_input(self, redirect: Redirect, shape: str | None) -> None:
+        if redirect.fd in ("", "0"):
+            self.stdin = shape
+
+    def _read_file(self, redirect: Redirect) -> None:
+        self._set_input(redirect, _read(redirect, self.machine, self.scope))
+        if redirect.target.literal:
+            for arg in expand(redirect.target, self.machine, self.scope):
+                self.sockets.open(redirect.fd or "0", arg.text)
+
+    def _copy_descriptor(self, redirect: Redirect) -> None:
+        operator = redirect.operator
+        target = expand_one(redirect.target, self.machine, self.scope).rstrip("-")
+        self.sockets.copy(redirect.fd or ("0" if operator == "<&" else "1"), target)
+        if operator == ">&" or redirect.fd not in ("", "0"):
+            self.output.copy_descriptor(redirect.fd, target)
+            _check_descriptor(target, self.machine)
+        elif target != "0":
+            # Some other descriptor becomes the input, or it is closed.
+            self.stdin = OPAQUE if target else None
+
+    def _open_files(self, redirect: Redirect) -> None:
+        # ``<>`` opens the input, unless it says otherwise.
+        opens_input = redirect.operator in ("<>", "<&")
+        fd = redirect.fd or ("0" if opens_input else "1")
+        for target in _write(redirect, self.machine, self.scope):
+            self.output.open_file(fd, target)
+            self.sockets.open(fd, target)
+        if opens_input:
+            self.stdin = OPAQUE
 
 
 class _Sockets:
@@ -106,14 +144,14 @@ class _Sockets:
         self.now = {fd: name for fd, name in machine.network.connected.items() if fd != "0"}
 
     def open(self, fd: str, name: str) -> None:
-        """A descriptor becomes a file, or a connection."""
+        """Note that a descriptor becomes a file, or a connection."""
         if name.startswith(_SOCKETS):
             self.now[fd] = name
         else:
             self.now.pop(fd, None)
 
     def copy(self, fd: str, target: str) -> None:
-        """A descriptor becomes a copy of another."""
+        """Note that a descriptor becomes a copy of another."""
         if target in self.now:
             self.now[fd] = self.now[target]
         else:
@@ -133,6 +171,7 @@ def _is_descriptor(redirect: Redirect) -> bool:
 
 
 def _read(redirect: Redirect, machine: Interpreter, scope: Scope) -> str | None:
+    """Record what reading the target does. Returns the shape of what is read; ``None``: nothing was given."""
     parts = redirect.target.parts
     if len(parts) == 1 and isinstance(parts[0], ProcessSub) and parts[0].direction == "<":
         return machine.capture(parts[0].script, scope)
@@ -147,7 +186,7 @@ def _read(redirect: Redirect, machine: Interpreter, scope: Scope) -> str | None:
 
 
 def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
-    """Record what writing the target does; what may be written, as far as its name is known."""
+    """Record what writing the target does. Returns what may be written, as far as its name is known."""
     args = expand(redirect.target, machine, scope)
     for arg in args:
         if redirect.operator in ("<&", ">&") and arg.text.strip(PLAIN).rstrip("-").isdigit():
@@ -163,7 +202,7 @@ def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
 
 
 def record_socket(text: str, machine: Interpreter) -> bool:
-    """Record the effect of a name that bash makes a socket of; whether it was one."""
+    """Record the effect of a name that bash makes a socket of. Returns whether it was one."""
     from lockgate.resources.hosts import is_loopback
 
     if not text.startswith(_SOCKETS):

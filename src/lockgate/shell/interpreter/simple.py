@@ -1,4 +1,4 @@
-"""Running one simple command: assignments, redirections, the invocation itself."""
+"""Runs one simple command: assignments, redirections, the invocation itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
     if node.redirects:
         from lockgate.shell.interpreter.redirects import apply_redirects
 
-        stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
+        streams = apply_redirects(node.redirects, machine, scope, stdin)
+        stdin, output = streams.stdin, streams.output
     if not args:
         for assignment in node.assignments:
             _assign(assignment, machine, scope)

@@ -1,4 +1,4 @@
-"""Traps: text that runs when a script ends, or between any two of its commands."""
+"""Runs traps: text that runs when a script ends, or between any two of its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What zsh does with commands that bash reads in the same way and runs differently.
+"""Finds commands that bash and zsh read in the same way and run differently.
 
 The reader refuses what zsh parses differently. What is left: names that are tied to tables of the shell, words that it
 evaluates as arithmetic, options that change how later lines are read.

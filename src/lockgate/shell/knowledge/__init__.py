@@ -1,4 +1,4 @@
-"""The tables of programs, and matching words with an entry's options."""
+"""Holds the tables of programs, and matches words with an entry's options."""
 
 __all__ = [
     "lookup",

@@ -1,4 +1,4 @@
-"""A command of a program as data: its words matched with what the knowledge says, and what it was found to do."""
+"""Holds a command of a program as data: its words, what the knowledge says of them, and what it was found to do."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ProgramCall:
             self.add(role)
 
     def find_effects(self) -> Running[str]:
-        """Find all effects; give the shape of what is printed. What knows all roles does so."""
+        """Find all effects. Returns the shape of what is printed. What knows all roles does so."""
         raise NotImplementedError
 
 

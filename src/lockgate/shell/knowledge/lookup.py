@@ -1,4 +1,4 @@
-"""What is known about programs: compiled from ``data/*.yaml``, loaded one family at a time.
+"""Looks up what is known about programs. It is compiled from ``data/*.yaml``, and loaded one family at a time.
 
 ``docs/knowledge.md`` describes how it is written. The compiled form is trusted: the compiler has checked it.
 """

@@ -1,4 +1,4 @@
-"""Matching the words of a command against its option grammar.
+"""Matches the words of a command against its option grammar.
 
 Where a spelling can be read in two ways, the reading with effects is taken: an abbreviation that fits several long
 options, a word that may be an option at run time.
@@ -142,7 +142,7 @@ class _Matcher:
         self.at = len(self.args)
 
     def _add_operand(self, arg: Arg) -> bool:
-        """Record an operand; say whether no option can follow."""
+        """Record an operand. Returns whether no option can follow."""
         if arg.text[:1] == OPAQUE:
             self.result.surprises.append(arg)
         self.result.operands.append(arg)

@@ -1,1 +1,1 @@
-"""What programs do with their words: roles of options and operands."""
+"""Finds what programs do with their words, by the roles of options and operands."""

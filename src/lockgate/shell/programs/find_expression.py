@@ -1,4 +1,4 @@
-"""Which files an action of ``find`` is for, as far as the tests before it tell by name.
+"""Finds which files an action of ``find`` is for, as far as the tests before it tell by name.
 
 ``find`` reads its expression from the left: an action happens to a file for which all went well up to there. So a
 pattern limits only what comes after it, and a negated one limits nothing. What stands after ``-o`` is for the files

@@ -1,4 +1,4 @@
-"""Walks through whole folders that leave something out: ``grep -r --exclude-dir=NAME``, ``tar --exclude=PATH``.
+"""Follows walks through folders that leave something out: ``grep -r --exclude-dir=NAME``, ``tar --exclude=PATH``.
 
 Only the gate's own state can be left out. All else that a walk meets counts in full. A link below the folder may lead
 into what is left out under another name, so a walk that follows links leaves nothing out.

@@ -1,4 +1,4 @@
-"""Which revisions a command of GitHub's extension ``gh stack`` takes out: the branches of the stacks in its own file.
+"""Finds the revisions that ``gh stack`` of GitHub takes out: the branches of the stacks in its own file.
 
 It keeps them in ``.git/gh-stack``, as JSON (``internal/stack/schema.json`` of github/gh-stack). Without that file there
 is no stack, and the command has nothing to take out.

@@ -1,4 +1,4 @@
-"""Repositories that are not the project's, and whose settings git heeds when it runs there.
+"""Finds repositories that are not the project's, and whose settings git heeds when it runs there.
 
 Git looks for a repository from the working folder upwards. The settings of the project's own are guarded against
 writing. Others can come out of an archive, or be made of ordinary files: a folder that holds ``HEAD``, ``objects`` and

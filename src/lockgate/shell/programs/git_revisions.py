@@ -1,4 +1,4 @@
-"""The words of a command of git that takes files out of a revision: which revision, and what of it is written."""
+"""Reads which files a command of git takes out of which revision."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ _LOOKING = frozenset({"list", "show", "drop", "clear", "create", "store"})
 """What ``git stash`` does that leaves the work tree alone."""
 
 
-def changes(said: CommandWords, repository: Repository | None) -> Changes:
-    """What a command of git writes into the work tree.
+def find_changes(said: CommandWords, repository: Repository | None) -> Changes:
+    """Find what a command of git writes into the work tree.
 
     Args:
         said: The command.
@@ -135,14 +135,14 @@ def _restore(said: CommandWords, _: Repository | None) -> Changes:
 def _merge(said: CommandWords, repository: Repository | None) -> Changes:
     if said.given("--continue", "--quit"):
         return []
-    if said.given(*_ENDS) or len(said.operands) != 1 or repository is None or not _plain(said):
+    if said.given(*_ENDS) or len(said.operands) != 1 or repository is None or not _is_plain_merge(said):
         return None
     theirs = _previous(said.operands[0])
     base = repository.base("HEAD", theirs)
     return None if base is None else [RevisionChange(theirs, base, merges=True)]
 
 
-def _plain(said: CommandWords) -> bool:
+def _is_plain_merge(said: CommandWords) -> bool:
     """Whether a merge gives no file a name that none of the revisions has."""
     values = {option.value[0].text for option in said.options if option.name in _STRATEGIES and option.value}
     return values <= _PLAIN_MERGES
@@ -151,7 +151,7 @@ def _plain(said: CommandWords) -> bool:
 def _pick(said: CommandWords, repository: Repository | None) -> Changes:
     if said.given("--quit"):
         return []
-    if said.given(*_ENDS, "--continue") or not said.operands or not _plain(said):
+    if said.given(*_ENDS, "--continue") or not said.operands or not _is_plain_merge(said):
         return None
     picked: list[str] = []
     for word in said.operands:
@@ -173,8 +173,8 @@ def _pick(said: CommandWords, repository: Repository | None) -> Changes:
 def _rebase(said: CommandWords, repository: Repository | None) -> Changes:
     if said.given("--quit"):
         return []
-    whole = said.given(*_ENDS, "--continue", "--edit-todo", "--root") or not _plain(said)
-    if whole or repository is None or not 0 < len(said.operands) < 3:
+    is_unclear = said.given(*_ENDS, "--continue", "--edit-todo", "--root") or not _is_plain_merge(said)
+    if is_unclear or repository is None or not 0 < len(said.operands) < 3:
         return None
     upstream, branch = _previous(said.operands[0]), said.operands[1] if len(said.operands) == 2 else "HEAD"
     onto = said.value("--onto") or upstream
@@ -247,6 +247,6 @@ _VERBS: dict[str, Callable[[CommandWords, Repository | None], Changes]] = {
 """Subcommand of git to what reads its words."""
 
 
-def split(words: Sequence[str], operands: int) -> int:
+def count_behind_dashes(words: Sequence[str], operands: int) -> int:
     """How many of the operands of a command stand behind ``--``."""
     return min(operands, len(words) - words.index("--") - 1) if "--" in words else 0

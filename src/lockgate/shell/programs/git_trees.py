@@ -1,4 +1,4 @@
-"""Which files a command of git takes out of a revision: no word of it says their names.
+"""Finds the files that a command of git takes out of a revision, which no word of it names.
 
 A revision can hold anything: whoever may run git can make one of files that lie nowhere (``git mktree``). So all that
 is put over the work tree counts as names that nobody has said. Where the repository tells what the revision holds,
@@ -12,9 +12,16 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import absolute, inside
 from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
-from lockgate.shell.effects.copies import in_project
-from lockgate.shell.effects.glob_matches import disk_is_unchanged
-from lockgate.shell.programs.git_revisions import INDEX, CommandWords, RevisionChange, changes, is_here, split
+from lockgate.shell.effects.copies import is_in_project
+from lockgate.shell.effects.glob_matches import is_disk_unchanged
+from lockgate.shell.programs.git_revisions import (
+    INDEX,
+    CommandWords,
+    RevisionChange,
+    count_behind_dashes,
+    find_changes,
+    is_here,
+)
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg
 
@@ -68,7 +75,7 @@ def _cloned(call: ProgramCall) -> str:
     path = absolute(word, cwds[0], around) if len(cwds) == 1 and cwds[0] else None
     into = target[0] if target else Arg(word.rstrip("/").removesuffix("/.git").rpartition("/")[2].removesuffix(".git"))
     root = absolute(into.text, cwds[0], around) if path and into.static is not None else None
-    if root is not None and not in_project(root, around):
+    if root is not None and not is_in_project(root, around):
         return ""
     repository = around.repository(path) if path and root else None
     if root is None or repository is None or around.realpath(path or "") != around.realpath(repository.root):
@@ -93,7 +100,7 @@ def _star(call: ProgramCall, options: list[Option]) -> str:
 
         found = stack_changes(said, repository, call.machine.around) if said else None
     else:
-        found = changes(said, repository) if said else None
+        found = find_changes(said, repository) if said else None
     if found is None:
         return "write-tree"
     if repository is None:
@@ -118,7 +125,7 @@ def _known_words(call: ProgramCall, options: list[Option]) -> CommandWords | Non
     if dynamic or matched.unknown or matched.surprises or any(option.role == "config" for option in options):
         return None
     operands = tuple(arg.text for arg in matched.operands)
-    behind = split([text or "" for text in texts], len(operands))
+    behind = count_behind_dashes([text or "" for text in texts], len(operands))
     return CommandWords(call.entry.name.partition("/")[2], operands, behind, tuple(call.matched.options))
 
 
@@ -137,7 +144,7 @@ def _repository(call: ProgramCall) -> Repository | None:
 def _settled(call: ProgramCall) -> bool:
     """Whether the repository is as it is now when the command runs: nothing before it, or beside it, changes it."""
     machine = call.machine
-    if not disk_is_unchanged(machine, call.before - 1, also="git", made=call.made):
+    if not is_disk_unchanged(machine, call.before - 1, also="git", made=call.made):
         return False
     before = [command.words for command in machine.findings.commands if command.words[0].rpartition("/")[2] == "git"]
     return all(len(words) > 1 and words[1] in _LOOKS for words in before)

@@ -1,4 +1,4 @@
-"""One invocation: which program it is, what the knowledge says of it, what it runs in turn."""
+"""Invokes one program: finds what it is, what the knowledge says of it, and what it runs in turn."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run_program(
     stdin: str | None,
     perform: Callable[[ProgramCall], str],
 ) -> Running[str]:
-    """Run a program given by its words; give the shape of what it prints.
+    """Run a program given by its words. Returns the shape of what it prints.
 
     Args:
         machine: The analysis.
@@ -141,7 +141,7 @@ class Invocation(ProgramCall):
     """A command with its entry: words are matched, then each role says what its words do."""
 
     def find_effects(self) -> Running[str]:
-        """Find all effects; give the shape of what is printed."""
+        """Find all effects. Returns the shape of what is printed."""
         options = self.given = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
@@ -214,7 +214,7 @@ class Invocation(ProgramCall):
             self.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
     def _apply_effects(self, options: list[Option]) -> Running[Sequence[str]]:
-        """Add what every invocation of this entry does; give the words that stand for it."""
+        """Add what every invocation of this entry does. Returns the words that stand for it."""
         words = self.entry.effects
         if self.entry.recipes:
             from lockgate.shell.scripts.running import run_recipes
@@ -281,7 +281,7 @@ class Invocation(ProgramCall):
         return options
 
     def _take_unlisted(self, entry: ProgramEntry, word: Arg, rest: list[Arg]) -> list[Option]:
-        """Take a subcommand that is not listed; give the program's own options that stand behind it."""
+        """Take a subcommand that is not listed. Returns the program's own options that stand behind it."""
         name = f"{entry.name}/{word.shown}"
         effects = (*entry.effects, *entry.otherwise)
         self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), answers={}, bare=())

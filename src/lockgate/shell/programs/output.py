@@ -1,4 +1,4 @@
-"""The shape of what programs print, where it is known well enough to be used as words."""
+"""Finds the shape of what programs print, where it is known well enough to be used as words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of the project's own that have the name of one that talks to others: not every ``ab`` is ApacheBench.
+"""Finds programs of the project that share a name with one that talks to others: not every ``ab`` is ApacheBench.
 
 Whoever writes files can say that the project has such a program, and the shell may find the system's all the same.
 So this is asked only of a few names (the table ``shared_names``) whose known program does nothing without an address

@@ -1,4 +1,4 @@
-"""Questions to the registry of npm about packages that the project itself names.
+"""Finds queries to the registry of npm about packages that the project itself names.
 
 Such a name carries nothing out: it stood in ``package.json`` before. Who is asked can stand in an ``.npmrc`` of the
 project (docs.npmjs.com: ``npmrc``), with a token to send along. So the answer says when the newest of these files was
@@ -11,7 +11,7 @@ import json
 import posixpath
 
 from lockgate.core.lazy import lazy_re
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.path_spelling import inside
 
 if TYPE_CHECKING:
@@ -33,8 +33,16 @@ _FIRST = frozenset({"npm/access/list", "npm/access/get"})
 """Commands whose first word says what is listed."""
 
 
+class ProjectPackages(Record):
+    """The packages that the manifests of a project name."""
+
+    names: frozenset[str]
+    changed: float
+    """When the newest file that counts was changed, in seconds since the epoch."""
+
+
 def own_packages_changed_at(name: str, words: Sequence[str], folder: str, around: HostView) -> float | None:
-    """When the newest file was changed that makes the packages of a query the project's own.
+    """The time of the last change to a file that makes the packages of a query the project's own.
 
     Args:
         name: The command, as its entry is called (``npm/view``).
@@ -47,8 +55,10 @@ def own_packages_changed_at(name: str, words: Sequence[str], folder: str, around
     """
     words = words[1:] if name in _FIRST else words
     words = words[:1] if name in _FIELDS else words
-    found = _project_packages(folder, around) if inside(folder, around.workspace) else None
-    return found[1] if found is not None and all(_is_of_project(word, found[0]) for word in words) else None
+    if not inside(folder, around.workspace):
+        return None
+    own = _project_packages(folder, around)
+    return own.changed if own is not None and all(_is_of_project(word, own.names) for word in words) else None
 
 
 def _is_of_project(word: str, names: frozenset[str]) -> bool:
@@ -58,8 +68,8 @@ def _is_of_project(word: str, names: frozenset[str]) -> bool:
     return spec is not None and spec.group(1) in names
 
 
-def _project_packages(folder: str, around: HostView) -> tuple[frozenset[str], float] | None:
-    """The packages that the manifests from a folder upwards name, and when the newest file that counts was changed."""
+def _project_packages(folder: str, around: HostView) -> ProjectPackages | None:
+    """The packages of the manifests from a folder upwards; ``None`` where nobody can tell, or there are none."""
     names: set[str] = set()
     newest = 0.0
     for number, place in enumerate(_upwards(folder, around.workspace)):
@@ -72,7 +82,7 @@ def _project_packages(folder: str, around: HostView) -> tuple[frozenset[str], fl
         for file in _manifests(place, around):
             newest = max(newest, file.changed)
             names |= _packages_of(_parsed(file))
-    return (frozenset(names), newest) if names else None
+    return ProjectPackages(frozenset(names), newest) if names else None
 
 
 def _upwards(folder: str, root: str) -> Iterator[str]:

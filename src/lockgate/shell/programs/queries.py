@@ -1,4 +1,4 @@
-"""What is asked of a service: whether the question itself can carry data to a stranger."""
+"""Tells whether a query to a service can carry data to a stranger."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def _only_reads(call: ProgramCall, options: list[Option]) -> bool:
 
 def _about_own_package(call: ProgramCall) -> tuple[Effect, ...]:
     """The effects of a question to a registry about packages that the project names; none where it is another one."""
-    from lockgate.shell.effects.glob_matches import READING, disk_is_unchanged
+    from lockgate.shell.effects.glob_matches import READING, is_disk_unchanged
     from lockgate.shell.programs.package_queries import own_packages_changed_at
 
     cwds, machine = call.scope.cwds, call.machine
     whole = all(arg.static is not None for arg in call.args) and len(cwds) == 1 and bool(cwds[0])
     # What npm has asked before in the same command has kept nothing in the project.
-    as_ever = disk_is_unchanged(machine, call.before - 1, also="npm", kinds=READING | {EffectKind.FETCH})
+    as_ever = is_disk_unchanged(machine, call.before - 1, also="npm", kinds=READING | {EffectKind.FETCH})
     if not (whole and as_ever) or machine.is_in_file():
         return ()
     words = [arg.text for arg in call.matched.operands]

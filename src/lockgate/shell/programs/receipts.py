@@ -1,4 +1,4 @@
-"""Acts whose answer is a receipt: the words of the program itself, and of servers that somebody vouches for.
+"""Tells which acts are answered by a receipt: words of the program itself, or of servers that somebody vouches for.
 
 A command answers with a receipt under three conditions. Its entry says so (``answers``), everybody who may answer is
 known, and nothing else runs on the way. A server whose name is not understood is not known.

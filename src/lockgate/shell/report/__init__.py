@@ -1,4 +1,4 @@
-"""The analysis as a tree that a person can read."""
+"""Draws the analysis as a tree that a person can read."""
 
 __all__ = [
     "outline",

@@ -1,4 +1,4 @@
-"""A command as a tree of what it runs, with what each part resolves to and does: for a person who wants to see why.
+"""Draws a command as a tree of what it runs, with what each part resolves to and does.
 
 It is the same run as the one that decides, with somebody looking on.
 """

@@ -1,1 +1,1 @@
-"""Scripts, Makefiles and recipes that a command runs."""
+"""Follows scripts, Makefiles and recipes that a command runs."""

@@ -1,4 +1,4 @@
-"""The file that ``docker compose ps`` reads first, and whether it takes in anything from elsewhere.
+"""Reads the file that ``docker compose ps`` reads first, and tells whether it takes in anything from elsewhere.
 
 Such a file can include others out of a repository or a registry (``include``, ``extends``), whose names it puts
 together from variables and from ``.env``; it can name what runs before a container stops. A file that says none of
@@ -13,7 +13,7 @@ import posixpath
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import absolute, inside
-from lockgate.shell.effects.glob_matches import disk_is_unchanged
+from lockgate.shell.effects.glob_matches import is_disk_unchanged
 from lockgate.shell.knowledge.lookup import role_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def takes_in_nothing(call: ProgramCall, options: list[Option]) -> bool:
     """Whether all that a command reads of its project's files is known, and none of it leads elsewhere."""
     around, cwds = call.machine.around, call.scope.cwds
     moved = not _MOVING.isdisjoint(option.name for option in options)
-    as_ever = disk_is_unchanged(call.machine, call.before) and not call.machine.disk.changed
+    as_ever = is_disk_unchanged(call.machine, call.before) and not call.machine.disk.changed
     if moved or not as_ever or len(cwds) > 1 or not cwds[0]:
         return False
     named = [_found(_name(option), cwds[0], around) for option in options if option.name in _FILES]

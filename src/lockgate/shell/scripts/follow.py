@@ -1,4 +1,4 @@
-"""Files of the project that a command runs, read and followed with the eye that reads the command itself.
+"""Follows files of the project that a command runs, by the same rules as the command itself.
 
 What is found in a file is evidence with the file's name and line, and it gives its labels. It does not make the call
 stricter than running a file is anyway: a sandbox holds what a script of the project does to the outside. The file may
@@ -173,7 +173,7 @@ def _told(found: _Inside, what: str, script: FollowedFile, changed: float) -> li
 def run_shell(
     machine: Machine, script: FollowedFile, scope: Scope, dialect: str, stdin: str | None = None
 ) -> Running[str]:
-    """Follow the text of a file as a shell reads it; give the shape of what it prints."""
+    """Follow the text of a file as a shell reads it. Returns the shape of what it prints."""
     from lockgate.shell.grammar.reader import read
 
     dialect = machine.enter(dialect)

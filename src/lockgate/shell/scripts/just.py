@@ -1,4 +1,4 @@
-"""Justfiles: which recipe a command of ``just`` runs, and what it does. https://just.systems/man/en/ describes them."""
+"""Reads justfiles and follows the recipes that a command of ``just`` runs (https://just.systems/man/en/)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Justfile:
 
     def __init__(self, run: Callable[[str], str]) -> None:
         self.run = run
-        """Runs what stands in backquotes; gives what it prints."""
+        """Runs a command in backquotes and returns what it prints."""
         self.variables: dict[str, str] = {}
         self.recipes: dict[str, Recipe] = {}
         self.aliases: dict[str, str] = {}
@@ -68,7 +68,7 @@ class Justfile:
             body = self._read_row(row, body)
 
     def _read_row(self, row: str, body: list[tuple[str, int]] | None) -> list[tuple[str, int]] | None:
-        """Take note of a line that begins at the left; give the body that the next lines belong to."""
+        """Read a line that begins at the left. Returns the body that the next lines belong to."""
         if row[0] in "#[":
             return body if row[0] == "#" else None
         if match := _ALIAS.match(row):
@@ -76,7 +76,7 @@ class Justfile:
         elif match := _SHELL.match(row):
             self.shell = match[1].rpartition("/")[2]
         elif match := _ASSIGNMENT.fullmatch(row):
-            self.variables.setdefault(match[1], self.value(match[2], {}))
+            self.variables.setdefault(match[1], self.evaluate(match[2], {}))
         elif re.match(r"(?:import|mod)\b", row):
             self.problem = "it has parts in other files"
         elif not row.startswith("set "):
@@ -84,7 +84,7 @@ class Justfile:
         return None
 
     def _read_recipe(self, row: str) -> list[tuple[str, int]] | None:
-        """Record the recipe that a line begins; give its body, ``None`` where it begins none."""
+        """Record the recipe that a line begins. Returns its body; ``None`` where it begins none."""
         head, colon, needs = row.removeprefix("@").partition(":")
         words = head.split()
         if not colon or not words or len(row) > _LONGEST or _NAME.fullmatch(words[0]) is None:
@@ -93,7 +93,7 @@ class Justfile:
         needed = tuple(inside or plain for inside, plain in _NEED.findall(needs))
         return self.recipes.setdefault(words[0], Recipe(names, needed, [])).lines
 
-    def value(self, text: str, own: Mapping[str, str]) -> str:
+    def evaluate(self, text: str, own: Mapping[str, str]) -> str:
         """What an expression stands for, as far as it is known."""
         found, at = "", 0
         while at < len(text):
@@ -133,7 +133,7 @@ class Justfile:
         """A line of a body with the values of its ``{{...}}``."""
         if len(text) > _LONGEST:
             return UNKNOWN
-        return _INSERTED.sub(lambda match: "{{" if match[1] is None else self.value(match[1], own), text)
+        return _INSERTED.sub(lambda match: "{{" if match[1] is None else self.evaluate(match[1], own), text)
 
 
 def _joined(rows: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
@@ -151,8 +151,8 @@ def _joined(rows: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
 
 
 def run_just(call: ProgramCall) -> Running[bool]:
-    """Follow what a justfile runs for the recipes of a command; whether one was read."""
-    script = _justfile(call)
+    """Follow what a justfile runs for the recipes of a command. Returns whether one was read."""
+    script = _open_justfile(call)
     if script is None:
         return False
 
@@ -165,8 +165,8 @@ def run_just(call: ProgramCall) -> Running[bool]:
     return True
 
 
-def _justfile(call: ProgramCall) -> FollowedFile | None:
-    """The nearest justfile, here or above."""
+def _open_justfile(call: ProgramCall) -> FollowedFile | None:
+    """Open the nearest justfile, here or above."""
     named = [v for o in call.matched.options if o.name in ("-f", "--justfile") for v in o.value]
     if named:
         return opened(call.machine, call.scope, named[0].text) if named[0].static is not None else None
@@ -214,7 +214,7 @@ def _run(call: ProgramCall, made: Justfile, text: str, run: Callable[[str, str],
 
 
 def _set_variable(made: Justfile, word: Arg) -> bool:
-    """Set the variable of a word ``NAME=value``; whether the word is one."""
+    """Set the variable of a word ``NAME=value``. Returns whether the word is one."""
     match = re.fullmatch(r"([A-Za-z_][\w-]*)=(.*)", word.text, re.DOTALL)
     if match:
         made.variables[match[1]] = match[2] if word.static is not None else UNKNOWN

@@ -1,4 +1,4 @@
-"""Scripts of ``package.json``: which one a command of npm, pnpm, yarn or bun runs, and what it does."""
+"""Follows scripts of ``package.json`` that a command of npm, pnpm, yarn or bun runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_FOLDERS = 12
 
 
 def run_npm(call: ProgramCall) -> Running[bool]:
-    """Follow the script that a command runs; whether there is one."""
+    """Follow the script that a command runs. Returns whether there is one."""
     name, args = _asked(call)
     if not name or _ELSEWHERE & call.matched.given:
         return False

@@ -1,4 +1,4 @@
-"""Whether what a command of a script fetches is printed: only then it can come into the agent's context.
+"""Tells whether a script prints what it fetches. Only then it can come into the agent's context.
 
 On the command line this is not asked, because there the agent chooses what is printed; a script was written before.
 """

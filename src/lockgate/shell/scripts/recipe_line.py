@@ -1,4 +1,4 @@
-"""One line of a recipe, run in a shell of its own."""
+"""Runs one line of a recipe in a shell of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STAND_IN = "${_made}"
 
 
 def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> Running[str]:
-    """Run one text of a recipe in a shell of its own; give the shape of what it prints."""
+    """Run one text of a recipe in a shell of its own. Returns the shape of what it prints."""
     from lockgate.shell.grammar.reader import read
 
     inner = process(scope)

@@ -1,4 +1,4 @@
-"""The ways in which a command runs a file: with an interpreter, by its path, in the same shell."""
+"""Runs a file in each way in which a command can: with an interpreter, by its path, in the same shell."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _run_by_first_line(
 
 
 def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) -> Running[str]:
-    """Run a file in this shell; give the shape of what it prints."""
+    """Run a file in this shell. Returns the shape of what it prints."""
     shape = OPAQUE
     for word in words[:1]:
         machine.note_script(word.text, scope, "source")

@@ -1,1 +1,1 @@
-"""Whether a secret reaches what is sent."""
+"""Tells whether a secret reaches what is sent."""

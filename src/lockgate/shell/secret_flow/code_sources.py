@@ -1,4 +1,4 @@
-"""A machine that follows code from the network: what is downloaded and then run, and shells on a connection.
+"""Follows code from the network: what is downloaded and then run, and shells on a connection.
 
 What a program downloads has a mark, as a secret has (``secret_sources.py``). Where a shell or another interpreter
 runs a text or a file with such a mark, that is kept. Which programs download and which only connect is listed

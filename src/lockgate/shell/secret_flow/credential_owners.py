@@ -1,4 +1,4 @@
-"""Whom a secret goes to, and whether a credential is for that service.
+"""Tells whom a secret goes to, and whether a credential is for that service.
 
 Which hosts a service has, and how credentials for it are called, is listed (``credential_owners`` in ``tables.yaml``).
 """

@@ -1,4 +1,4 @@
-"""Handing secrets to a provider that the person is logged in to: what is asked about only once.
+"""Finds secrets that are handed to a provider that the person is logged in to, which is asked about only once.
 
 A deployment is bound to all that says who gets what: the command, each of its words, the folder, the variables that are
 set for it, and where the secrets come from. Which commands deploy is listed, with the options that name who gets the

@@ -1,4 +1,4 @@
-"""Which secrets that reach a program are sent by it, and which only let it in.
+"""Tells secrets that a program sends from those that only let it in.
 
 A private key that ``scp -i`` names, a password for ``docker login``, a token in an ``Authorization`` header for the
 service that it belongs to: these are credentials in use. All else that reaches a program that sends is a payload.

@@ -1,4 +1,4 @@
-"""Which secret reaches which program that sends: a second run of a script, made only where one may reach another.
+"""Runs a script a second time to find which secret reaches which program that sends.
 
 Text whose value is not known is a placeholder (``scope.py``). In this run a placeholder is followed by marks, which are
 characters that stand for where the text comes from (``tracer.py``).

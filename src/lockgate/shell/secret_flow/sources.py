@@ -1,4 +1,4 @@
-"""Where secrets come from in a script: files, variables of the environment, and programs that show them.
+"""Finds where secrets come from in a script: files, variables of the environment, and programs that show them.
 
 Each source has a mark, a character that stands in a text for where it comes from.
 """

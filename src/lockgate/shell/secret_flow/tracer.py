@@ -1,4 +1,4 @@
-"""A machine that follows secrets: marks in a text say where it comes from, and go wherever the text goes.
+"""Follows secrets through a script: marks in a text say where it comes from, and go wherever the text goes.
 
 Through variables, pipes, words, and files that are written and read again. A mark in front of a program that sends is a
 flow.

@@ -1,4 +1,4 @@
-"""What the analysis knows at a point of a command: variables, findings, texts with unknown parts."""
+"""Holds what the analysis knows at a point of a command: variables, findings, texts with unknown parts."""
 
 __all__ = [
     "abstract_text",

@@ -1,4 +1,4 @@
-"""Characters that stand for text that is not known, and those that say where a text comes from.
+"""Defines characters that stand for text that is not known, and marks that say where a text comes from.
 
 Text that only exists at run time is held as placeholder characters inside otherwise known text. So ``--data=$x`` is
 still seen as the option ``--data`` with an unknown value. The reader refuses control characters, so a placeholder never

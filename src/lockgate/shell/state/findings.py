@@ -1,4 +1,4 @@
-"""Collecting what a script can do, with the words that knowledge uses for effects."""
+"""Collects what a script can do, with the words that knowledge uses for effects."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Findings:
         self.add(Effect(EffectKind.EXECUTE, what, rule, because, variant, gives=gives))
 
     def not_read(self, text: str, why: Unparsed) -> str:
-        """Record that a text was not read; give the shape of what it prints."""
+        """Record that a text was not read. Returns the shape of what it prints."""
         because = f"this is not read exactly ({why.reason} at {why.position})"
         self.execute(text, "shell:unparsed", because, unknown=True)
         if why.hint:
@@ -165,7 +165,7 @@ class Findings:
         return OPAQUE
 
     def too_much(self, why: str) -> str:
-        """Record that the script is more than what is followed; give the shape of what it prints."""
+        """Record that the script is more than what is followed. Returns the shape of what it prints."""
         self.execute("script", "shell:too-complex", f"this cannot be followed: {why}", unknown=True)
         return OPAQUE
 

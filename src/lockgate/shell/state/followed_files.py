@@ -1,4 +1,4 @@
-"""The files that one command runs, as far as they were opened and followed, and where in them the analysis is."""
+"""Holds the files that one command runs and that were followed, and where in them the analysis is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FollowedFiles:
         """Whether the command that is being followed is one of them."""
 
     def enter(self, node: Simple) -> tuple[int, bool]:
-        """Go to a command; give what `leave` needs to go back to the one around it."""
+        """Go to a command. Returns what `leave` needs to go back to the one around it."""
         before = (self.go_to(node.position), self.silent)
         self.silent = self.silent or id(node) in self.swallowed
         return before

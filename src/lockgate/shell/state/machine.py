@@ -1,4 +1,4 @@
-"""What one analysis knows, in parts with one job each, and which of them says what about the others.
+"""Holds what one analysis knows, in parts with one job each.
 
 :class:`Machine` holds the parts and runs nothing. What also runs commands is an
 :class:`~lockgate.shell.state.run.Interpreter`.
@@ -43,12 +43,12 @@ class AnalysisBudget:
         """How many scripts, functions and commands run each other just now."""
 
     def spend(self) -> bool:
-        """Take one command from what is left; whether it may be followed."""
+        """Take one command from what is left. Returns whether it may be followed."""
         self.left -= 1
         return self.left >= 0
 
     def swap(self, left: int) -> int:
-        """Go on with another number of commands; give the number that was left."""
+        """Go on with another number of commands. Returns the number that was left."""
         before, self.left = self.left, left
         return before
 
@@ -344,7 +344,7 @@ class Machine(Observer):
         """Whether ``sh`` has run something: it is dash on many systems, which prints other things than bash."""
 
     def enter(self, dialect: str) -> str:
-        """Note that a shell of this dialect begins to run text; return the reader's dialect for it."""
+        """Note that a shell of this dialect begins to run text. Returns the reader's dialect for it."""
         if dialect == "zsh":
             # For good: what it leaves for later, a trap for example, runs in zsh too.
             self.around = self.around._replace(may_be_zsh=True)

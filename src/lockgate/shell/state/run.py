@@ -1,4 +1,4 @@
-"""What a part of the analysis asks to be run, and gets the shape of what that prints.
+"""Defines what a part of the analysis can ask to be run.
 
 Builtins, roles of words, readers of code and what follows files run nothing by themselves. Where one of them finds that
 something runs, it is a generator that yields a request: the interpreter runs it and sends back what it prints. So they
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 
 def drive(running: Running[T], run: Run) -> T:
-    """Answer each request of a generator with what `run` gives for it; give what the generator gives in the end."""
+    """Answer each request of a generator with what `run` gives for it. Returns what the generator gives in the end."""
     try:
         request = next(running)
         while True:
@@ -99,7 +99,7 @@ class Interpreter(Machine):
     """A machine that runs commands. What it is asked for here is done by the class that extends it."""
 
     def run(self, script: Script, scope: Scope, stdin: str | None = None) -> str:
-        """Run commands one after the other; give the shape of what they print, as all of these do."""
+        """Run commands one after the other. Returns the shape of what they print, as all of these do."""
         raise NotImplementedError
 
     def command(self, node: Command, scope: Scope, stdin: str | None = None) -> str:
@@ -131,5 +131,5 @@ class Interpreter(Machine):
         raise NotImplementedError
 
     def drive(self, running: Running[T]) -> T:
-        """Run what a generator asks for until it is done; give what it gives."""
+        """Run what a generator asks for until it is done. Returns what it gives."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What is known about variables, functions and the working folder at one point of a script."""
+"""Holds what is known about variables, functions and the working folder at one point of a script."""
 
 from __future__ import annotations
 

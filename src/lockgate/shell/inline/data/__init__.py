@@ -1,4 +1,4 @@
-"""What is known about the languages of inline code: one compiled table a language."""
+"""Holds what is known about the languages of inline code: one compiled table a language."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""JavaScript on the command line."""
+"""Reads JavaScript on the command line."""

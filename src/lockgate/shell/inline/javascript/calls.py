@@ -1,4 +1,4 @@
-"""What the calls of a JavaScript program do that touch files, show the environment or run a command."""
+"""Records what calls of a JavaScript program do: touch files, show the environment, run a command."""
 
 from __future__ import annotations
 

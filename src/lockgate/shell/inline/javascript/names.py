@@ -1,4 +1,4 @@
-"""The names of a JavaScript program: its own, those that stand for modules, and the texts that a value can be."""
+"""Resolves the names of a JavaScript program: its own, those of modules, and the texts that a value can be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JavaScript on the command line: what a program does, where its syntax tree proves it.
+"""Finds what JavaScript on the command line does, where its syntax tree proves it.
 
 A program is local where each node of its tree is of a known kind, and each name is its own or known. It reads no member
 from which code could be made: members have literal names or numbers, and ``constructor`` and its kin are none of them.

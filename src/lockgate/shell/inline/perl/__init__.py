@@ -1,1 +1,1 @@
-"""Perl on the command line."""
+"""Reads Perl on the command line."""

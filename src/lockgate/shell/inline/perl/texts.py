@@ -1,4 +1,4 @@
-"""Texts that perl may run: patterns with code, and names of files that are commands."""
+"""Finds texts that perl may run: patterns with code, and names of files that are commands."""
 
 from __future__ import annotations
 

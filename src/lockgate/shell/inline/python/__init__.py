@@ -1,1 +1,1 @@
-"""Python on the command line."""
+"""Reads Python on the command line."""

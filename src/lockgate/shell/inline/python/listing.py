@@ -1,4 +1,4 @@
-"""Where a Python program goes through the files of folders that it lists: what their names look like.
+"""Finds what names the files have that a Python program meets in folders that it lists.
 
 A name that a loop binds stands for an element of what it goes through. What that is, is known for a list that is
 written out, for what lists a folder, and for the words of the command line.

@@ -1,4 +1,4 @@
-"""The names of a Python program: what each stands for, and which texts a value can be.
+"""Resolves the names of a Python program: what each stands for, and which texts a value can be.
 
 Scopes are not told apart: a name stands for all that it is bound to anywhere in the program.
 """

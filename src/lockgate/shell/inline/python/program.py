@@ -1,4 +1,4 @@
-"""Python on the command line: what a program does, where its own syntax tree proves it.
+"""Finds what Python on the command line does, where its own syntax tree proves it.
 
 A program is local where each name it uses is its own or a harmless builtin, and each member is one that only computes.
 Each module, and what it takes of it, must stand in ``languages/python.yaml``, and each file it touches must be known. A

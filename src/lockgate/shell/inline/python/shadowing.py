@@ -1,4 +1,4 @@
-"""Files that Python would import in place of a module of its own.
+"""Finds files that Python would import in place of a module of its own.
 
 ``python -c`` and ``python -m`` look for modules in the working folder first. So a ``json.py`` there runs where a
 program imports ``json``, or imports something that does. One that imports nothing is no exception: since Python 3.13 an

@@ -1,4 +1,4 @@
-"""The builtins of the shell, and the functions that play them.
+"""Maps the builtins of the shell to the functions that run them.
 
 Each module has a table of its own. It is loaded when one of its builtins is met: a hook pays for each module.
 """

@@ -1,4 +1,4 @@
-"""Builtins that declare variables: local ones, exported, read-only, integers, references to others."""
+"""Runs builtins that declare variables: local ones, exported, read-only, integers, references to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of what ``echo`` and ``printf`` print.
+"""Finds the shape of what ``echo`` and ``printf`` print.
 
 Shells read some escapes differently. Where they do, the text is unknown: a quote that only one shell prints could hide
 a command from the analysis.

@@ -1,4 +1,4 @@
-"""Builtins that change the shell itself: folder, variables, functions, or that evaluate text."""
+"""Runs builtins that change the shell itself: folder, variables, functions, or that evaluate text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builtins that take names of variables: an index in such a name is evaluated, and can hold a command."""
+"""Runs builtins that take names of variables. An index in such a name is evaluated, and can hold a command."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What Lockgate knows about programs: YAML by family, compiled to JSON by ``build``."""
+"""Holds what Lockgate knows about programs: YAML by family, compiled to JSON by ``build``."""

@@ -1,4 +1,4 @@
-"""Check the program knowledge and compile it to the JSON that Lockgate loads.
+"""Checks the program knowledge and compiles it to the JSON that Lockgate loads.
 
 Usage: ``python -m lockgate.shell.knowledge.data.build [--check | --stats]``. With ``--check`` nothing is written,
 and the exit code says whether what is there is fresh; ``--stats`` counts what is known. ``docs/knowledge.md`` describes

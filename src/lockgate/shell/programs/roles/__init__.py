@@ -1,4 +1,4 @@
-"""What a word does in its place: the roles that the knowledge gives to options and operands.
+"""Applies the roles that the knowledge gives to options and operands.
 
 A role is a function of the command, the words that have it and the option's name (empty for operands). Where it runs
 something it is a generator that asks for that (:mod:`lockgate.shell.state.run`).

@@ -1,4 +1,4 @@
-"""Roles of words that say which addresses and machines a program talks to: they only take note of them."""
+"""Notes which addresses and machines a program talks to. These roles record no effects."""
 
 from __future__ import annotations
 

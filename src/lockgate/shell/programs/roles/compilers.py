@@ -1,4 +1,4 @@
-"""Roles of words for compilers, assemblers and linkers."""
+"""Applies roles of words for compilers, assemblers and linkers."""
 
 from __future__ import annotations
 

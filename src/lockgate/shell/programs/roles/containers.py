@@ -1,4 +1,4 @@
-"""A command that runs in a container which is there already: ``docker exec WEB ls``.
+"""Runs a command in a container that is there already: ``docker exec WEB ls``.
 
 The files that it names are the container's, of which nothing is known here, and it cannot be run contained itself: the
 service that would run it is out of reach. So it counts as code of the project, unless it only looks: its programs are

@@ -1,4 +1,4 @@
-"""Roles of words that say which database a program talks to."""
+"""Applies roles of words that say which database a program talks to."""
 
 from __future__ import annotations
 

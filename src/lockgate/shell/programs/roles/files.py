@@ -1,4 +1,4 @@
-"""Roles of words that name files and folders."""
+"""Applies roles of words that name files and folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of words by which whole folders are given to others: a repository, a container, whoever may enter them."""
+"""Applies roles of words that give whole folders away: to a repository, to a container, to other users."""
 
 from __future__ import annotations
 

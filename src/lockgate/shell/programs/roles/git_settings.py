@@ -1,4 +1,4 @@
-"""Roles of words that are settings, of git or of a tracer, some of which hold commands or say where data goes."""
+"""Applies roles of words that are settings, of git or of a tracer. Some hold commands or say where data goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of words that say whom a program talks to, and what it sends."""
+"""Applies roles of words that say whom a program talks to, and what it sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of words that name a program which a package manager looks for: in the project, or in a registry."""
+"""Applies roles of words that name a program for a package manager: one of the project, or of a registry."""
 
 from __future__ import annotations
 

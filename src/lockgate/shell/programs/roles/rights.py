@@ -1,4 +1,4 @@
-"""Roles of words that say who may read, write or start files."""
+"""Applies roles of words that say who may read, write or start files."""
 
 from __future__ import annotations
 

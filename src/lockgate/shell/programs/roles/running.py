@@ -1,4 +1,4 @@
-"""Roles of words that are run: commands, scripts, code, the variables before them."""
+"""Applies roles of words that are run: commands, scripts, code, the variables before them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def invoke_words(call: ProgramCall, words: list[Arg]) -> Running[None]:
 
 
 def leading_assignments(call: ProgramCall, words: list[Arg]) -> Running[list[Arg]]:
-    """Record what ``NAME=value`` words before a command do; return the words after them."""
+    """Record what ``NAME=value`` words before a command do. Returns the words after them."""
     position = 0
     call.scope = call.scope.copy()
     while position < len(words) and (match := _SETTING.match(words[position].text) or words[position].text == "-"):

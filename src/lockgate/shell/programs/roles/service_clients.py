@@ -1,4 +1,4 @@
-"""Roles of words for clients that say in a way of their own whom they talk to."""
+"""Applies roles of words for clients that say in a way of their own whom they talk to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that ``xargs`` and its kin make of what they read."""
+"""Runs the commands that ``xargs`` and its kin make of what they read."""
 
 from __future__ import annotations
 

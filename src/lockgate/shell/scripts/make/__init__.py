@@ -1,1 +1,1 @@
-"""Makefiles: their syntax, rules and recipes."""
+"""Reads makefiles: their syntax, rules and recipes."""

@@ -1,4 +1,4 @@
-"""Reading a makefile: what it assigns, under which conditions, what it includes, and which rules it has."""
+"""Reads a makefile: what it assigns, under which conditions, what it includes, and which rules it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of a makefile, and the recipes that a goal leads to. ``info make``, nodes "Rules" and "Implicit Rules"."""
+"""Finds the recipes that a goal leads to (``info make``, nodes "Rules" and "Implicit Rules")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running make: which makefile, which goals, and what their recipes do."""
+"""Runs make: finds the makefile and the goals, and follows their recipes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHELLS = {"sh": "sh", "dash": "sh", "bash": "bash", "zsh": "zsh"}
 
 
 def run_make(call: ProgramCall) -> Running[bool]:
-    """Follow what a makefile runs for the goals of a command; whether one was read."""
+    """Follow what a makefile runs for the goals of a command. Returns whether one was read."""
     goals, given = _words(call)
     texts = [*_values(call, "--eval", "-E"), *_from_stdin(call)]
     if texts or any("$" in value for _, value in given):

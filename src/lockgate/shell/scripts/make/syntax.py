@@ -1,4 +1,4 @@
-"""The lines of a makefile, and the parts of a line, as GNU make reads them.
+"""Splits a makefile into lines, and a line into its parts, as GNU make reads them.
 
 ``info make``, nodes "Parsing Makefiles", "Splitting Lines", "Rule Syntax" and "Setting".
 """

@@ -1,4 +1,4 @@
-"""Variables and functions of make: text with references to the text that they stand for.
+"""Expands variables and functions of make in a text.
 
 What is not known before make runs is :data:`UNKNOWN` inside the text. ``info make``, nodes "Using Variables" and
 "Functions".
