@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.lazy import lazy_re
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.expansion.arithmetic import is_calculable, note_unsafe
 from lockgate.shell.interpreter.builtins import variables
@@ -17,26 +16,49 @@ if TYPE_CHECKING:
     from lockgate.shell.state.run import Builtin, Running
 
 
+class DeclareOptions(Record):
+    """The options of ``declare``."""
+
+    letters: frozenset[str]
+    takes_away: bool
+    """Whether they take attributes away: ``declare +x``."""
+
+    def has(self, letters: str) -> bool:
+        """Whether one of these letters is given."""
+        return not self.letters.isdisjoint(letters)
+
+
+_OPTIONS = lazy_re(r"[-+][A-Za-z]*")
+_CHANGES_VALUE = "inulc"
+"""Attributes with which a variable holds another text than it is given."""
+
+
+def _parse_options(args: list[Arg]) -> DeclareOptions:
+    given = [arg.text for arg in args if _OPTIONS.fullmatch(arg.text) and len(arg.text) > 1]
+    letters = "".join(text[1:] for text in given)
+    return DeclareOptions(frozenset(letters), f"+{letters}" in given)
+
+
 def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> Running[str]:
     """``declare`` and ``typeset``; outside of them ``local`` says whether the variables are local to a function."""
-    given = [arg.text for arg in args if re.fullmatch(r"[-+][A-Za-z]+", arg.text)]
-    flags = "".join(text[1:] for text in given)
-    words = [arg for arg in args if not re.fullmatch(r"[-+][A-Za-z]*", arg.text)]
+    options = _parse_options(args)
+    words = [arg for arg in args if not _OPTIONS.fullmatch(arg.text)]
     if not words:
-        if "f" not in flags.lower():
+        if not options.has("fF"):
             machine.findings.merge(list(made_by("read-secret", "declare", "shell:list-variables")), ())
         return OPAQUE
-    if "n" in flags:
+    if options.has("n"):
         _refer(machine, scope, words)
     for word in words:
         name = word.text.partition("=")[0].removesuffix("+")
         if name.isidentifier():
-            _hide(machine, scope, name, flags if local else "g")
-            yield from _declare_one(machine, scope, word.text, flags)
-            if "x" in flags:
+            if local and not options.has("g"):
+                _hide(machine, scope, name, inherits=options.has("I"))
+            yield from _declare_one(machine, scope, word.text, options)
+            if options.has("x"):
                 scope.ever.exported[name] = word.text.partition("=")[2]
-                scope.ever.exporting |= "f" in flags
-                scope.exported = scope.exported | {name} if f"+{flags}" not in given else scope.exported - {name}
+                scope.ever.exporting |= options.has("f")
+                scope.exported = scope.exported - {name} if options.takes_away else scope.exported | {name}
         else:
             variables.take_names(machine, scope, [Arg(name)])
             scope.ever.gives(name, OPAQUE)
@@ -45,31 +67,33 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
     return ""
 
 
-def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> Running[None]:
+def _declare_one(machine: Machine, scope: Scope, text: str, options: DeclareOptions) -> Running[None]:
     """Give a variable its value and its kind."""
     name, equals, value = text.partition("=")
     append = name.endswith("+")
     name = name.removesuffix("+")
-    if "i" in flags:
+    if options.has("i"):
         scope.ever.integers.add(name)
     if equals:
         yield from variable_effects(name, value, machine, scope)
         scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
-    if "i" in flags and not is_calculable(value, scope):
+    if options.has("i") and not is_calculable(value, scope):
         note_unsafe(machine)
-    if "n" in flags:
+    if options.has("n"):
         variables.reference(machine, scope, value)
-    if set(flags) & set("inulrc"):
-        _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
+    if options.has(_CHANGES_VALUE):
+        _pin(scope, name, read_only=False)
+    elif options.has("r"):
+        _pin(scope, name, read_only=True)
 
 
-def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
-    """Let a variable be local to the function: it is empty, and one of the same name is seen again afterwards."""
-    if not machine.flow.frames or "g" in flags:
+def _hide(machine: Machine, scope: Scope, name: str, *, inherits: bool) -> None:
+    """Make a variable local to the function. It is empty unless it ``inherits`` the value of the outer one."""
+    if not machine.flow.frames:
         return
     again = any(kept.name == name for kept in machine.flow.frames[-1])
     kept = machine.flow.hide(name, scope)
-    if "I" not in flags and not (again and name in scope.arrays):
+    if not inherits and not (again and name in scope.arrays):
         scope.assign(name, "")
         if again:
             scope.give_back(kept)
@@ -96,7 +120,8 @@ def _refer(machine: Machine, scope: Scope, words: list[Arg]) -> None:
             machine.findings.execute(word.shown, "shell:nameref", because, unknown=True)
 
 
-def _pin(scope: Scope, name: str, read_only: bool) -> None:
+def _pin(scope: Scope, name: str, *, read_only: bool) -> None:
+    """Keep what is known of a variable from changing. Unless it is read-only, nothing is known of its value."""
     value = scope.value(name)
     scope.pinned.add(name)
     if not read_only:
@@ -130,4 +155,4 @@ FUNCTIONS: dict[str, Builtin] = {
     "export": export,
     "readonly": readonly,
 }
-"""Name to the function that plays the builtin."""
+"""The function that runs each builtin."""

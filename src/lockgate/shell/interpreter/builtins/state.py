@@ -329,4 +329,4 @@ FUNCTIONS: dict[str, Builtin] = {
     **dict.fromkeys(_QUIET.split(), nothing),
     **dict.fromkeys(_TALKING.split(), anything),
 }
-"""Name to the function that plays the builtin."""
+"""The function that runs each builtin."""

@@ -207,4 +207,4 @@ FUNCTIONS: dict[str, Builtin] = {
     "[": test,
     "let": let,
 }
-"""Name to the function that plays the builtin."""
+"""The function that runs each builtin."""

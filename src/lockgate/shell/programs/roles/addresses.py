@@ -45,4 +45,4 @@ FUNCTIONS: dict[str, Role] = {
     "reroute": reroute,
     "send-to": send_to,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

@@ -50,4 +50,4 @@ FUNCTIONS: dict[str, Role] = {
     "passed": passed,
     "compiled": compiled,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

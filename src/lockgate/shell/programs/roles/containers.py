@@ -55,4 +55,4 @@ def _looks(program: str | None) -> bool:
 FUNCTIONS: dict[str, Role] = {
     "argv-inside": run_argv_inside,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

@@ -85,4 +85,4 @@ FUNCTIONS: dict[str, Role] = {
     "dsn": apply_dsn,
     "sqlite": apply_sqlite,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

@@ -326,4 +326,4 @@ FUNCTIONS: dict[str, Role] = {
     "delete-found": delete_found,
     "write-first": write_first,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

@@ -247,4 +247,4 @@ FUNCTIONS: dict[str, Role] = {
     "source-below": apply_source_below,
     "mount": apply_mount,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

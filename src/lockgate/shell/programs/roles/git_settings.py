@@ -99,4 +99,4 @@ FUNCTIONS: dict[str, Role] = {
     "config": apply_config,
     "config-write": apply_config_write,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

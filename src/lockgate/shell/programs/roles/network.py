@@ -300,4 +300,4 @@ FUNCTIONS: dict[str, Role] = {
     "picture": apply_picture,
     "ssh-option": apply_ssh_option,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

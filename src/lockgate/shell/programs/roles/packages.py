@@ -76,4 +76,4 @@ FUNCTIONS: dict[str, Role] = {
     "package-argv": run_package_argv,
     "project-argv": run_project_argv,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

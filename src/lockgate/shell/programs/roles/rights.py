@@ -91,4 +91,4 @@ FUNCTIONS: dict[str, Role] = {
     "rights": apply_rights,
     "mode": apply_mode,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

@@ -304,4 +304,4 @@ FUNCTIONS: dict[str, Role] = {
     "module": run_module,
     "assignment": apply_assignment,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""

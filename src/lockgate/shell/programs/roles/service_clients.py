@@ -200,4 +200,4 @@ FUNCTIONS: dict[str, Role] = {
     "socket": apply_socket,
     "socat": apply_socat,
 }
-"""Role to the function that plays it."""
+"""The function that applies each role."""
