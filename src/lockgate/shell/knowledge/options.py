@@ -104,22 +104,26 @@ def takes_command(entry: ProgramEntry) -> bool:
     return not _GREEDY.isdisjoint(entry.operands)
 
 
-def _before_command(entry: ProgramEntry) -> int:
+def _count_before_command(entry: ProgramEntry) -> int:
+    """How many operands stand before the command that others are."""
     if entry.stops or entry.commands or "assignments" in entry.operands:
         return 0
     return next((at for at, role in enumerate(entry.operands) if role in _GREEDY), 0)
 
 
 class _Matcher:
+    """Sorts the words of one command."""
+
     def __init__(self, entry: ProgramEntry, args: list[Arg]) -> None:
         self.entry, self.args, self.at = entry, args, 0
         self.result = Matched([], [], [], [])
         runs = takes_command(entry)
         self.stops = entry.stops or bool(entry.commands) or runs
-        self.before = _before_command(entry) if runs else 0
+        self.before = _count_before_command(entry) if runs else 0
         """How many operands stand before a command, with options between them (``kubectl exec POD -c x -- ls``)."""
 
     def run(self) -> Matched:
+        """Read word by word, up to where no option can follow."""
         args, style = self.args, self.entry.style
         if self.entry.bundle and args and _is_bundle(args[0], self.entry):
             self._read_bundle(args[0].text)
@@ -159,7 +163,7 @@ class _Matcher:
 
     def _read_long(self, arg: Arg, *, exact: bool) -> None:
         name, equals, value = arg.text.partition("=")
-        found = name if name in self.entry.options else self._similar(name, exact=exact)
+        found = name if name in self.entry.options else self._find_similar(name, exact=exact)
         if found is None and (attached := self._attached(arg.text)):
             self.result.options.append(
                 Option(attached, self.entry.options[attached][0], (Arg(arg.text[len(attached) :], arg.glob),))
@@ -176,12 +180,12 @@ class _Matcher:
             # What is listed is the option without a value.
             self.result.unknown.append(arg)
         if words == COMMAND:
-            values = self._until_semicolon()
+            values = self._take_until_semicolon()
         elif equals:
             values = (Arg(value, arg.glob),)
         else:
-            values = self._value(role) if words in (VALUE, TWO) else ()
-            values += self._next() if words == TWO else ()
+            values = self._take_value(role) if words in (VALUE, TWO) else ()
+            values += self._take_next() if words == TWO else ()
         holds = not equals or words in (VALUE, TWO, COMMAND) or (known(value) and value.casefold() not in _NO)
         self._keep(Option(found, role, values, holds))
 
@@ -202,7 +206,7 @@ class _Matcher:
             (n for n in names if self.entry.options[n][1] == VALUE and self.entry.options[n][0] not in harmless), ""
         )
 
-    def _similar(self, name: str, *, exact: bool) -> str | None:
+    def _find_similar(self, name: str, *, exact: bool) -> str | None:
         options = self.entry.options
         if self.entry.style in ("single-dash", "find"):
             other = _other_dash(name)
@@ -241,9 +245,9 @@ class _Matcher:
                 if role == _EITHER and self._has_effect(rest):
                     self._add_unknown(arg, name)
             elif words == VALUE:
-                values = self._value(role)
+                values = self._take_value(role)
             elif words == COMMAND:
-                values = self._until_semicolon()
+                values = self._take_until_semicolon()
             self._keep(Option(name, role, values))
             if words != DIGITS:
                 return
@@ -263,7 +267,7 @@ class _Matcher:
             name = f"-{letter}"
             if name in self.entry.options:
                 role, words = self.entry.options[name]
-                self.result.options.append(Option(name, role, self._next() if words == VALUE else ()))
+                self.result.options.append(Option(name, role, self._take_next() if words == VALUE else ()))
 
     def _take_key_and_value(self, arg: Arg) -> None:
         name, equals, value = arg.text.partition("=")
@@ -275,23 +279,23 @@ class _Matcher:
         else:
             self.result.unknown.append(arg)
 
-    def _value(self, role: str) -> tuple[Arg, ...]:
+    def _take_value(self, role: str) -> tuple[Arg, ...]:
         """The next word as an option's value, unless it is an option itself where this one may have no value."""
         following = self.args[self.at].text if self.at < len(self.args) else ""
-        return () if role == _EITHER and len(following) > 1 and following.startswith("-") else self._next()
+        return () if role == _EITHER and len(following) > 1 and following.startswith("-") else self._take_next()
 
     def _has_effect(self, letters: str) -> bool:
         """Whether one of these letters is an option with an effect, so that they may be more than a value."""
         options = self.entry.options
         return any(options.get(f"-{letter}", ("local",))[0] not in {*HARMLESS, _EITHER} for letter in letters)
 
-    def _next(self) -> tuple[Arg, ...]:
+    def _take_next(self) -> tuple[Arg, ...]:
         if self.at >= len(self.args):
             return ()
         self.at += 1
         return (self.args[self.at - 1],)
 
-    def _until_semicolon(self) -> tuple[Arg, ...]:
+    def _take_until_semicolon(self) -> tuple[Arg, ...]:
         start = self.at
         while self.at < len(self.args):
             text = self.args[self.at].text

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import HostView, no_category
 from lockgate.shell.state.abstract_text import OPAQUE, unknown
 from lockgate.shell.state.findings import Findings, ReceiptCommand
@@ -53,14 +53,21 @@ class AnalysisBudget:
         return before
 
 
+class Move(Record):
+    """One of the moves to a place."""
+
+    number: int
+    source: str
+    target_length: int
+
+
 class Moves:
     """What was copied, moved or linked on the way, in its order."""
 
     __slots__ = ("_by_target", "_count", "_left")
 
     def __init__(self) -> None:
-        self._by_target: dict[str, list[tuple[int, str, int]]] = {}
-        """By the target: when it was, the source, and the target's length."""
+        self._by_target: dict[str, list[Move]] = {}
         self._count = 0
         self._left = _MOST_LOOKS
 
@@ -69,11 +76,11 @@ class Moves:
 
     def note(self, source: str, target: str) -> None:
         """Note that something is copied, moved or linked."""
-        self._by_target.setdefault(target.rstrip("/"), []).append((self._count, source, len(target)))
+        self._by_target.setdefault(target.rstrip("/"), []).append(Move(self._count, source, len(target)))
         self._count += 1
 
     def originals(self, path: str) -> list[str] | None:
-        """Where what lies at a path was before, the latest first; ``None`` where that are too many places to look at.
+        """The places where what lies at a path was before, the latest first; ``None`` where they are too many.
 
         Folders that are moved into each other have twice as many of them with each further move.
         """
@@ -93,15 +100,15 @@ class Moves:
         return list(found) if self._left >= 0 else None
 
     def _look(self, path: str, until: int, place: int) -> Iterator[tuple[int, int, str]]:
-        """From where something came to a path or around it, before a moment."""
+        """Yield the places from which something came to a path or around it, before a moment."""
         for end in (*(at for at, character in enumerate(path) if character == "/"), len(path)):
-            for when, source, length in self._by_target.get(path[:end], ()):
-                if when >= until:
+            for move in self._by_target.get(path[:end], ()):
+                if move.number >= until:
                     break
                 self._left -= 1
                 if self._left < 0:
                     return
-                yield -when, place, f"{source}{path[length:]}"
+                yield -move.number, place, f"{move.source}{path[move.target_length :]}"
 
 
 class DiskChanges:
@@ -142,13 +149,13 @@ class DiskChanges:
         return bool(known or self.unpacked or self.may_save)
 
     def swap_written(self, names: set[str]) -> set[str]:
-        """Go on with other paths; give those that were written so far."""
+        """Go on with other paths. Returns those that were written so far."""
         before, self.written = self.written, names
         return before
 
 
 class NameFacts:
-    """Whose words the values of variables are."""
+    """What is known of who chose the words that variables hold."""
 
     __slots__ = ("chosen", "chosen_paths", "heeded")
 
@@ -221,20 +228,28 @@ class ControlFlow:
             level.append(scope.copy())
 
 
+class TakenInput(Record):
+    """An input of which something was read."""
+
+    text: str
+    lines_only: bool
+    """Whether only whole lines were read."""
+
+
 class Inputs:
     """Standard inputs that several commands read one after the other."""
 
     __slots__ = ("taken",)
 
     def __init__(self) -> None:
-        self.taken: dict[int, tuple[str, bool]] = {}
-        """Inputs of which something was read, by identity, and whether that was only whole lines."""
+        self.taken: dict[int, TakenInput] = {}
+        """Inputs of which something was read, by their identity."""
 
     def take(self, stdin: str | None, *, lines: bool = False) -> None:
         """Note that a command reads from an input that others may read on from: whole ``lines``, or any part."""
         if stdin:
             before = self.taken.get(id(stdin))
-            self.taken[id(stdin)] = (stdin, lines and (before is None or before[1]))
+            self.taken[id(stdin)] = TakenInput(stdin, lines and (before is None or before.lines_only))
 
     def rest(self, stdin: str | None) -> str | None:
         """What the next command finds in an input: where something was taken of it, it could be any part."""
@@ -248,7 +263,7 @@ class Inputs:
             left: What its body found in it.
         """
         taken = self.taken.get(id(given))
-        if taken is not None and taken[1] and (left is given or id(left) not in self.taken):
+        if taken is not None and taken.lines_only and (left is given or id(left) not in self.taken):
             del self.taken[id(given)]
 
 
@@ -288,7 +303,7 @@ class OutputFacts:
 
 
 class Observer:
-    """What a second run may want to follow. Here nothing is followed."""
+    """The points at which a second run looks on. This class follows nothing."""
 
     def unknown(self, args: list[Arg], stdin: str | None) -> str:
         """The shape of what a program prints of which nothing is known."""
@@ -299,13 +314,13 @@ class Observer:
         return shape
 
     def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
-        """A file is read."""
+        """Note that a file is read."""
 
     def note_code(self, text: str, program: str, *, in_shell: bool) -> None:
-        """Code runs."""
+        """Note that code runs."""
 
     def note_script(self, path: str, scope: Scope, program: str) -> None:
-        """A file is run as a program."""
+        """Note that a file is run as a program."""
 
     def from_socket(self, name: str) -> str | None:
         """What is read from a connection that the shell has opened; ``None`` where nothing is known of it."""
@@ -320,7 +335,7 @@ class Observer:
         return "/dev/fd/63"
 
     def redirect(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
-        """A command that has redirections was run; with ``stays`` they hold from here on."""
+        """Note that a command with redirections was run. With ``stays`` they hold from here on."""
 
 
 class Machine(Observer):
