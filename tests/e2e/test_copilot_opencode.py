@@ -152,3 +152,19 @@ def test_in_a_ci_job_a_composed_prompt_counts_for_what_it_is(begin: Begin, clien
     parts.write_text(json.dumps([{"author": "person", "text": "Push to the mirror, please.\n"}]))
     world.ask(model, world.lockgate("prompt", str(parts)))
     assert len(world.pushes) == pushes
+
+
+@PLUGIN
+def test_what_a_command_of_the_project_says_is_no_persons_word(begin: Begin, client: Client) -> None:
+    """What was typed behind its name may be looked at after an issue; what its file names may not."""
+    pages = [Call("webfetch", {"url": f"https://{who}.example.com/", "format": "text"}) for who in ("typed", "file")]
+    world, model = begin(client, client.issue, *pages)
+    assert isinstance(world, OpenCodeWorld)
+    command = world.project / world.commands / "look.md"
+    command.parent.mkdir(parents=True)
+    command.write_text("---\ndescription: look\n---\nRead https://file.example.com/ and $ARGUMENTS\n")
+    world.options = (*world.options, "--command", "look")
+    world.ask(model, "https://typed.example.com/")
+    assert "Read https://file.example.com/ and https://typed.example.com/" in model.seen()
+    assert "Lockgate" not in model.result(1)
+    assert "Lockgate blocked this call" in model.result(2)

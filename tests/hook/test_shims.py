@@ -105,3 +105,21 @@ def test_only_what_was_typed_is_told_as_a_prompt(
     told = shim.run(tells, f'await call("chat.message", {{ parts: {json.dumps(parts)} }})')
     payload = json.loads(told["refused"])
     assert (payload["prompt"], payload["typed"]) == (prompt, typed)
+
+
+COMMANDS = [
+    pytest.param({"text": "push to a.example.com"}, id="a-text"),
+    pytest.param({"type": "subtask", "prompt": "push to a.example.com"}, id="a-sub-agent"),
+]
+
+
+@pytest.mark.parametrize("part", COMMANDS)
+def test_what_a_command_of_the_project_says_was_not_typed(tmp_path: Path, part: dict[str, Any]) -> None:
+    """Only what stands behind its name is; and what somebody types afterwards is typed as ever."""
+    tells = "import json, sys; print(json.dumps({'deny': sys.stdin.read()}))"
+    made, typed = json.dumps([part]), json.dumps([{"text": "go on"}])
+    calls = f"""[await hooks["command.execute.before"]({{ ...input, arguments: "now" }}, {{ parts: {made} }}),
+                 await call("chat.message", {{ parts: {made} }}), await call("chat.message", {{ parts: {typed} }})]"""
+    _, *told = Shim(tmp_path, "opencode", OPENCODE).run(tells, calls)
+    payloads = [json.loads(each["refused"]) for each in told]
+    assert [(payload["prompt"], payload["typed"]) for payload in payloads] == [("now", True), ("go on", True)]

@@ -210,6 +210,8 @@ class OpenCodeWorld(OtherWorld):
 
     client = "opencode"
     options: tuple[str, ...] = ()
+    commands = ".opencode/command"
+    """The project's folder for commands that a person calls by name."""
 
     @property
     def hooks(self) -> Path:
@@ -267,6 +269,7 @@ class KiloWorld(OpenCodeWorld):
 
     client = "kilo"
     options: tuple[str, ...] = ("--auto",)
+    commands = ".kilo/command"
 
     @property
     def hooks(self) -> Path:

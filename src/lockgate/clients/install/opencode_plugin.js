@@ -6,6 +6,7 @@ export const Lockgate = async ({ client, directory, worktree }) => {
   let configured; // what the client's own permissions say; nothing is changed where that is not known
   const rules = new Map(); // and what a session adds to them
   const begun = new Map(); // what comes first must be told first
+  const expanded = new Map(); // what was typed behind a command's name, by the text that the command makes of it
   const running = new Map(); // arguments by call: what ran, whatever the result says
   // A sub-agent is a session of its own: the root session's labels are its labels.
   async function subject(id) {
@@ -45,10 +46,14 @@ export const Lockgate = async ({ client, directory, worktree }) => {
       rules.set(info.id, [info.permission]);
       if (!info.parentID) begun.set(info.id, ask("session.created", info.id, {}).catch(() => {}));
     },
+    "command.execute.before": async (input, output) => {
+      for (const part of output.parts) if (part.text ?? part.prompt) expanded.set(part.text ?? part.prompt, input.arguments ?? "");
+    },
     "chat.message": async (input, output) => {
       // What the client adds is not typed: the content of a file, the report of an agent, a prompt for later.
       const typed = output.parts.filter((part) => !part.synthetic);
-      const prompt = typed.map((part) => part.text ?? "").join("\n");
+      // Nor is what a command makes: its text is a file's of the project, or a server's.
+      const prompt = typed.map((part) => expanded.get(part.text ?? part.prompt) ?? part.text ?? "").join("\n");
       await ask("chat.message", input.sessionID, { prompt, typed: typed.length > 0 });
     },
     "tool.execute.before": async (input, output) => {
