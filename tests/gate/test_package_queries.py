@@ -104,3 +104,18 @@ def test_a_script_that_asks_is_taken_as_any_script(world: World) -> None:
     assert world.bash("bash look.sh") is DENY
     has(world, "pull.sh", "git pull\n", LATER)
     assert world.bash("bash pull.sh") is Verdict.ASK
+
+
+@pytest.mark.parametrize(("folders", "known"), [pytest.param(12, True, id="most"), pytest.param(13, False, id="more")])
+def test_beyond_the_most_folders_upwards_nothing_is_known(project: World, folders: int, known: bool) -> None:
+    below = "/".join(f"f{number}" for number in range(1, folders))
+    assert (project.bash(f"cd {below} && npm view app") is ALLOW) is known
+
+
+@pytest.mark.parametrize(("packages", "known"), [pytest.param(60, True, id="most"), pytest.param(61, False, id="more")])
+def test_as_many_workspaces_are_looked_at_as_the_limit_says(world: World, packages: int, known: bool) -> None:
+    folders = [f"packages/p{number}" for number in range(packages)]
+    has(world, "package.json", {"name": "app", "workspaces": folders})
+    has(world, f"{folders[-1]}/package.json", {"name": "last"})
+    world.taint()
+    assert (world.bash("npm view last") is ALLOW) is known

@@ -25,6 +25,8 @@ class Setup(NamedTuple):
     """The commands for a person who may become root, and their reason."""
 
     why: str
+    needed: bool = True
+    """Whether something has to be set up here at all."""
     load: str = ""
     prove: str = ""
     take_out: str = ""
@@ -57,13 +59,17 @@ def sandbox(only_profile: bool, as_json: bool) -> None:
         return
     found = _found(try_again(state_dir()))
     if as_json:
-        click.echo(json.dumps({**found._asdict(), "profile": profile() if found.load else ""}, indent=2))
+        click.echo(json.dumps({**_fields(found), "profile": profile() if found.load else ""}, indent=2))
     else:
         click.echo(visible(found.why, 500))
     for what, command in () if as_json else found.steps:
         click.echo(f"\nTo {what}:\n  {command}")
-    if not found.load and not found.why.startswith("nothing to set up"):
+    if found.needed and not found.load:
         raise click.exceptions.Exit(1)
+
+
+def _fields(found: Setup) -> dict[str, str]:
+    return {"why": found.why, "load": found.load, "prove": found.prove, "take_out": found.take_out}
 
 
 def profile() -> str:
@@ -73,11 +79,11 @@ def profile() -> str:
 
 def _found(host: Host) -> Setup:
     if sys.platform != "linux":
-        return Setup("nothing to set up: this system has no user namespaces")
+        return Setup("nothing to set up: this system has no user namespaces", needed=False)
     own, copy = launchers()
     if "namespaces" in (host.way, host.launcher):
         by = "the kernel's own namespaces" if host.way == "namespaces" else copy
-        return Setup(f"nothing to set up: commands are contained by {by}")
+        return Setup(f"nothing to set up: commands are contained by {by}", needed=False)
     if not _is_on(_RESTRICTED):
         return Setup(f"no setting of AppArmor is in the way: {host.problem or f'there is {host.way}'}")
     if not os.path.exists(own):

@@ -26,7 +26,7 @@ class CommandLine(Record):
         return any(word.partition("=")[0] == option for word in self.words)
 
     def values(self, option: str) -> list[str]:
-        """All values that are given to an option."""
+        """All values of an option: first those in the same word, then those in the next one."""
         found = [word.partition("=")[2] for word in self.words if word.startswith(f"{option}=")]
         return found + [after for word, after in pairwise(self.words) if word == option]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,22 @@ def compiled(table: Path) -> str:
 
 
 def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The table of places with its patterns split into names, and where to look for a path that has a certain name."""
+    """The table of places with split patterns, and an index of them by a name that their paths must have."""
     by_name: dict[str, list[tuple[int, int]]] = {}
     others: list[tuple[int, int]] = []
-    for number, row in enumerate(rows):
-        for key in {"match", "except"} & row.keys():
-            row[key] = [split_pattern(pattern) for pattern in row[key]]
+    places = [_with_names(row) for row in rows]
+    for number, row in enumerate(places):
         for which, pattern in enumerate(row["match"]):
             plain = [name for name in pattern[1:] if not is_wild(name)]
             place = by_name.setdefault(max(plain, key=len), []) if plain else others
             place.append((number, which))
-    return {"places": rows, "by_name": by_name, "others": others}
+    return {"places": places, "by_name": by_name, "others": others}
+
+
+def _with_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its patterns split into names."""
+    patterns = {key: [split_pattern(pattern) for pattern in row[key]] for key in ("match", "except") if key in row}
+    return {**row, **patterns}
 
 
 if __name__ == "__main__":

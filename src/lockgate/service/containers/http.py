@@ -22,15 +22,15 @@ from lockgate.system.digests import json_object
 from lockgate.system.peer_credentials import peer_of
 
 _PEER = "peer-uid"
-"""Stands in the place of a client's host where it is a process of this machine; the port is its user then."""
+"""Stands in place of a client's host where the client is a process of this machine; the port is then its user."""
 _FIRST_SECONDS, _NEXT_SECONDS = 1.0, 25.0
 """Seconds after which a request is answered with a note that it takes longer. Then it is put again."""
 _KEEP_SECONDS = 60.0
-"""How long an answer lies here for a client that was told that it takes longer. It comes for it at once, or is gone."""
+"""Seconds that an answer is kept for a client that was told to wait. It fetches the answer at once, or is gone."""
 _TYPE = "application/octet-stream"
 
 
-class _Way(Record):
+class _ExpectedRequest(Record):
     """The facts of a request that HTTP tells before the request is read."""
 
     report: bool
@@ -60,12 +60,14 @@ class Web:
     """The application, on whichever socket it is served."""
 
     def __init__(self, groups: Groups, decisions: ContainerDecisions) -> None:
-        """Decide for the groups that there are at each request."""
+        """Decide for the groups that exist when a request comes."""
         self._groups = groups
         self._decisions = decisions
-        self._known: tuple[int, dict[str, ContainerGroup]] = (-1, {})
+        self._version = -1
+        self._known: dict[str, ContainerGroup] = {}
+        """The groups of that version of their folder, by name."""
         self._open: dict[tuple[str, str], asyncio.Task[bytes]] = {}
-        """Answers that are being worked on or wait to be fetched, by group and digest of the request."""
+        """Answers that are being made or wait to be fetched, by group and digest of the request."""
         self.app = Starlette(
             routes=[
                 Route("/v1/decide", partial(self._ask, report=False), methods=["POST"]),
@@ -89,7 +91,7 @@ class Web:
             return PlainTextResponse("too many requests of this group are open\n", 429, {"Retry-After": "1"})
         again = name in self._open
         if not again:
-            task = asyncio.create_task(self._decisions.decide(group, lambda: message, _Way(report)))
+            task = asyncio.create_task(self._decisions.decide(group, lambda: message, _ExpectedRequest(report)))
             self._open[name] = task
             task.add_done_callback(partial(self._forget_later, name))
         return await self._answer(group, message, name, _NEXT_SECONDS if again else _FIRST_SECONDS)
@@ -112,13 +114,13 @@ class Web:
             del self._open[name]
 
     def __len__(self) -> int:
-        """How many answers are being worked on, or wait to be fetched."""
+        """How many answers are being made, or wait to be fetched."""
         return len(self._open)
 
     def _group(self, request: Request) -> ContainerGroup | None:
         """The group of the request's token. A wrong one takes as long as a right one of the same group."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        group = self._all().get(token.partition(".")[0])
+        group = self._current_groups().get(token.partition(".")[0])
         known = group.key.token if group is not None else "-"
         right = same(token.encode(), known.encode()) and kind.lower() == "bearer"
         if group is None or not right:
@@ -128,11 +130,11 @@ class Web:
             return None
         return group
 
-    def _all(self) -> dict[str, ContainerGroup]:
+    def _current_groups(self) -> dict[str, ContainerGroup]:
         version = self._groups.version()
-        if version != self._known[0]:
-            self._known = (version, self._groups.all())
-        return self._known[1]
+        if version != self._version:
+            self._version, self._known = version, self._groups.all()
+        return self._known
 
 
 async def _healthy(_: Request) -> Response:
@@ -152,6 +154,6 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _id_of(message: bytes) -> str:
-    """The id that a request names itself by, for a note that its own side checks."""
+    """The id in a request, for a note that its own side checks."""
     name = (json_object(message.partition(b"\n")[2]) or {}).get("id")
     return name if isinstance(name, str) else ""

@@ -74,7 +74,7 @@ def _project_packages(folder: str, around: HostView) -> ProjectPackages | None:
     newest = 0.0
     for number, place in enumerate(_upwards(folder, around.workspace)):
         settings = f"{place}/{_SETTINGS}"
-        if number > _MOST_FOLDERS or (around.is_there(settings) and around.read_script(settings) is None):
+        if number >= _MOST_FOLDERS or (around.is_there(settings) and around.read_script(settings) is None):
             return None
         for path in (settings, f"{place}/{_MANIFEST}"):
             if (file := around.read_script(path)) is not None:
@@ -107,7 +107,7 @@ def _manifests(folder: str, around: HostView) -> Iterator[ScriptFile]:
         base = f"{folder}/{above}".rstrip("/")
         for name in (around.names_in(base) or ()) if last == "*" else (last,):
             left -= 1
-            file = around.read_script(f"{base}/{name}/{_MANIFEST}") if left > 0 else None
+            file = around.read_script(f"{base}/{name}/{_MANIFEST}") if left >= 0 else None
             if file is not None:
                 yield file
 

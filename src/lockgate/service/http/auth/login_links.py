@@ -27,20 +27,11 @@ _PAGE = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="n
 """
 
 
-def browser() -> webbrowser.BaseBrowser | None:
-    """The person's browser. ``None`` where there is none but one for the terminal, which it would take for itself."""
-    found = webbrowser.get()
-    # What this very class stands for is a program in the foreground: lynx and its kind, or whatever BROWSER names.
-    if type(found) is webbrowser.GenericBrowser and not os.environ.get("BROWSER"):
-        return None
-    return found
-
-
 class LoginLinkFile:
-    """The file that leads a browser to the link of the moment."""
+    """The file that leads a browser to the current link."""
 
     def __init__(self, state: str) -> None:
-        """Use a state folder. What a process that was killed has left there is removed."""
+        """Use a state folder. Files of processes that were killed are removed."""
         self._folder = os.path.join(state, FOLDER)
         self._path = ""
         own_folder(self._folder, create=True)
@@ -50,7 +41,7 @@ class LoginLinkFile:
                     os.unlink(os.path.join(self._folder, name))
 
     def write(self, url: str) -> str:
-        """Write the file for a link; gives its path."""
+        """Write the file for a link, and give its path."""
         self.remove()
         path = os.path.join(self._folder, f"{_NAME}{secrets.token_hex(16)}.html")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -70,7 +61,7 @@ class LoginLinkFile:
 
         def run() -> None:
             with suppress(OSError, webbrowser.Error):
-                found = browser()
+                found = find_browser()
                 if found is not None and found.open(place):
                     return
             unopened()
@@ -84,3 +75,12 @@ class LoginLinkFile:
             with suppress(OSError):
                 os.unlink(self._path)
             self._path = ""
+
+
+def find_browser() -> webbrowser.BaseBrowser | None:
+    """The person's browser; ``None`` where there is only one for the terminal, which that would occupy."""
+    found = webbrowser.get()
+    # This very class runs a program in the foreground: lynx and its kind, or whatever BROWSER names.
+    if type(found) is webbrowser.GenericBrowser and not os.environ.get("BROWSER"):
+        return None
+    return found
