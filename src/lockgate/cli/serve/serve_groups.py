@@ -54,8 +54,8 @@ def add(
         click.echo(json.dumps(_shown(group)))
         return
     click.echo(f"{name} can ask the gate. Mount into its container:")
-    for source, target, mode in group.mounts:
-        click.echo(f"  -v {visible(source, 400)}:{visible(target, 400)}:{mode}")
+    for mount in group.mounts:
+        click.echo(f"  -v {visible(mount.source, 400)}:{visible(mount.target, 400)}:{mount.mode}")
     click.echo("and inside of it:")
     click.echo(f"  lockgate install claude-code --remote ipc:{inside} --key-file /run/lockgate/key")
 
@@ -122,7 +122,7 @@ def _shown(group: ContainerGroup) -> Mapping[str, Any]:
         "profile": group.profile,
         "client_asks": group.client_asks,
         "local": group.local,
-        "mounts": [{"from": source, "to": target, "mode": mode} for source, target, mode in group.mounts],
+        "mounts": [{"from": each.source, "to": each.target, "mode": each.mode} for each in group.mounts],
     }
 
 

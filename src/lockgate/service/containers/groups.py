@@ -14,7 +14,7 @@ import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from lockgate.clients.wire.keys import KEY_BYTES, ContainerKey, is_group, key_file
 from lockgate.clients.wire.mailbox import REQUESTS, RESPONSES
@@ -30,6 +30,14 @@ KEY = "key"
 _MOST = 64 * 1024
 
 
+class GroupMount(Record):
+    """A folder that is mounted into a container."""
+
+    source: str
+    target: str
+    mode: Literal["rw", "ro"]
+
+
 class ContainerGroup(Record):
     """One container, as the host knows it."""
 
@@ -38,7 +46,7 @@ class ContainerGroup(Record):
     folder: str
     """Absolute path of the folder that holds what is mounted."""
     uid: int
-    """The user that its requests belong to, as this machine numbers users."""
+    """The user that its requests belong to, by this machine's number."""
     profile: str = ""
     """The profile that decides, empty for the configuration's own."""
     client_asks: bool = False
@@ -50,7 +58,7 @@ class ContainerGroup(Record):
 
     @property
     def key(self) -> ContainerKey:
-        """What the container is given."""
+        """The key that the container is given."""
         return ContainerKey(self.name, self.secret, self.local)
 
     @property
@@ -64,12 +72,12 @@ class ContainerGroup(Record):
         return os.path.join(self.folder, RESPONSES)
 
     @property
-    def mounts(self) -> tuple[tuple[str, str, str], ...]:
-        """What is mounted: from, to, and ``rw`` or ``ro``."""
+    def mounts(self) -> tuple[GroupMount, ...]:
+        """The folders that are mounted into the container."""
         return (
-            (self.requests, f"{self.inside}/{REQUESTS}", "rw"),
-            (self.responses, f"{self.inside}/{RESPONSES}", "ro"),
-            (os.path.join(self.folder, SECRET), "/run/lockgate", "ro"),
+            GroupMount(self.requests, f"{self.inside}/{REQUESTS}", "rw"),
+            GroupMount(self.responses, f"{self.inside}/{RESPONSES}", "ro"),
+            GroupMount(os.path.join(self.folder, SECRET), "/run/lockgate", "ro"),
         )
 
 
@@ -77,12 +85,12 @@ class Groups:
     """All groups of a state folder."""
 
     def __init__(self, state: str) -> None:
-        """Use a state folder; nothing is read yet."""
+        """Use a state folder."""
         self._state = state
         self._folder = os.path.join(state, FOLDER)
 
     def all(self) -> dict[str, ContainerGroup]:
-        """Every group by its name. One whose file cannot be read is left out: nothing is decided for it."""
+        """Every group by its name. One with an unreadable file is left out, and nothing is decided for it."""
         return {group.name: group for group in self._read()}
 
     def version(self) -> int:
@@ -189,7 +197,7 @@ def _write_key(group: ContainerGroup, key: ContainerKey) -> None:
 
 
 def _kept_key(group: ContainerGroup) -> bytes:
-    """What stands in the file of a group's key; nothing where there is none."""
+    """The content of the file of a group's key; empty where there is none."""
     try:
         return read_regular(os.path.join(group.folder, SECRET, KEY), _MOST, follow=False)
     except FileNotFoundError:
@@ -212,12 +220,12 @@ def _group(name: str, said: Mapping[str, Any]) -> ContainerGroup:
 
 
 def _make_folders(group: ContainerGroup) -> None:
-    """Make what is mounted. Above it nobody but this user gets in, so what is inside may be open to a container."""
+    """Make the mounted folders. Only this user can enter the folder above, so these may be open to a container."""
     own = group.uid == os.geteuid()
     make_folders(os.path.dirname(group.folder))
     os.mkdir(group.folder, 0o700)
-    # A container with another user drops its requests into a box that it cannot look into. It finds an answer only
-    # by the name that it made up itself.
+    # A container with another user can write requests and not list them. It finds an answer only by the name that it
+    # made up itself.
     for name, mode in (
         (REQUESTS, 0o700 if own else 0o1733),
         (RESPONSES, 0o700 if own else 0o711),

@@ -27,7 +27,7 @@ from lockgate.store.opening import open_existing
 T = TypeVar("T")
 log = logging.getLogger("lockgate.service.containers")
 _ADVISERS, _ADVISERS_OF_A_GROUP = 64, 8
-"""Judges, rules and plugins that may be waited for at a time."""
+"""Judges, rules and plugins that are waited for at a time, at most."""
 MOST_OF_A_GROUP = 64
 """Requests of one group that are open at a time: waiting for their turn, a judge or a person."""
 
@@ -85,8 +85,9 @@ class ContainerDecisions:
         began = time.perf_counter()
         try:
             worker = self._workers.of(group.name)
-            asked, outcome = await worker.do(group.name, partial(_begin, worker, self._replays, group, read, expected))
-            reply = await self._settle(worker, asked, outcome)
+            begun = await worker.do(group.name, partial(_begin, worker, self._replays, group, read, expected))
+            asked = begun.request
+            reply = await self._settle(worker, asked, begun.outcome)
         finally:
             self._open[group.name] -= 1
             if not self._open[group.name]:
@@ -107,15 +108,15 @@ class ContainerDecisions:
 
     async def _settle(self, worker: Worker, asked: ReadRequest, outcome: _Outcome) -> HostReply:
         while not isinstance(outcome, HostReply):
-            need, deliberation = outcome
+            pending = outcome
             case = asked.case
             assert case is not None
-            said = await self._ask(worker, case, need)
-            outcome = await worker.step(case, lambda _: _step(case, deliberation, said))  # noqa: B023 - awaited here
+            said = await self._ask(worker, case, pending.need)
+            outcome = await worker.step(case, lambda _: _step(case, pending.deliberation, said))  # noqa: B023 - awaited here
         return outcome
 
     async def _ask(self, worker: Worker, case: OpenRequest, need: Need) -> Any:
-        """Fetch somebody's word. The worker goes on with others meanwhile."""
+        """Fetch an answer. The worker goes on with other requests meanwhile."""
         if not isinstance(need, PersonQuestion):
             consultants = await worker.step(case, lambda parts: parts.consultants)
             return await self._run_apart(case.group, partial(consultants.ask, need))
@@ -125,27 +126,41 @@ class ContainerDecisions:
         return None
 
 
-_Outcome = HostReply | tuple[Need, Generator[Need, Any, Answer]]
+class _Pending(Record):
+    """A decision that waits for an answer."""
+
+    need: Need
+    deliberation: Generator[Need, Any, Answer]
+
+
+_Outcome = HostReply | _Pending
+
+
+class _FirstStep(Record):
+    """A request that was read, and its first outcome."""
+
+    request: ReadRequest
+    outcome: _Outcome
 
 
 def waiting_note(group: ContainerGroup, message: bytes, name: str) -> bytes:
-    """The sealed note that an answer takes longer: somebody is being asked, or many requests are before it."""
+    """The sealed note that an answer takes longer: somebody is being asked, or many requests wait."""
     return write_reply(group.secret, message, name, HostReply(Answer(), waiting=LONGEST_WAIT))
 
 
 def refusal(group: ContainerGroup, message: bytes, name: str, why: str) -> bytes:
-    """The sealed answer that there will be none."""
+    """The sealed answer to a request that will not be decided on."""
     return write_reply(group.secret, message, name, HostReply(Answer(), failed=why))
 
 
 # ---------------------------------------------------------------- in the worker's thread
 def _begin(
     worker: Worker, replays: Replays, group: ContainerGroup, read: Callable[[], bytes], expected: Expected, parts: Parts
-) -> tuple[ReadRequest, _Outcome]:
+) -> _FirstStep:
     asked = _asked(replays, group, read(), expected)
     if asked.case is None:
-        return asked, HostReply(Answer(), failed=asked.problem)
-    return asked, worker.run_for(asked.case, partial(_first, parts, asked.case))
+        return _FirstStep(asked, HostReply(Answer(), failed=asked.problem))
+    return _FirstStep(asked, worker.run_for(asked.case, partial(_first, parts, asked.case)))
 
 
 def _asked(replays: Replays, group: ContainerGroup, message: bytes, expected: Expected) -> ReadRequest:
@@ -184,9 +199,9 @@ def _reported(parts: Parts, case: OpenRequest) -> HostReply:
 
 
 def _step(case: OpenRequest, deliberation: Generator[Need, Any, Answer], said: Any) -> _Outcome:
-    """One step of a decision: to the answer, or to the next who has to be asked."""
+    """Take one step of a decision: to the answer, or to the next question."""
     try:
-        return deliberation.send(said), deliberation
+        return _Pending(deliberation.send(said), deliberation)
     except StopIteration as end:
         return HostReply(end.value, case.kept)
     except Exception as error:  # noqa: BLE001 - whatever it was, it is said
