@@ -12,7 +12,7 @@ import pytest
 from lockgate.cli.common.ancestors import looked_up
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.gate.session import begin_session, expect, finished, labels_of
+from lockgate.gate.session import begin_session, expect, finished, labels_of, packages
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit.chain import verify_store
 from support.person import Machine, opened
@@ -144,6 +144,48 @@ def test_what_cannot_be_endorsed_says_why(desk: Desk) -> None:
     with desk.terminal(result, "--yes") as terminal:
         terminal.wait_for("this result cannot be endorsed: since then")
     assert desk.labels() == {Label.UNTRUSTED}
+
+
+# ---------------------------------------------------------------- packages
+def _install(desk: Desk) -> str:
+    found = packages.InstalledPackages(str(desk.home), files={"package-lock.json": "0" * 64}, session="s1\x1b[2J")
+    with desk.store.transaction() as tx:
+        packages.note(tx, found, exact=True)
+    return str(desk.home)
+
+
+def _installed(desk: Desk) -> list[str]:
+    with desk.store.reading() as tx:
+        return [each.folder for each in packages.standing(tx)]
+
+
+def test_packages_are_listed(desk: Desk) -> None:
+    assert "no packages were installed" in desk.run("--packages").stdout
+    assert _install(desk) in desk.run("--packages").stdout
+
+
+@pytest.mark.parametrize("keys", ["y", "n"])
+def test_a_person_says_that_packages_are_fine(desk: Desk, keys: str) -> None:
+    folder = _install(desk)
+    with desk.terminal("--packages", folder) as terminal:
+        terminal.wait_for("session  s1\\e[2J, which had read untrusted text")
+        terminal.wait_for("so that they may run without a sandbox?")
+        terminal.press(f"{keys}\r")
+        terminal.wait_for("endorsed; they run as" if keys == "y" else "Aborted!")
+    assert _installed(desk) == ([] if keys == "y" else [folder])
+
+
+def test_a_folder_without_such_packages_is_said(desk: Desk) -> None:
+    with desk.terminal("--packages", "/usr", "--yes") as terminal:
+        terminal.wait_for("nothing was installed there by such a session")
+
+
+def test_an_agent_endorses_no_packages(desk: Desk) -> None:
+    folder = _install(desk)
+    assert desk.run("--packages", folder, "--yes").returncode == 1
+    with desk.terminal("--packages", folder, "--yes", CLAUDECODE="1") as terminal:
+        terminal.wait_for("this is an agent's shell")
+    assert _installed(desk) == [folder]
 
 
 # ---------------------------------------------------------------- no agent can

@@ -39,6 +39,7 @@ ROWS = {
     "execute": (EffectKind.EXECUTE, Variant.PLAIN),
     "execute_runtime": (EffectKind.EXECUTE, Variant.RUNTIME),
     "execute_unlisted": (EffectKind.EXECUTE, Variant.UNLISTED),
+    "execute_installed": (EffectKind.EXECUTE, Variant.INSTALLED),
     "persist": (EffectKind.PERSIST, Variant.PLAIN),
     "destroy": (EffectKind.DESTROY, Variant.PLAIN),
     "destroy_remote": (EffectKind.DESTROY, Variant.REMOTE),
@@ -70,13 +71,18 @@ STRICT = {
     "execute": ([A, Q, A, Q], [A, C, A, C]),
     "execute_runtime": ([A, Q, A, Q], [A, C, A, C]),
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
+    "execute_installed": ([A, Q, A, Q], [A, C, A, C]),
     "persist": ([A, D, A, D], [A, D, A, D]),
     "destroy": ([Q, D, Q, D], [Q, D, Q, D]),
     "destroy_remote": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper_self": ([D, D, D, D], [D, D, D, D]),
 }
-QUARANTINE = STRICT | {"fetch": ([A, D, A, D], [A, D, A, D]), "fetch_packages": ([A, D, A, D], [A, C, A, D])}
+QUARANTINE = STRICT | {
+    "fetch": ([A, D, A, D], [A, D, A, D]),
+    "fetch_packages": ([A, D, A, D], [A, C, A, D]),
+    "execute_installed": ([Q, Q, Q, Q], [C, C, C, C]),
+}
 """Where nobody is proven to be there, it refuses composed addresses, too."""
 ATTENDED = {row: [A, Q, A, D] for row in ("fetch", "fetch_packages", "egress", "persist")} | {
     "destroy_remote": [Q, Q, Q, D]
@@ -96,6 +102,7 @@ CASCADE = {
     "execute": ([A, Q, Q, Q], [A, C, C, C]),
     "execute_runtime": ([A, Q, Q, Q], [A, C, C, C]),
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
+    "execute_installed": ([A, Q, Q, Q], [A, C, C, C]),
     "persist": ([A, Q, Q, Q], [A, J, J, Q]),
     "destroy": ([A, Q, Q, Q], [A, J, J, Q]),
     "destroy_remote": ([A, Q, Q, Q], [A, J, J, Q]),
@@ -116,6 +123,7 @@ TRIFECTA = {
     "execute": ([A, A, A, Q], [A, A, A, C]),
     "execute_runtime": ([A, A, A, Q], [A, A, A, C]),
     "execute_unlisted": ([A, A, A, Q], [A, A, A, C]),
+    "execute_installed": ([A, A, A, Q], [A, A, A, C]),
     "persist": ([A, A, A, Q], [A, A, A, Q]),
     "destroy": ([A, A, A, A], [A, A, A, A]),
     "destroy_remote": ([A, A, A, A], [A, A, A, A]),
@@ -184,7 +192,7 @@ def test_a_profile_has_every_row_and_no_other(name: str) -> None:
     general = set(ROWS) - set(FALLS_BACK)
     own = {
         "cascade": {"execute_runtime"},
-        "quarantine": {"execute_unlisted", "destroy_remote", "fetch_packages"},
+        "quarantine": {"execute_unlisted", "execute_installed", "destroy_remote", "fetch_packages"},
         "quarantine-strict": {"execute_unlisted"},
     }.get(name, set())
     assert set(shipped()[name].table) == general | own | {"local"}
@@ -315,7 +323,7 @@ def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozen
     worst = 0
     for kind in kinds:
         general = kind.removesuffix("_runtime").removesuffix("_unlisted")
-        general = general.removesuffix("_remote").removesuffix("_packages")
+        general = general.removesuffix("_remote").removesuffix("_packages").removesuffix("_installed")
         cell = table.get(kind) or table.get(general, "deny")
         cell = cell[column] if isinstance(cell, dict) else cell
         words_here = [cell] if isinstance(cell, str) else cell

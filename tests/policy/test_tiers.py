@@ -154,7 +154,7 @@ def test_in_the_cascade_what_leaves_with_a_label_is_never_let_run_unheard(
     call: Sequence[Effect], label: frozenset[Label], able: frozenset[Verdict]
 ) -> None:
     leaves = {"fetch", "fetch_packages", "egress", "egress_secret", "egress_shell", "persist", "destroy"}
-    leaves |= {"execute", "execute_download", "execute_runtime", "execute_unlisted"}
+    leaves |= {"execute", "execute_download", "execute_runtime", "execute_unlisted", "execute_installed"}
     decision = decide(call, label, shipped()["cascade"], able=able)
     if label and any(one.row in leaves for one in call):
         assert decision.verdict > A
@@ -172,5 +172,5 @@ def test_trifecta_objects_only_where_all_three_meet(
         assert decision.column is LabelState.BOTH
         assert {reason.row for reason in decision.reasons} <= {
             "fetch", "fetch_packages", "fetch_search", "egress", "execute", "execute_runtime", "execute_unlisted",
-            "persist",
+            "execute_installed", "persist",
         }  # fmt: skip

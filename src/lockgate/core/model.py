@@ -123,6 +123,11 @@ class Variant(StrEnum):
     A relay holds it to that, so it may be contained.
     A table without the row ``fetch_packages`` decides it by ``fetch``.
     """
+    INSTALLED = "installed"
+    """Code that may load packages which a session with untrusted text has installed: contained in every session.
+
+    A table without the row ``execute_installed`` decides it by ``execute``.
+    """
     SECRET = "secret"
     """Sending a secret: to a place that nobody has declared it is asked about in every session.
 

@@ -15,6 +15,7 @@ from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.approvals.proof import UNSIGNED, is_proven, parsed_body
 from lockgate.gate.approvals.questions import without_call
+from lockgate.gate.session import packages
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.record import happened
 
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 ACCEPTED = "accepted"
 """The event of the record by which a person accepts contradictions that they have looked at."""
 _TELLS = re.compile(f'"event":"(?:approve|deny|answered|retract|endorse|{ACCEPTED})"|"gave":\\["')
+_TELLS_HERE = re.compile(f'{_TELLS.pattern}|"event":"{packages.INSTALLED}(?:-ended)?"')
+"""The same, for this gate's own records: folders of packages are those of its machine."""
 _YES = frozenset({"approved", "used"})
 _NO = frozenset({"denied"})
 _OVER = "over"
 _LOST = "what the audit tells of, and the state had lost"
+_LOST_PACKAGES = "the audit tells that a session with untrusted text has installed them, and that is not kept any more"
 _MOST_TOLD = 20
 """Problems that the record of an acceptance tells."""
 
@@ -47,6 +51,8 @@ class Contradiction(Record):
     subject: Subject = Subject("")
     missing: frozenset[Label] = frozenset()
     """The labels that the audit tells that the subject has, and the store does not."""
+    folder: str = ""
+    """Where packages were installed that are not kept any more; empty where it is about something else."""
     is_of_all: bool = False
     """Whether it is about the whole state."""
 
@@ -55,6 +61,8 @@ class Contradiction(Record):
         """What is wrong, for a person. Names of sessions and agents may hold anything."""
         if self.is_of_all:
             return self.problem
+        if self.folder:
+            return f"packages in {self.folder}: {self.problem}"
         session, agent = self.subject
         who = f"agent {agent} of session {session}" if agent else f"session {session}"
         return f"{f'question {self.approval}' if self.approval else who}: {self.problem}"
@@ -79,6 +87,8 @@ class _Chains:
         """The last record of each question."""
         self.gave: dict[Subject, dict[tuple[Label, str], float]] = {}
         """To each subject: labels, each with the call that gave it, and when."""
+        self.packages: set[str] = set()
+        """Folders in which packages were installed that nobody has endorsed."""
         self.since = 0.0
         """From when on nothing was removed from any of them."""
         gates = tx.gates()
@@ -91,16 +101,21 @@ class _Chains:
     def _of_gate(self, tx: Transaction, gate: str) -> Iterator[tuple[float, str]]:
         """When a gate has recorded what matters here, and how."""
         is_cut = tx.audit_checkpoint(gate=gate).seq > 0
+        tells = _TELLS_HERE if gate == tx.gate else _TELLS
         for row in records(tx, gate):
             if is_cut:
                 self.since, is_cut = max(self.since, row.at), False
-            if _TELLS.search(row.body):
+            if tells.search(row.body):
                 yield row.at, row.body
 
     def _add(self, body: Mapping[str, Any], at: float) -> None:
         match body.get("event"):
             case "outcome":
                 self._given(body).update({(label, str(body.get("call"))): at for label in _labels(body.get("gave"))})
+            case packages.INSTALLED:
+                self.packages.update(_texts(body.get("folders")))
+            case packages.ENDED if "commit" in body or self.signatures.may_loosen(body, at):
+                self.packages.discard(str(body.get("folder")))
             case "endorse" | "retract" if not self.signatures.may_loosen(body, at):
                 pass
             case "endorse":
@@ -160,6 +175,8 @@ def contradictions(tx: Transaction, approvers: Approvers) -> list[Contradiction]
     found += [_of_record(tx, name, each) for name, each in chains.told.items() if name not in rows]
     found += _unsealed(tx)
     found += [_of_labels(tx, subject, gave) for subject, gave in chains.gave.items() if gave]
+    kept = {each.folder for each in packages.standing(tx)}
+    found += [Contradiction(_LOST_PACKAGES, folder=folder) for folder in sorted(chains.packages - kept)]
     return [each for each in found if each is not None]
 
 
@@ -194,6 +211,8 @@ def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by
         row = tx.approval(each.approval) if each.approval else None
         if each.is_of_all:
             tx.accept_put_back()
+        elif each.folder:
+            packages.put_back(tx, each.folder, now)
         elif not each.approval:
             # Each part of the list of who has begun may be told, and one mending writes all of them.
             if each.subject not in mended:

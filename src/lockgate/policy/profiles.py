@@ -31,6 +31,7 @@ FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
 FALLS_BACK = {
     "execute_runtime": "execute",
     "execute_unlisted": "execute",
+    "execute_installed": "execute",
     "destroy_remote": "destroy",
     "fetch_packages": "fetch",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -27,17 +28,24 @@ _LONGEST = 60_000
 
 
 @click.command(short_help="Say that a result is fine.")
-@click.argument("result", metavar="[ID]", default="")
+@click.argument("result", metavar="[ID|FOLDER]", default="")
 @click.option(
     "--session", "session", default="", metavar="ID", help="A session; by default the last one of this folder."
 )
+@click.option(
+    "--packages", "of_packages", is_flag=True, help="Packages that a session with untrusted text has installed."
+)
 @click.option("--yes", is_flag=True, help="Do not ask. It takes your terminal all the same.")
-def endorse(result: str, session: str, yes: bool) -> None:
+def endorse(result: str, session: str, of_packages: bool, yes: bool) -> None:
     """Show what made a session untrusted, and say of one result that its text is fine.
 
     Without an ID: list the results. With one: show the result's first lines, ask, and take its label back. This is said
     of that result alone: what is read later, also from the same page, gives the label anew. A session that has gone on
     by what it read, by writing a file or starting an agent, keeps the label.
+
+    With --packages it is about packages that such a session has installed contained. Code that may load them runs
+    contained in every session. That ends by your word here, or by your commit of the lock file. Without a FOLDER: list
+    the folders.
 
     Only a person at a terminal of their own can do this.
 
@@ -45,6 +53,9 @@ def endorse(result: str, session: str, yes: bool) -> None:
     3 state not usable.
     """
     with opened_for_questions() as store:
+        if of_packages:
+            _endorse_packages(store, result, yes=yes)
+            return
         if not result:
             _list(store, session)
             return
@@ -65,6 +76,35 @@ def endorse(result: str, session: str, yes: bool) -> None:
         except StoreError as error:
             raise unreadable(error) from error
     click.echo(f"endorsed; the session is {'still ' + ' and '.join(sorted(left)) if left else 'clean'} now")
+
+
+def _endorse_packages(store: Store, folder: str, *, yes: bool) -> None:
+    every = endorsing.packages_to_endorse(store)
+    if not folder:
+        for each in every:
+            click.echo(f"{visible(each.folder, 300)}  {local_time(each.at)}")
+        if not every:
+            click.echo("no packages were installed by a session with untrusted text")
+        return
+    require_approver("say that installed packages are fine", clients(store))
+    path = os.path.realpath(folder)
+    found = next((each for each in every if each.folder == path), None)
+    if found is None:
+        raise click.ClickException("nothing was installed there by such a session; see: lockgate endorse --packages")
+    click.echo(f"Packages in {visible(found.folder, 300)}, installed {local_time(found.at)}")
+    click.echo(f"  session  {visible(found.session, 80)}, which had read {' and '.join(found.labels)} text")
+    for name in found.files:
+        click.echo(f"  by       {visible(name, 300)}")
+    if not yes:
+        forget_what_was_typed()
+        click.confirm("Are they fine, so that they may run without a sandbox?", default=False, abort=True)
+    try:
+        endorsing.endorse_packages(store, found, by=person(), signer=signer(store))
+    except EndorsementError as error:
+        raise click.ClickException(str(error)) from error
+    except StoreError as error:
+        raise unreadable(error) from error
+    click.echo("endorsed; they run as the rest of the project does")
 
 
 def _list(store: Store, session: str) -> None:

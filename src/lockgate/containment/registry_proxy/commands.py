@@ -71,6 +71,16 @@ class Install(Record):
         """Whether it installs packages of Python, somewhere."""
         return self.manager in ("pip", "uv pip", "uv sync")
 
+    @property
+    def asks_only(self) -> bool:
+        """Whether it only asks an index, and installs nothing."""
+        return self.manager in ("pip index", "npm view", "npm outdated")
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it removes all packages that the lock file does not name."""
+        return self.manager == "npm" or (self.manager == "uv sync" and "--inexact" not in self.words)
+
 
 def install_of(words: Sequence[str]) -> Install | None:
     """The install that a simple command is; ``None`` where it is none."""
@@ -115,7 +125,7 @@ def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[Pack
         UncoveredError: They do not say it.
     """
     python, npm = indexes
-    if install.manager in ("pip index", "npm view", "npm outdated"):
+    if install.asks_only:
         return _asked_about(install, folder, read, indexes)
     if install.manager in ("pip", "uv pip"):
         return _by_pip(install.words, folder, read)

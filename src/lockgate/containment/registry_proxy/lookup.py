@@ -9,8 +9,9 @@ from lockgate.containment.registry_proxy.commands import RULES, Install, install
 from lockgate.containment.registry_proxy.lock_files import ReadFile, UncoveredError
 from lockgate.containment.registry_proxy.opening import note, why_not
 from lockgate.containment.registry_proxy.settings import indexes_of
-from lockgate.containment.registry_proxy.wanted import Wanted
+from lockgate.containment.registry_proxy.wanted import PackageFolder, Wanted
 from lockgate.core.model import Command, Effect, EffectKind
+from lockgate.system.digests import sha256
 
 __all__ = ["RULES", "UncoveredError", "Wanted", "asks_an_index", "note", "wanted_of", "why_not"]
 
@@ -53,11 +54,29 @@ def wanted_of(
         folder = _folder(command)
         if not (_is_below(folder, root) and _is_below(folder, workspace)):
             raise UncoveredError("it is not known what it installs where")
-        if install.writes_packages and not _is_in_project(install, folder, commands, workspace, environ):
-            raise UncoveredError("it installs outside of the project")
+        environment = _environment_of(install, folder, commands, workspace, environ)
         place = os.path.relpath(folder, root)
-        found = found.joined(wanted_by(install, "" if place == "." else place, read, indexes))
+        files: dict[str, str] = {}
+        wanted = wanted_by(install, "" if place == "." else place, _remembering(read, files), indexes)
+        found = found.joined(wanted)
+        if wanted != Wanted() and not install.asks_only:
+            named = files if wanted.is_pinned else {}
+            beside = os.path.dirname(environment)
+            filled = PackageFolder(folder, beside, os.path.realpath(root), named, exact=install.is_exact)
+            found = found._replace(folders=(*found.folders, filled))
     return found
+
+
+def _remembering(read: ReadFile, files: dict[str, str]) -> ReadFile:
+    """Read committed files, and note what each of them holds."""
+
+    def reading(path: str) -> bytes | None:
+        data = read(path)
+        if data is not None:
+            files[path] = sha256(data).hexdigest()
+        return data
+
+    return reading
 
 
 def _folder(command: Command) -> str:
@@ -67,17 +86,28 @@ def _folder(command: Command) -> str:
     return os.path.realpath(command.folders[0]) if known else ""
 
 
-def _is_in_project(
+def _environment_of(
     install: Install, folder: str, commands: Iterable[Command], workspace: str, environ: Mapping[str, str]
-) -> bool:
-    """Whether Python's packages are installed below the workspace: all else is read-only for a contained command."""
-    if "/" in install.program:
-        return _is_below(os.path.normpath(os.path.join(folder, install.program)), workspace)
+) -> str:
+    """Python's environment that an install fills, below the workspace: all else is read-only for a contained command.
+
+    Raises:
+        UncoveredError: It fills one elsewhere, or nobody knows which.
+    """
+    if not install.writes_packages:
+        return ""
     active = environ.get("VIRTUAL_ENV", "")
-    if install.program == "uv" and not active:
-        return True  # it takes the folder's own
-    places = [active, *(_activated(command) for command in commands)]
-    return any(_is_below(os.path.realpath(place), workspace) for place in places if place)
+    if "/" in install.program:
+        places = [os.path.dirname(os.path.dirname(os.path.normpath(os.path.join(folder, install.program))))]
+    elif install.program == "uv" and not active:
+        places = [os.path.join(folder, ".venv")]  # it takes the folder's own
+    else:
+        every = [active, *(_activated(command) for command in commands)]
+        places = [os.path.realpath(place) for place in every if place]
+    inside = next((place for place in places if _is_below(place, workspace)), "")
+    if not inside:
+        raise UncoveredError("it installs outside of the project")
+    return inside
 
 
 def _activated(command: Command) -> str:

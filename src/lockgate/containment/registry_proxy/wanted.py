@@ -8,6 +8,22 @@ from collections.abc import Mapping
 from lockgate.core.record import Record
 
 
+class PackageFolder(Record):
+    """Where an install puts packages."""
+
+    folder: str
+    """Absolute: where it runs."""
+    environment: str = ""
+    """The folder that holds the environment of Python which it fills; empty where it fills none."""
+    root: str = ""
+    """Of the repository."""
+    files: Mapping[str, str] = {}
+    """The committed files that say what is installed, where they name each file of a package: by their paths from that
+    root, with the SHA-256 of what they hold."""
+    exact: bool = False
+    """Whether it removes what these files do not name."""
+
+
 class Wanted(Record):
     """The packages of one install."""
 
@@ -17,6 +33,13 @@ class Wanted(Record):
     """Packages of npm, by their names."""
     files: frozenset[str] = frozenset()
     """Whole addresses of files that a lock file names."""
+    folders: tuple[PackageFolder, ...] = ()
+    """What is filled by it. It is nothing that the relay has to know, so it is not in the text."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether each package has digests, or an address in a lock file."""
+        return all(self.projects.values()) and (bool(self.files) or not self.packages)
 
     def joined(self, other: Wanted) -> Wanted:
         """What both may ask for. A project of which one may have any file is so in both."""
@@ -24,7 +47,8 @@ class Wanted(Record):
         for name, digests in other.projects.items():
             known = projects.get(name)
             projects[name] = digests if known is None else known | digests if known and digests else frozenset()
-        return Wanted(projects, self.packages | other.packages, self.files | other.files)
+        folders = (*self.folders, *other.folders)
+        return Wanted(projects, self.packages | other.packages, self.files | other.files, folders)
 
     def to_json(self) -> str:
         """A text that :meth:`from_json` reads back: the same for the same packages."""

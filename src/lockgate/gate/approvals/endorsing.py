@@ -9,13 +9,14 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import fetches
 from lockgate.gate.approvals.answering import signed
 from lockgate.gate.approvals.proof import parsed_body
-from lockgate.gate.session import endorsements
+from lockgate.gate.session import endorsements, packages
 from lockgate.store.audit.record import happened
 from lockgate.store.rows import AuditQuery
 
 if TYPE_CHECKING:
     from lockgate.gate.approvals.signatures import Signer
     from lockgate.gate.session.endorsements import UntrustedResult
+    from lockgate.gate.session.packages import InstalledPackages
     from lockgate.store.protocol import Store, Transaction
 
 _MOVED = "the audit does not tell that this call has brought all of that: lockgate audit verify"
@@ -88,6 +89,37 @@ def endorse_file(store: Store, path: str, text: str, *, by: str, signer: Signer 
         facts = {"path": path, "text": text, "source": file.source, "by": by}
         body = happened(Context("cli", Subject(file.session)), "endorse-file", facts)
         tx.append_audit(now, {**body, **signed(signer, "endorse", body, now)})
+
+
+def packages_to_endorse(store: Store) -> list[InstalledPackages]:
+    """The packages that untrusted sessions have installed on this machine, and that nobody has endorsed."""
+    with store.reading() as tx:
+        return packages.standing(tx)
+
+
+def endorse_packages(
+    store: Store, shown: InstalledPackages, *, by: str, client: str = "cli", signer: Signer | None = None
+) -> None:
+    """Let packages that an untrusted session has installed be the project's again, and record that.
+
+    Args:
+        store: The store.
+        shown: What the person was shown.
+        by: Who says so, as ``ann (terminal)``.
+        client: Through which program of ours, as the audit names it.
+        signer: The approver who signs it, where the configuration names any.
+
+    Raises:
+        EndorsementError: Something was installed there since.
+        StoreError: The store cannot be written.
+    """
+    by = signer.by if signer is not None else by
+    with store.transaction() as tx:
+        now = store.clock()
+        if not packages.end(tx, shown):
+            raise EndorsementError("something else is installed there by now: look at that first")
+        body = happened(Context(client, Subject("")), packages.ENDED, {**packages.told(shown), "by": by})
+        tx.append_audit(now, {**body, **signed(signer, packages.ENDED, body, now)})
 
 
 def _is_as_recorded(tx: Transaction, shown: UntrustedResult) -> bool:

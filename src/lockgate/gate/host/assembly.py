@@ -12,7 +12,7 @@ from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.library import PatternGuard
 from lockgate.core.errors import ApprovalError
 from lockgate.core.events import Context
-from lockgate.core.model import Analysis, Origin, ToolCall
+from lockgate.core.model import Analysis, EffectKind, Origin, ToolCall
 from lockgate.core.questions import NO_DIALOG, RuleSets
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import Consultants, Guard, Monitor, Parts
@@ -298,13 +298,27 @@ def _installs(
     """What a call's installs may ask package indexes for; nearly all calls have none, and load nothing for that."""
 
     def look(context: Context, analyses: Sequence[Analysis]) -> tuple[list[Analysis], Wanted | None]:
-        if not any(effect.rule.startswith(_INSTALLERS) for analysis in analyses for effect in analysis.effects):
-            return list(analyses), None
-        from lockgate.gate.host.installs import looked_into
+        found, wanted = list(analyses), None
+        effects = [effect for analysis in analyses for effect in analysis.effects]
+        if any(effect.rule.startswith(_INSTALLERS) for effect in effects):
+            from lockgate.gate.host.installs import looked_into
 
-        return looked_into(store, where, context, analyses)
+            found, wanted = looked_into(store, where, context, analyses)
+        if any(effect.kind is EffectKind.EXECUTE for effect in effects) and _has_packages(store):
+            from lockgate.gate.host.installs import held_by_packages
+
+            found = held_by_packages(store, where, context, found, wanted)
+        return found, wanted
 
     return look
+
+
+def _has_packages(store: Store) -> bool:
+    """Whether packages are kept that an untrusted session has installed."""
+    from lockgate.gate.session import packages
+
+    with store.reading() as tx:
+        return packages.are_kept(tx)
 
 
 def _head(where: Folders) -> Callable[[Context], tuple[str, str]]:

@@ -292,15 +292,21 @@ def asked_long_brief(text: str, brief: str, taints: Sequence[Taint]) -> str:
     return "\n".join(lines + exposure(taints))
 
 
-def contained(*, installs: bool = False) -> str:
-    """The note that tells the agent of the sandbox, so that it does not take it for a fault of the project."""
+def contained(*, installs: bool = False, packages: str = "") -> str:
+    """The note that tells the agent of the sandbox, so that it does not take it for a fault of the project.
+
+    Args:
+        installs: Whether it may ask package indexes.
+        packages: Why it does so in a session without labels, where that is for packages; else empty.
+    """
+    ends = f" Why: {visible(packages, 300)}. A person ends that (lockgate endorse --packages)." if packages else ""
     network = "no network but package indexes, for what was committed" if installs else "no network"
     return (
         f"Lockgate runs this command contained: {network} and no services of this machine (docker, sudo, a display); "
         "secrets such as .env are empty, files outside the project read-only, /tmp and ~/.cache its own. Git hooks, CI "
         "and agent settings are read-only; what it leaves running is reached by contained commands alone, or ends with "
         "it. If it fails for want of one of these, do not look for a way around it: tell the person, who can run it "
-        "outside."
+        f"outside.{ends}"
     )
 
 

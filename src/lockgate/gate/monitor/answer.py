@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.events import Answer
-from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Verdict
+from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Variant, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
 
@@ -87,7 +87,9 @@ def _contained(question: DecisionInput, ruling: Ruling, decision: PolicyDecision
     from lockgate.gate.messages import calls
 
     shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
-    context = calls.contained(installs=question.wanted is not None) if shell else calls.state_left_out()
+    held = next((each.effect.because for each in decision.reasons if each.effect.variant is Variant.INSTALLED), "")
+    installs = question.wanted is not None
+    context = calls.contained(installs=installs, packages=held) if shell else calls.state_left_out()
     return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
 
 

@@ -221,6 +221,8 @@ def _note_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionIn
     session.expect(question.tx, context.subject, masked, told, case.digest, question.now, asked=asked, facts=facts)
     _keep_files(question, ruling.analysis, parts.store.fleet_key)
     _label_files(parts, question, ruling.analysis)
+    if Label.UNTRUSTED in question.labels:
+        _note_packages(question, ruling)
     if question.configuration.options.trust is not None:
         from lockgate.gate.monitor.result_authors import note_writing
 
@@ -419,6 +421,25 @@ def _note_deployments(question: DecisionInput, ruling: Ruling, told: Analysis) -
     row = question.tx.call(question.context.subject.session, session.call_key(question.call, question.digest))
     if row is not None:
         question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked(told)}))
+
+
+def _note_packages(question: DecisionInput, ruling: Ruling) -> None:
+    """Note which packages an untrusted session installs contained, and that its commands may commit."""
+    from lockgate.gate.session import packages
+
+    tx, context = question.tx, question.context
+    if question.wanted is not None and question.wanted.folders and ruling.decision.verdict is Verdict.CONTAIN:
+        labels = tuple(sorted(label.value for label in question.labels))
+        for place in question.wanted.folders:
+            found = packages.InstalledPackages(
+                place.folder, place.environment, place.root, labels, place.files,
+                session=context.subject.session, at=question.now,
+            )  # fmt: skip
+            packages.note(tx, found, exact=place.exact)
+        facts = {"folders": [place.folder for place in question.wanted.folders], "labels": list(labels)}
+        tx.append_audit(question.now, record.happened(context, packages.INSTALLED, facts))
+    if ruling.analysis.programs:
+        packages.call_runs(tx)
 
 
 def _note_page(question: DecisionInput, ruling: Ruling) -> None:

@@ -87,6 +87,8 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         _look_at_files(parts, tx, context, call, digest, now, done=True)
         _remember_passages(tx, context, outcome, event.text, now)
         _look_at_page(tx, context, call, digest, event.text, now)
+        if not event.background:
+            _look_at_head(parts, tx, context, fresh)
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
         told = _answered(tx, context, call, now)
@@ -123,6 +125,7 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
             _remember_passages(tx, context, outcome, event.error, now)
             _look_at_files(parts, tx, context, call, digest, now, done=False)
             _look_at_page(tx, context, call, digest, "", now)
+            _look_at_head(parts, tx, context, fresh)
             tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
     return _with(told, failure_answer(call, screening))
 
@@ -233,6 +236,14 @@ def _look_at_page(tx: Transaction, context: Context, call: ToolCall, digest: str
     from lockgate.gate.monitor.open_pages import came_back
 
     came_back(tx, context.subject.session, call, session.call_key(call, digest), text, now)
+
+
+def _look_at_head(parts: Parts, tx: Transaction, context: Context, fresh: Callable[[], Analysis]) -> None:
+    """Look at what is checked out now, where packages are kept that an untrusted session has installed."""
+    from lockgate.gate.session import packages
+
+    if packages.are_kept(tx) and fresh().programs:
+        packages.call_ended(tx, context.subject, *parts.head(context))
 
 
 def _came_back_before(tx: Transaction, context: Context, call: ToolCall, digest: str) -> bool:

@@ -11,6 +11,7 @@ const FAMILIES = {
   egress: "out",
   execute: "runs",
   execute_runtime: "runs",
+  execute_installed: "runs",
   execute_script: "runs",
   persist: "stays",
   destroy: "breaks",

@@ -38,6 +38,7 @@ export const ROWS = {
   egress: "can carry data out, or acts outside this machine",
   execute: "runs code that cannot be seen through",
   execute_runtime: "runs code of a language runtime that cannot be seen through",
+  execute_installed: "runs what may load packages that a session with untrusted text has installed",
   execute_script: "runs a file of the project",
   persist: "writes where a later session or a person will run or trust it",
   destroy: "removes or overwrites what cannot be brought back",
