@@ -139,7 +139,9 @@ static const char *root_of(const struct walk *walk, const char *path)
     for (size_t index = 0; index < walk_roots(walk); index++) {
         const char *root = walk_root(walk, index);
         size_t length = strlen(root);
-        if (strncmp(path, root, length) == 0 && path[length] == '/' && (longest == NULL || length > strlen(longest)))
+        bool below = strncmp(path, root, length) == 0 && path[length] == '/';
+        /* A link may lead to where programs are looked for: from the folder around it none is followed. */
+        if (below && !walk_is_for_programs(walk, index) && (longest == NULL || length > strlen(longest)))
             longest = root;
     }
     return longest;

@@ -122,6 +122,11 @@ const char *walk_root(const struct walk *walk, size_t index)
     return walk->places[index].path;
 }
 
+bool walk_is_for_programs(const struct walk *walk, size_t index)
+{
+    return walk->places[index].deep == 0;
+}
+
 /* ---------------------------------------------------------------- what could matter */
 
 /* A folder that is still to be gone through. */
@@ -326,7 +331,9 @@ struct entry {
 static void go_through(struct going *going, const struct folder *folder)
 {
     _Alignas(struct entry) char room[CHUNK];
-    int descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    /* Who looks for programs follows links. Only names are read. */
+    int follow = going->place->deep > 0 ? O_NOFOLLOW : 0;
+    int descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | follow);
     if (descriptor < 0)
         return;
     for (;;) {

@@ -6,7 +6,7 @@
  * How to walk, as words:
  *
  *   "walk 1"
- *   N, and for each of N folders: its path, levels to go down, most entries to look at,
+ *   N, and for each of N folders: its path, levels to go down (0 where only programs are looked for), most entries to look at,
  *      "all" where everything in it is told and "some" otherwise,
  *      and for a walk near the surface of a home folder the project that is left out; else ""
  *   three lists (a number, and so many words): names that are never looked into; names that matter; globs that do
@@ -33,6 +33,9 @@ size_t walk_roots(const struct walk *walk);
 
 /* The path of one of them. */
 const char *walk_root(const struct walk *walk, size_t index);
+
+/* Whether it is only looked at for programs that others start: it lies in another one, and may be reached by a link. */
+bool walk_is_for_programs(const struct walk *walk, size_t index);
 
 /*
  * Walks through the first so many folders and appends what it sees.

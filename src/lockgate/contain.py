@@ -127,8 +127,9 @@ def _tell_places(asked: RunCommandLine) -> NoReturn:
 
     run = _asked_run(asked)
     roots = roots_of(run)
-    seen = suspects(sys.stdin.buffer.read(), roots)
-    sys.stdout.buffer.write(protected(roots, seen, PathGuard(run.around)))
+    guard = PathGuard(run.around)
+    seen = suspects(sys.stdin.buffer.read(), (*roots, *guard.program_folders))
+    sys.stdout.buffer.write(protected(roots, seen, guard))
     sys.stdout.buffer.flush()
     os._exit(0)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from lockgate.containment.unfinished_git import is_harmless, is_unfinished
 from lockgate.core.errors import ContainmentError
 from lockgate.resources.path_spelling import names_of
 from lockgate.resources.protected_paths import PathGuard, ProtectedPath
+from lockgate.system.files import real_path
 
 MOST_ENTRIES = 400_000
 """Entries of a project that are looked at; a larger one cannot be contained."""
@@ -67,6 +68,31 @@ def survey(
                 yield found._replace(link=_link(item))
             if is_folder and depth < deep and _is_open(item, found) and into(item.path):
                 todo.append((item.path, patterns, depth + 1, protected or (found is not None and found.protected)))
+
+
+def planted(guard: PathGuard, roots: Sequence[str]) -> Iterator[ProtectedPath]:
+    """Programs in a project that others would start, where they look for programs; yielded as :func:`survey` does.
+
+    An install puts none of these names there. So what is new is taken out of force, and nothing has to be mounted.
+    """
+    for folder in guard.program_folders:
+        for item in _entries(folder):
+            if guard.is_helper(item.path) and not item.is_dir(follow_symlinks=False):
+                yield ProtectedPath(movable(item.path, roots), protected=True, link=_link(item))
+
+
+def movable(path: str, roots: Sequence[str]) -> str:
+    """What has another name afterwards where a program must not be found at a path.
+
+    A link in the project may lead there. It is the program itself where that lies in the project, too, else the link.
+    """
+    folder, name = os.path.split(path)
+    real = real_path(folder)
+    if any(f"{real}/".startswith(f"{root}/") for root in roots):
+        return os.path.join(real, name)
+    while (above := os.path.dirname(folder)) not in (*roots, "/"):
+        folder = above
+    return folder
 
 
 def what_matters(guard: PathGuard, path: str, *, folder: bool) -> ProtectedPath | None:

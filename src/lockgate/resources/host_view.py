@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 
 from lockgate.core.model import Category, Origin
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.core.version import resource_table
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -253,6 +255,16 @@ class HostView(Record):
     that cannot be told.
     """
     rules: AnalysisRules = AnalysisRules()
+
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """Names of programs that clients, git and others start, and that no install puts into a project."""
+        return _helpers()
+
+
+@cache
+def _helpers() -> tuple[str, ...]:
+    return tuple(name for row in resource_table("helpers") for name in row["names"])
 
 
 def records_folder(transcript: str, roots: Iterable[str]) -> tuple[str, ...]:

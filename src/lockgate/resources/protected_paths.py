@@ -69,6 +69,10 @@ class PathGuard:
                 wild.add(pattern[-1] if pattern[-1] != "**" else pattern[-2])
         self._globs = tuple(sorted(wild))
         self._wild = re.compile("|".join(map(fnmatch.translate, self._globs)) or r"(?!)")
+        root = around.workspace
+        self.program_folders = tuple(posixpath.normpath(posixpath.join(root, each)) for each in around.program_folders)
+        """Folders of the project in which other programs look for programs."""
+        self._helpers = frozenset(around.helpers) if self.program_folders else frozenset()
         self._roots: dict[tuple[str, bool], tuple[Names, ...] | None] = {}
         self._asked: dict[tuple[str, bool], ProtectedPath | None] = {}
         self._protected: tuple[Names, ...] | None = None
@@ -91,7 +95,12 @@ class PathGuard:
     def filters(self) -> tuple[frozenset[str], tuple[str, ...], tuple[tuple[str, Names], ...]]:
         """What :meth:`matters` goes by: names, names with marks, and patterns by the name that a path must have."""
         by_name = tuple((name, pattern) for name, patterns in self._by_name.items() for pattern in patterns)
-        return frozenset(self._begin), self._globs, by_name
+        return frozenset(self._begin) | self._helpers, self._globs, by_name
+
+    def is_helper(self, path: str) -> bool:
+        """Whether a path is that of a program which others start, where they look for it: nobody may put one there."""
+        folder, _, name = path.rpartition("/")
+        return name in self._helpers and folder in self.program_folders
 
     def from_root(self, root: str, *, anchored: bool) -> tuple[Names, ...] | None:
         """Patterns that a folder's own names may begin to meet; ``None`` where everything in it is asked about."""

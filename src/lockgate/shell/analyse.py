@@ -85,10 +85,9 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
 
 def _record_helpers(machine: AbstractInterpreter, cwd: str) -> None:
     """Record that the project has a program which others start by name: so each command may run it."""
-    from lockgate.shell.knowledge.lookup import table
     from lockgate.shell.programs.own_programs import found_in_project
 
-    for name in table("started_by_others"):
+    for name in machine.around.helpers:
         if path := found_in_project(machine.around, (cwd,), name):
             because = f"other programs start `{name}`, and the first one that they find is in the project"
             machine.findings.execute(path, "shell:project-helper", because)

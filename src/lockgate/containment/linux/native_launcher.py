@@ -16,7 +16,7 @@ from lockgate.containment import hidden_files
 from lockgate.containment.host_facts import Host
 from lockgate.containment.layout import FileLookup
 from lockgate.containment.plan import Plan
-from lockgate.containment.protected_files import MOST_ENTRIES, VENDORED, what_matters
+from lockgate.containment.protected_files import MOST_ENTRIES, VENDORED, movable, what_matters
 from lockgate.core.errors import BadInputError, ContainmentError
 from lockgate.core.record import Record
 from lockgate.resources.path_spelling import names_of
@@ -55,11 +55,16 @@ def spelt_filters(guard: PathGuard) -> bytes:
 
 
 def spelt_walk(roots: Sequence[str], home: str, guard: PathGuard, filters: bytes) -> bytes:
-    """How to walk: through the folders that may be written to, and then near the surface of the home folder."""
-    words = [WALK, str(len(roots) + 1)]
+    """How to walk: through the folders that may be written to, and then near the surface of the home folder.
+
+    Between them stand the folders in which other programs look for programs.
+    """
+    words = [WALK, str(len(roots) + len(guard.program_folders) + 1)]
     for root in roots:
         all_of_it = guard.from_root(root, anchored=True) is None
         words += [root, str(_DEEP), str(MOST_ENTRIES), "all" if all_of_it else "some", ""]
+    for folder in guard.program_folders:
+        words += [folder, "0", str(MOST_ENTRIES), "some", ""]
     words += [real_path(home), str(hidden_files.NEAR_LEVELS), str(hidden_files.NEAR_ENTRIES), "some", roots[0]]
     return spelt(words) + filters
 
@@ -149,9 +154,17 @@ class RecordedLookup(FileLookup):
 
 # ---------------------------------------------------------------- what is new
 def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: PathGuard) -> bytes:
-    """Of what is new, the paths at which nothing may be made, as words: the topmost of each."""
-    pairs = zip(roots, seen, strict=True)
-    return spelt(entry.path for root, new in pairs for entry in entries(root, new, guard) if entry.protected)
+    """Of what is new, the paths at which nothing may be made, as words: the topmost of each.
+
+    Args:
+        roots: The folders that may be written to.
+        seen: What is new in these, and in each folder in which programs are looked for.
+        guard: Tells what matters.
+    """
+    pairs = zip(roots, seen, strict=False)
+    found = [entry.path for root, new in pairs for entry in entries(root, new, guard) if entry.protected]
+    programs = (each for new in seen[len(roots) :] for each in new if each.kind != "d" and guard.is_helper(each.path))
+    return spelt([*found, *(movable(each.path, roots) for each in programs)])
 
 
 # ---------------------------------------------------------------- what to run

@@ -110,7 +110,8 @@ class Planner:
         if question == _WALK:
             return PlanAnswer(spelt_walk(roots, run.home, guard, filters))
         if question == _PLACES:
-            return PlanAnswer(protected(roots, suspects(asked.payload, roots), guard))
+            seen = suspects(asked.payload, (*roots, *guard.program_folders))
+            return PlanAnswer(protected(roots, seen, guard))
         if question == _PLAN:
             return self._plan(run, roots, guard, asked.payload)
         raise BadInputError("it asks something else")
@@ -120,7 +121,7 @@ class Planner:
         if not able.launcher:
             raise ContainmentError(able.problem or "there is no launcher")
         home = os.path.realpath(run.home)
-        layout = lay_out(run, RecordedLookup(guard, roots, suspects(payload, (*roots, home))))
+        layout = lay_out(run, RecordedLookup(guard, roots, suspects(payload, (*roots, *guard.program_folders, home))))
         self._drop_unused(layout)
         # A process that may write to git's records would still do so when a person has git change their configuration.
         return PlanAnswer(*spelt_plan(layout.plan, able._replace(way=able.launcher), stays=not run.git))
@@ -137,6 +138,7 @@ class Planner:
         made_of = (
             *(around.home, around.real_home, around.workspace, around.own_paths, around.state_paths),
             *(around.client_paths, around.session_results, tuple(around.variables.items()), around.hook_folders()),
+            around.program_folders,
             *(rules.protected_paths, rules.secret_paths, rules.persistent_paths),
         )
         found = self._guards.get(made_of)
