@@ -27,6 +27,7 @@ from lockgate.gate.host.host_view import (
     task_folders,
     write_kept,
 )
+from lockgate.gate.session.calls import PACKAGES
 from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.store.opening import open_existing, open_store
@@ -305,7 +306,7 @@ def _installs(
 
             found, wanted = looked_into(store, where, context, analyses)
         if any(effect.kind is EffectKind.EXECUTE for effect in effects) and _has_packages(store):
-            from lockgate.gate.host.installs import held_by_packages
+            from lockgate.gate.host.installed_packages import held_by_packages
 
             found = held_by_packages(store, where, context, found, wanted)
         return found, wanted
@@ -315,10 +316,8 @@ def _installs(
 
 def _has_packages(store: Store) -> bool:
     """Whether packages are kept that an untrusted session has installed."""
-    from lockgate.gate.session import packages
-
     with store.reading() as tx:
-        return packages.are_kept(tx)
+        return bool(tx.settings(PACKAGES))
 
 
 def _head(where: Folders) -> Callable[[Context], tuple[str, str]]:

@@ -20,7 +20,7 @@ from lockgate.gate.monitor.answer import answer
 from lockgate.gate.monitor.decide import MESSAGE_TOOL, DecisionInput, Ruling, recipient, rule
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merged
-from lockgate.gate.session.calls import LOOKS
+from lockgate.gate.session.calls import LOOKS, PACKAGES
 from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.patterns.model import GuardrailResult
 from lockgate.patterns.redaction.credentials import redact
@@ -425,18 +425,22 @@ def _note_deployments(question: DecisionInput, ruling: Ruling, told: Analysis) -
 
 def _note_packages(question: DecisionInput, ruling: Ruling) -> None:
     """Note which packages an untrusted session installs contained, and that its commands may commit."""
+    tx, context = question.tx, question.context
+    wanted = question.wanted if ruling.decision.verdict is Verdict.CONTAIN else None
+    folders = () if wanted is None else wanted.folders
+    if not (folders or tx.settings(PACKAGES)):
+        return
     from lockgate.gate.session import packages
 
-    tx, context = question.tx, question.context
-    if question.wanted is not None and question.wanted.folders and ruling.decision.verdict is Verdict.CONTAIN:
-        labels = tuple(sorted(label.value for label in question.labels))
-        for place in question.wanted.folders:
-            found = packages.InstalledPackages(
-                place.folder, place.environment, place.root, labels, place.files,
-                session=context.subject.session, at=question.now,
-            )  # fmt: skip
-            packages.note(tx, found, exact=place.exact)
-        facts = {"folders": [place.folder for place in question.wanted.folders], "labels": list(labels)}
+    labels = tuple(sorted(label.value for label in question.labels))
+    for place in folders:
+        found = packages.InstalledPackages(
+            place.folder, place.environment, place.root, labels, place.files,
+            session=context.subject.session, at=question.now,
+        )  # fmt: skip
+        packages.note(tx, found, exact=place.exact)
+    if folders:
+        facts = {"folders": [place.folder for place in folders], "labels": list(labels)}
         tx.append_audit(question.now, record.happened(context, packages.INSTALLED, facts))
     if ruling.analysis.programs:
         packages.call_runs(tx)

@@ -14,6 +14,7 @@ from lockgate.gate.findings import UNSEEN_RULE, enforced, redacts, sources
 from lockgate.gate.monitor.answer import failure_answer, result_answer
 from lockgate.gate.monitor.screening import Screening, look, screen
 from lockgate.gate.parts import Parts, call_digest, merged
+from lockgate.gate.session.calls import PACKAGES
 from lockgate.store.audit import record
 
 if TYPE_CHECKING:
@@ -240,9 +241,9 @@ def _look_at_page(tx: Transaction, context: Context, call: ToolCall, digest: str
 
 def _look_at_head(parts: Parts, tx: Transaction, context: Context, fresh: Callable[[], Analysis]) -> None:
     """Look at what is checked out now, where packages are kept that an untrusted session has installed."""
-    from lockgate.gate.session import packages
+    if tx.settings(PACKAGES) and fresh().programs:
+        from lockgate.gate.session import packages
 
-    if packages.are_kept(tx) and fresh().programs:
         packages.call_ended(tx, context.subject, *parts.head(context))
 
 

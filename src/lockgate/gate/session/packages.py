@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from lockgate.core.model import Command, Label, Subject
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate.session.calls import PACKAGES
 from lockgate.store import chain_links
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 INSTALLED, ENDED = "packages", "packages-ended"
 """The events of the records that tell of an install, and of its end."""
-_PREFIX = "packages:"
 _MOVING = frozenset({"cd", "pushd", "popd"})
 """Commands that run nothing in the folder in which they are given."""
 
@@ -60,11 +60,6 @@ class InstalledPackages(Record):
         named = (word.rpartition("=")[2] for word in command.words)
         paths = [posixpath.normpath(posixpath.join(folder, word)) for word in named for folder in folders]
         return any(_is_below(path, place) for path in paths for place in places)
-
-
-def are_kept(tx: Transaction) -> bool:
-    """Whether anything is kept on this machine."""
-    return bool(tx.settings(_name(tx, "")))
 
 
 def standing(tx: Transaction) -> list[InstalledPackages]:
@@ -131,7 +126,7 @@ def told(seen: InstalledPackages) -> dict[str, Any]:
 
 
 def _name(tx: Transaction, folder: str) -> str:
-    return f"{_PREFIX}{tx.gate}:{folder}"
+    return f"{PACKAGES}{tx.gate}:{folder}"
 
 
 def _put(tx: Transaction, found: InstalledPackages) -> None:
