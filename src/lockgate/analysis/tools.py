@@ -151,7 +151,8 @@ def _by(row: Mapping[str, Any], given: Mapping[str, Any]) -> list[Mapping[str, s
     value = given.get(by["parameter"])
     word = str(value).lower() if isinstance(value, bool) else value
     cases: dict[str, list[Mapping[str, str]]] = by["cases"]
-    other: list[Mapping[str, str]] = by.get("other", [])
+    is_refused = "needs" in by and by["needs"] not in given
+    other: list[Mapping[str, str]] = [] if is_refused else by.get("other", [])
     return cases.get(word, other) if isinstance(word, str) else other
 
 
