@@ -52,6 +52,8 @@ _BOTH_ASKED = (
     "destroy_remote: {both: [ask, deny]}}\n"
 )
 """A person's policy that asks in sessions with both labels, too."""
+_SETTLING = 2.5
+"""Seconds after which a copied file is older than what a session reads: the gate takes younger ones for the agent's."""
 _UNASKED = re.compile(r"Nobody was asked: ([^(.]*)")
 _HOME = re.compile(r"^/(?:Users|home)/[^/]+")
 _ISSUE = Made("mcp__tracker__fetch_issue", {"number": 7}, "The page is empty after the last release.")
@@ -223,6 +225,8 @@ class Replay:
             [*identity, "commit", "-qm", "x"],
         ):
             subprocess.run(["git", *words], cwd=self._place, check=False, stdout=subprocess.DEVNULL)
+        # The author's files were there long before the session. When an inode changed cannot be set, so this waits.
+        time.sleep(_SETTLING)
 
 
 def _nobody_else(_: object, call: ToolCall, __: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -208,3 +209,27 @@ def test_a_long_result_has_its_file_and_what_stands_in_it_counts(
     kept = file.read_text("utf-8")
     assert len(kept) >= 3 * len(shown)
     assert line not in kept if secret else kept.startswith(shown)
+
+
+def test_a_script_of_the_project_is_older_than_the_session(snapshots: Path, tmp_path: Path) -> None:
+    place = snapshots / "owner+name" / "repo"
+    script = place / "serve.py"
+    script.write_text("#!/usr/bin/env python3\nimport http.server\nhttp.server.test()\n", "utf-8")
+    script.chmod(0o755)
+    git = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", str(place))
+    subprocess.run((*git, "add", "-A"), check=True)
+    later = {**os.environ, "GIT_COMMITTER_DATE": "2095-01-01T00:00:00Z"}
+    subprocess.run((*git, "commit", "-qm", "x"), check=True, env=later)
+    given = ("true", "true", "./serve.py")
+    calls = tuple(transcripts.Made("Bash", {"command": command}, "") for command in given)
+    session = transcripts.Session("owner/name", "s", "/home/someone/code", ("", "", ""), calls)
+    bare = tmp_path / "bare" / "owner+name" / "repo"
+    subprocess.run(("git", "clone", "-q", "--bare", str(place), str(bare)), check=True)
+    asking = replay.Replay(tmp_path / "machine", bare, frozenset())
+    # The gate opens with the first session, so that the second one begins as soon as its project is there.
+    list(asking.ask(session._replace(began="2090-01-01T00:00:00Z"), replay.MODES[1]))
+    asked = list(asking.ask(session._replace(began="2096-01-01T00:00:00Z"), replay.MODES[1]))
+    assert asked[-1].column == "untrusted"
+    assert list((tmp_path / "machine").rglob("serve.py"))
+    assert not any("was written after" in rule for rule in asked[-1].rules)
+    assert not asked[-1].needless
