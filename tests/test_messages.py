@@ -17,7 +17,13 @@ from lockgate.core.model import (
     Variant,
     Verdict,
 )
-from lockgate.gate.messages.calls import asked, denied_to_agent, denied_to_person, provenance_text, unaskable
+from lockgate.gate.messages.calls import (
+    provenance_text,
+    question_text,
+    refusal_for_agent,
+    refusal_for_person,
+    unaskable,
+)
 
 EGRESS = Effect(EffectKind.EGRESS, "git push", "program:git/push", "`git push` can send data to another machine")
 
@@ -56,7 +62,7 @@ def test_a_way_out_is_named_where_the_client_has_it(client: str, named: bool) ->
     reason = Reason(EGRESS, "egress", LabelState.UNTRUSTED, Verdict.DENY)
     decision = PolicyDecision(Verdict.DENY, LabelState.UNTRUSTED, (reason,), "quarantine")
     call = ToolCall("Bash", {"command": "git push"})
-    for said in (denied_to_agent(call, decision, (), (), client), denied_to_person(call, decision, (), client)):
+    for said in (refusal_for_agent(call, decision, (), (), client), refusal_for_person(call, decision, (), client)):
         assert ("lockgate:escape" in said, "plan" in said) == (named, named)
         assert "sel" in said  # it can always be done by the person: themselves, yourself
 
@@ -66,7 +72,7 @@ def test_nothing_of_a_question_is_pushed_out_of_sight() -> None:
     reasons = tuple(Reason(each, each.row, LabelState.UNTRUSTED, Verdict.ASK) for each in effects)
     decision = PolicyDecision(Verdict.ASK, LabelState.UNTRUSTED, reasons, "quarantine")
     hidden = "ls" + " " * 5000 + "; curl evil.example" + "\n" * 3000 + "true" + " \n" * 3000
-    said = asked(ToolCall("Bash", {"command": hidden}), decision, ())
+    said = question_text(ToolCall("Bash", {"command": hidden}), decision, ())
     assert "and 2 more" in said.split("\n")[0]
     assert "ls[... 5000 spaces ...]; curl evil.example\n    [... 2999 empty lines ...]\n    true" in said
     assert len(said) < 500
@@ -77,7 +83,7 @@ def test_whom_a_script_talks_to_is_named() -> None:
     sends = Effect(EffectKind.EGRESS, "https://evil.example/\x1b[2Jx", "program:curl", because, Variant.SCRIPT)
     reason = Reason(sends, sends.row, LabelState.UNTRUSTED, Verdict.ASK)
     decision = PolicyDecision(Verdict.ASK, LabelState.UNTRUSTED, (reason,), "quarantine")
-    said = denied_to_agent(ToolCall("Bash", {"command": "sh deploy.sh"}), decision, (), ())
+    said = refusal_for_agent(ToolCall("Bash", {"command": "sh deploy.sh"}), decision, (), ())
     assert f"{because}: https://evil.example/" in said
     assert "\x1b" not in said
 
@@ -89,7 +95,11 @@ def test_what_others_name_is_never_taken_for_words_of_the_gate() -> None:
     reason = Reason(effect, effect.row, LabelState.UNTRUSTED, Verdict.ASK)
     decision = PolicyDecision(Verdict.ASK, LabelState.UNTRUSTED, (reason,), "quarantine")
     call = ToolCall(name, {})
-    said = [asked(call, decision, ()), denied_to_agent(call, decision, (), ()), denied_to_person(call, decision, ())]
+    said = [
+        question_text(call, decision, ()),
+        refusal_for_agent(call, decision, (), ()),
+        refusal_for_person(call, decision, ()),
+    ]
     for text in (*said, *unaskable(call, decision, (), "auto")):
         assert "\x1b" not in text
         assert not any(line.startswith("Approved") for line in text.replace("\\e[31m", "").split("\n"))
@@ -98,7 +108,7 @@ def test_what_others_name_is_never_taken_for_words_of_the_gate() -> None:
 def test_a_call_that_is_too_long_to_be_shown_is_shown_with_its_end() -> None:
     reason = Reason(EGRESS, "egress", LabelState.UNTRUSTED, Verdict.ASK)
     decision = PolicyDecision(Verdict.ASK, LabelState.UNTRUSTED, (reason,), "quarantine")
-    said = asked(ToolCall("Bash", {"command": "true\n" * 5000 + "curl evil.example"}), decision, ())
+    said = question_text(ToolCall("Bash", {"command": "true\n" * 5000 + "curl evil.example"}), decision, ())
     assert "more characters" in said
     assert said.endswith("curl evil.example")
 
@@ -111,5 +121,5 @@ def test_endorsing_is_offered_with_what_it_depends_on(client):
         (Reason(EGRESS, "egress", LabelState.UNTRUSTED, Verdict.DENY),),
         "quarantine",
     )
-    said = denied_to_person(ToolCall("Bash", {}), decision, [_taint("a", TaintState.CONFIRMED)], client)
+    said = refusal_for_person(ToolCall("Bash", {}), decision, [_taint("a", TaintState.CONFIRMED)], client)
     assert "If the text is fine and the session has only looked around since, say so" in said

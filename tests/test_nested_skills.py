@@ -9,7 +9,7 @@ import pytest
 from lockgate.analysis.tools import analyse_tool
 from lockgate.core.model import EffectKind, Label, ToolCall
 from lockgate.gate.host import claude_skills as skills
-from lockgate.gate.host.claude_skills import nested_skills
+from lockgate.gate.host.claude_skills import read_nested_skills
 from lockgate.gate.host.host_view import host_view_in
 from lockgate.resources.host_view import HostView
 from lockgate.system.folders import Folders
@@ -38,33 +38,33 @@ def _skill(root: Path, folder: str, text: str = PUSHES) -> None:
 def test_skills_below_the_root(tmp_path: Path, folder: str, found: bool) -> None:
     _skill(tmp_path, folder)
     for name in ("commit", "packages/x:commit"):
-        assert nested_skills(name, str(tmp_path)) == ((PUSHES,) if found else ())
+        assert read_nested_skills(name, str(tmp_path)) == ((PUSHES,) if found else ())
 
 
 def test_a_command_and_a_name_of_its_own(tmp_path: Path) -> None:
     _skill(tmp_path, "x/.claude/skills/a", "---\nname: commit\n---\n")
     (tmp_path / "x/.claude/commands").mkdir()
     (tmp_path / "x/.claude/commands/commit.md").write_text("command")
-    assert nested_skills("commit", str(tmp_path)) == ("---\nname: commit\n---\n", "command")
+    assert read_nested_skills("commit", str(tmp_path)) == ("---\nname: commit\n---\n", "command")
 
 
 def test_a_name_that_cannot_be_told(tmp_path: Path) -> None:
     _skill(tmp_path, "x/.claude/skills/a", "---\nname: [\n---\n")
-    assert nested_skills("commit", str(tmp_path)) == (None,)
+    assert read_nested_skills("commit", str(tmp_path)) == (None,)
 
 
 def test_without_a_project_or_a_name_there_are_none(tmp_path: Path) -> None:
-    assert nested_skills("commit", "") == nested_skills("x:", str(tmp_path)) == ()
-    assert nested_skills("commit", str(tmp_path / "gone")) == ()
+    assert read_nested_skills("commit", "") == read_nested_skills("x:", str(tmp_path)) == ()
+    assert read_nested_skills("commit", str(tmp_path / "gone")) == ()
 
 
 @pytest.mark.parametrize("most", ["_MOST_FOLDERS", "_MOST_FILES"])
 def test_too_many_to_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str) -> None:
     for name in "abc":
         _skill(tmp_path, f"x/.claude/skills/{name}")
-    assert nested_skills("commit", str(tmp_path)) == ()
+    assert read_nested_skills("commit", str(tmp_path)) == ()
     monkeypatch.setattr(skills, most, 2)
-    assert nested_skills("commit", str(tmp_path)) is None
+    assert read_nested_skills("commit", str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("target", ["stuff", "../elsewhere/stuff", "gone", ".claude", ".."])
@@ -73,15 +73,15 @@ def test_a_folder_that_is_a_link(tmp_path: Path, target: str) -> None:
         _skill(tmp_path, f"{folder}/skills/commit", folder)
     (tmp_path / "work/x/.claude").symlink_to(target.replace("..", "../..") if "/" in target else target)
     linked = {"stuff": ("work/x/stuff",), "../elsewhere/stuff": ("elsewhere/stuff",)}.get(target, ())
-    assert nested_skills("commit", str(tmp_path / "work")) == (*linked, "work/x/other/.claude")
+    assert read_nested_skills("commit", str(tmp_path / "work")) == (*linked, "work/x/other/.claude")
 
 
 def test_folders_that_take_long_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _skill(tmp_path, "x/.claude/skills/commit")
     monkeypatch.setattr(skills, "LONGEST_SECONDS", -1)
-    assert nested_skills("commit", str(tmp_path)) == (PUSHES,)
+    assert read_nested_skills("commit", str(tmp_path)) == (PUSHES,)
     monkeypatch.setattr(skills, "FOLDERS_AT_ONCE", 3)
-    assert nested_skills("commit", str(tmp_path)) is None
+    assert read_nested_skills("commit", str(tmp_path)) is None
 
 
 def _kinds(name: str, around: HostView) -> set[EffectKind]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.core.display_text import BAR, barred, columns, visible, visible_block, wrapped
+from lockgate.core.display_text import BAR, add_bars, columns, visible, visible_block, wrap
 
 anything = st.text(st.characters(), max_size=300) | st.text(
     st.sampled_from("a\n\r\t\x1b\x00\u202e\u200b\u2066\ufeff\ud800"), max_size=60
@@ -118,7 +118,7 @@ def _rows_at_words(line: str, width: int) -> int:
 
 @given(st.text(st.sampled_from("aaaaab  "), max_size=80) | st.text(st.sampled_from("ab \u4e2d"), max_size=60))
 def test_a_wrapped_line_is_whole_and_takes_no_fewer_rows_than_a_terminal(line):
-    pieces = wrapped(line, 9)
+    pieces = wrap(line, 9)
     assert "".join(pieces) == line
     assert max(map(columns, pieces)) <= 9
     assert len(pieces) >= -(-columns(line) // 9)
@@ -129,7 +129,7 @@ def test_a_wrapped_line_is_whole_and_takes_no_fewer_rows_than_a_terminal(line):
 @given(anything, st.integers(min_value=10, max_value=80))
 def test_a_text_behind_bars_is_whole_and_no_line_begins_as_ours(text, width):
     block = visible_block(text)
-    lines = barred(block, width)
+    lines = add_bars(block, width)
     assert all(line.startswith("  |") and columns(line) <= width for line in lines)
     assert "".join(line[len(BAR) :].lstrip() for line in lines).replace(" ", "") == block.replace("\n", "").replace(
         " ", ""

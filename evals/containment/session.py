@@ -62,13 +62,13 @@ class Session:
         told = self._tell({"hook_event_name": "PreToolUse", **call}).get("hookSpecificOutput", {})
         if "updatedInput" in told:
             return "contain", told["updatedInput"]["command"]
-        from lockgate.containment.rewriting import RunLaunch, contained
+        from lockgate.containment.rewriting import RunLaunch, contain_command
         from lockgate.system.folders import Folders
 
         where = Folders(self._home, self._state, os.path.join(self._home, ".config", "lockgate"))
         program = os.path.join(os.path.dirname(HOOK), "contain.py")
         launch = RunLaunch(sys.executable, program, *where, self._project)
-        return told.get("permissionDecision", "allow"), contained(command, launch)
+        return told.get("permissionDecision", "allow"), contain_command(command, launch)
 
     def _tell(self, payload: dict) -> dict:
         """What the hook says. A busy machine may take longer than a decision may; then it is asked once more."""

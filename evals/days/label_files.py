@@ -22,7 +22,7 @@ from transcripts import Made, Session, sessions
 from lockgate.core.events import Answer, Context
 from lockgate.core.model import Label, Subject, Verdict
 from lockgate.gate import Monitor
-from lockgate.gate.session.endorsements import labelled_files
+from lockgate.gate.session.endorsements import list_labelled_files
 from lockgate.resources.host_view import HostView
 
 
@@ -54,7 +54,7 @@ class Lasting(Replay):
                 name = f"5e551011-0000-4000-8000-{self._number:012x}"
                 untrusted.append(Label.UNTRUSTED in tx.labels(Subject(name)))
         with self._gate.parts.store.reading() as tx:
-            labelled = tuple(f"{file.path} from {file.source}" for file in labelled_files(tx))
+            labelled = tuple(f"{file.path} from {file.source}" for file in list_labelled_files(tx))
         return Told(tuple(untrusted), frozenset(self.written), labelled)
 
     def _tell(self, name: str, payload: Mapping[str, Any]) -> Answer | None:

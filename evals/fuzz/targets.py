@@ -16,7 +16,7 @@ from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
 from lockgate.clients.common import payload
 from lockgate.clients.wire import resident as wire
 from lockgate.configuration.bundles import envelope, manifest
-from lockgate.containment.registry_proxy.commands import install_of, wanted_by
+from lockgate.containment.registry_proxy.commands import find_wanted, install_of
 from lockgate.containment.registry_proxy.indexes import NPMJS, PYPI
 from lockgate.containment.registry_proxy.lock_files import UncoveredError
 from lockgate.containment.registry_proxy.requests import Filter
@@ -176,7 +176,7 @@ def lock_file(data: bytes) -> None:
         install = install_of(words)
         assert install is not None
         try:
-            found = wanted_by(install, "", read, (PYPI, NPMJS))
+            found = find_wanted(install, "", read, (PYPI, NPMJS))
         except UncoveredError:
             continue
         assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in found.projects)

@@ -113,7 +113,7 @@ def _family_seconds(pid: int) -> float:
 def measure(where: Sequence[Folders], plan: Plan, mark: str, server: int) -> dict[str, Any]:
     """Put so many gates under load at once, several times; the median of each figure."""
     with ExitStack() as stack:
-        running = [stack.enter_context(gates.running(each)) for each in where]
+        running = [stack.enter_context(gates.run_gate(each)) for each in where]
         rounds = [once(running, plan.seconds, f"{mark}{turn}", server) for turn in range(plan.rounds)]
     found = {name: round(statistics.median(each[name] for each in rounds), 3) for name in rounds[0]}
     return {"gates": len(running), **found, "load": [round(load, 1) for load in os.getloadavg()]}

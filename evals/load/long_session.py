@@ -66,7 +66,7 @@ def measure(calls: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="lockgate-load-") as folder:
         where = gates.folders_in(folder)
         gates.prepare(where)
-        with gates.running(where) as gate:
+        with gates.run_gate(where) as gate:
             source = questions(gate.client)
             parts = []
             for part in range(PARTS):

@@ -77,7 +77,7 @@ def measure(sessions: int, questions: int, rate: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="lockgate-load-") as folder:
         where = gates.folders_in(folder)
         gates.prepare(where)
-        with gates.running(where) as gate:
+        with gates.run_gate(where) as gate:
             each = max(questions // len(stories.STORY) // sessions, 1)
             if rate:
                 asked = list(side_by_side(gate.client, each * sessions, sessions))

@@ -37,14 +37,14 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
         arguments: The client's name, then options (see the module's text).
     """
     try:
-        data, began, forged = _loaded().ask_first(arguments)
+        data, began, forged = _load().ask_first(arguments)
         from lockgate.clients.hook import local
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         _refuse()
     local.main(arguments, data, began, forged)
 
 
-def _loaded() -> "ModuleType":
+def _load() -> "ModuleType":
     """The module that asks a gate, by its file: a look through the folders of packages takes longer than to load it."""
     from _frozen_importlib import ModuleSpec, module_from_spec
     from _frozen_importlib_external import SourceFileLoader

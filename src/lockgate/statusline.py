@@ -45,7 +45,7 @@ def line(state: str, session: str) -> str:
                 return _NOT_ACTIVE
             taints = provenance(tx, Subject(session))
             told = "".join(f"{each.short} | " for each in state_warnings(tx, store.clock()))
-            paused = _paused(tx, state)
+            paused = _pause_text(tx, state)
     finally:
         store.close()
     shown = [_label(taints, label) for label in (Label.UNTRUSTED, Label.SECRET)]
@@ -61,7 +61,7 @@ def _anchors(state: str) -> str:
     return "ANCHOR PROBLEM (lockgate status) | " if HeadAnchors(state, "", None).has_problems(time.time()) else ""
 
 
-def _paused(tx: Transaction, state: str) -> str:
+def _pause_text(tx: Transaction, state: str) -> str:
     from lockgate.system.folders import PAUSE
 
     if not os.path.lexists(os.path.join(state, PAUSE)):

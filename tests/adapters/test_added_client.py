@@ -76,7 +76,7 @@ def test_a_client_may_have_no_settings_of_a_project(monkeypatch: pytest.MonkeyPa
     hooks.write_text("'/x/lockgate/hook.py' codex")
     folders = FOLDERS._replace(home=str(tmp_path))
     seen = CheckContext(folders=folders, project=str(tmp_path / "work"), layers=(), environ={}, version="")
-    assert other_checks.guarded(seen) == [("codex", str(hooks))]
+    assert other_checks.find_guarded(seen) == [("codex", str(hooks))]
     assert scopes("codex") == ("user",)
     with pytest.raises(InstallError, match=r"take user$"):
         hooks_file("codex", "project", folders, seen.project, {})

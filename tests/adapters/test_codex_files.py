@@ -10,8 +10,8 @@ import pytest
 
 from lockgate.analysis import analyse
 from lockgate.clients.codex import transcript as codex_files
-from lockgate.clients.codex.working_folder import starts, working_folder
-from lockgate.containment.rewriting import RunLaunch, contained
+from lockgate.clients.codex.working_folder import find_working_folder, starts
+from lockgate.containment.rewriting import RunLaunch, contain_command
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.resources.host_view import HostView
@@ -55,7 +55,7 @@ def _cell(source: str) -> dict[str, Any]:
 ])  # fmt: skip
 def test_a_cell_says_where_a_command_runs(tmp_path: Path, cell: str, command: str, folder: str) -> None:
     transcript = _transcript(tmp_path, _cell(cell))
-    assert working_folder(transcript, "exec-1", command, WORK) == folder
+    assert find_working_folder(transcript, "exec-1", command, WORK) == folder
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_a_cell_that_breaks_off_says_nothing(cell: str) -> None:
 ])  # fmt: skip
 def test_a_plain_call_says_where_it_runs(tmp_path: Path, arguments: dict[str, Any], folder: str) -> None:
     transcript = _transcript(tmp_path, _call("c1", **arguments), _call("c2", cmd="ls", workdir="/elsewhere"))
-    assert working_folder(transcript, "c1", "ls", WORK) == folder
+    assert find_working_folder(transcript, "c1", "ls", WORK) == folder
 
 
 def test_without_a_transcript_nobody_knows(tmp_path: Path) -> None:
-    assert working_folder(str(tmp_path / "gone"), "c1", "ls", WORK) == ""
+    assert find_working_folder(str(tmp_path / "gone"), "c1", "ls", WORK) == ""
 
 
 def test_searches_are_told_late(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_contained_command_ran_where_its_cell_says(tmp_path: Path) -> None:
     launch = RunLaunch("/opt/python", "/opt/contain.py", "/home/user", "/s", "/c", WORK)
     for command in ("ruff check 'a b'", "cd src && make"):
         transcript = _transcript(tmp_path, _cell(f'tools.exec_command({{cmd: {json.dumps(command)}, workdir: "web"}})'))
-        changed = contained(command, launch)
-        assert working_folder(transcript, "exec-1", changed, WORK, ran=True) == f"{WORK}/web"
-        assert working_folder(transcript, "exec-1", changed, WORK) == "", "the agent itself may write such a text"
-        assert working_folder(transcript, "exec-1", contained(f"{command} ", launch), WORK, ran=True) == ""
+        changed = contain_command(command, launch)
+        assert find_working_folder(transcript, "exec-1", changed, WORK, ran=True) == f"{WORK}/web"
+        assert find_working_folder(transcript, "exec-1", changed, WORK) == "", "the agent itself may write such a text"
+        assert find_working_folder(transcript, "exec-1", contain_command(f"{command} ", launch), WORK, ran=True) == ""

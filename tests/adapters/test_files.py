@@ -97,10 +97,10 @@ def test_only_so_many_processes_are_remembered_and_none_that_was_not_there(looke
 def test_the_call_that_spawned_an_agent(tmp_path: Path) -> None:
     transcript = tmp_path / "s.jsonl"
     meta = tmp_path / "s" / "subagents" / "agent-a1.meta.json"
-    assert claude_files.spawning_call(str(transcript), "a1") == ""
+    assert claude_files.find_spawning_call(str(transcript), "a1") == ""
     meta.parent.mkdir(parents=True)
     meta.write_text('{"toolUseId": "toolu_9", "agentType": "Explore"}')
-    assert claude_files.spawning_call(str(transcript), "a1") == "toolu_9"
+    assert claude_files.find_spawning_call(str(transcript), "a1") == "toolu_9"
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"toolUseId": 5}', "{", "[" * 100_000])
@@ -108,14 +108,14 @@ def test_a_record_that_says_nothing(tmp_path: Path, content: str) -> None:
     meta = tmp_path / "s" / "subagents" / "agent-a1.meta.json"
     meta.parent.mkdir(parents=True)
     meta.write_text(content)
-    assert claude_files.spawning_call(str(tmp_path / "s.jsonl"), "a1") == ""
+    assert claude_files.find_spawning_call(str(tmp_path / "s.jsonl"), "a1") == ""
 
 
 @pytest.mark.parametrize("agent", ["../../x", "a/b", "a\0b", "", "."])
 def test_an_agent_s_name_does_not_walk(tmp_path: Path, agent: str) -> None:
     (tmp_path / "s" / "subagents").mkdir(parents=True)
     (tmp_path / "x.meta.json").write_text('{"toolUseId": "stolen"}')
-    assert claude_files.spawning_call(str(tmp_path / "s.jsonl"), agent) == ""
+    assert claude_files.find_spawning_call(str(tmp_path / "s.jsonl"), agent) == ""
 
 
 def test_parents_at_both_ends_of_a_long_transcript(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_calls_that_a_person_refused(tmp_path: Path) -> None:
     ]
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines) + '"User rejected tool use')
-    assert claude_files.rejected_calls(str(transcript)) == ("t1", "older client", "with words", "t2")
-    assert claude_files.rejected_calls(str(tmp_path / "none")) == ()
+    assert claude_files.find_rejected_calls(str(transcript)) == ("t1", "older client", "with words", "t2")
+    assert claude_files.find_rejected_calls(str(tmp_path / "none")) == ()
 
 
 @pytest.mark.parametrize(

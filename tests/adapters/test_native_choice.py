@@ -13,9 +13,9 @@ from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common.hook_command import (
     HookLaunch,
     either_client,
+    find_missing_entries,
     hook_command,
     is_own_command,
-    missing_entries,
     native_file,
     remote_words,
     started_files,
@@ -108,9 +108,9 @@ def test_claude_s_settings_may_hold_either(tmp_path: Path, launch: HookLaunch) -
     file = tmp_path / "settings.json"
     change = claude_install.plan_install(str(file), launch, statusline=False)
     assert change.after is not None
-    assert missing_entries(json.loads(change.after), valid_entries(LAUNCH, EVENTS)) == []
+    assert find_missing_entries(json.loads(change.after), valid_entries(LAUNCH, EVENTS)) == []
     moved = LAUNCH._replace(hook="/elsewhere/lockgate/hook.py")
-    assert missing_entries(json.loads(change.after), valid_entries(moved, EVENTS)) == list(EVENTS)
+    assert find_missing_entries(json.loads(change.after), valid_entries(moved, EVENTS)) == list(EVENTS)
 
 
 def _state(found: Iterable[DoctorCheck], name: str) -> str:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common.hook_command import (
     HookLaunch,
+    find_missing_entries,
     hook_entry,
-    missing_entries,
     statusline_entry,
     valid_entries,
 )
@@ -94,7 +94,7 @@ def test_in_and_out_again_is_as_before(text: str, statusline: bool) -> None:
 def test_everything_is_in_force_and_nothing_is_lost(text: str, statusline: bool) -> None:
     inside, _ = claude_settings.put_in(text, ENTRIES, STATUSLINE if statusline else None)
     before, after = loaded(text), loaded(inside)
-    assert missing_entries(after, valid_entries(LAUNCH, EVENTS)) == []
+    assert find_missing_entries(after, valid_entries(LAUNCH, EVENTS)) == []
     assert list(after)[: len(before)] == list(before)
     for key in set(before) - {"hooks"}:
         assert after[key] == before[key]

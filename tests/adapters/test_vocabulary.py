@@ -31,7 +31,7 @@ EXAMPLES = [
 @pytest.mark.parametrize(("client", "row", "example"), EXAMPLES)
 def test_example(client: str, row: dict[str, Any], example: dict[str, Any]) -> None:
     for tool in row["tools"]:
-        call = vocabulary.translated(client, ToolCall(tool, example["input"], WORK, "c1"))
+        call = vocabulary.translate(client, ToolCall(tool, example["input"], WORK, "c1"))
         assert (call.tool, call.tool_input) == (row["is"], example["is"])
         assert call.cwd == example.get("cwd", WORK)
         assert call.call_id == "c1"
@@ -61,7 +61,7 @@ def test_tables_are_compiled(table: Any) -> None:
 @pytest.mark.parametrize("client", sorted(TABLES))
 @pytest.mark.parametrize("tool", ["Read", "Bash ", "read", "TodoWrite", "Agent", "no_such_tool"])
 def test_an_unknown_tool_is_nobody_elses(client: str, tool: str) -> None:
-    call = vocabulary.translated(client, ToolCall(tool, {"file_path": "a"}, WORK))
+    call = vocabulary.translate(client, ToolCall(tool, {"file_path": "a"}, WORK))
     if tool in vocabulary.table(client)["tools"]:
         return
     assert call.tool == f"{client}:{tool}"
@@ -77,7 +77,7 @@ def test_an_unknown_tool_is_nobody_elses(client: str, tool: str) -> None:
 )
 def test_a_parameter_that_is_given_twice_is_refused(client: str, tool: str, given: dict[str, str]) -> None:
     with pytest.raises(BadInputError, match="twice"):
-        vocabulary.translated(client, ToolCall(tool, given, WORK))
+        vocabulary.translate(client, ToolCall(tool, given, WORK))
 
 
 def test_a_tool_stands_in_one_row() -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from lockgate.store.audit.archives import archive_name, write_archive
-from lockgate.store.audit.pruning import beginning, closing, cut
+from lockgate.store.audit.pruning import chain_beginning, cut, make_checkpoint
 from lockgate.store.sqlite.store import SqliteStore
 
 
@@ -19,9 +19,9 @@ def main() -> None:
                 now = float(tx.append_audit(1.0, {"n": number, "filler": "x" * 2000}).seq)
         with store.reading() as tx:
             through = tx.audit_head().seq - 7
-            end = closing(tx, store.key, through, now)
+            end = make_checkpoint(tx, store.key, through, now)
             path = os.path.join(sys.argv[2], f"{os.getpid()}-{archive_name(tx.audit_checkpoint().seq + 1, end)}")
-            write_archive(path, beginning(tx, through), end)
+            write_archive(path, chain_beginning(tx, through), end)
         os.write(1, f"{path}\n".encode())
         with store.transaction() as tx:
             cut(tx, store.key, through, now, {})

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lockgate.core.errors import AuditError
-from lockgate.store.audit.archives import archive_name, reading, write_archive
+from lockgate.store.audit.archives import archive_name, open_records, write_archive
 from lockgate.store.audit.chain import items, records, verify, verify_parts, verify_store
 from lockgate.store.audit.exports import export_lines, read_export
-from lockgate.store.audit.pruning import AT_ONCE, beginning, closing, cut, retain
+from lockgate.store.audit.pruning import AT_ONCE, chain_beginning, cut, make_checkpoint, retain
 from lockgate.store.chain_links import PRUNED, canonical, checkpoint, link_digest, seal
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 from lockgate.store.sqlite.store import SqliteStore
@@ -55,9 +55,9 @@ class History:
             if through <= base.seq:
                 assert cut(tx, self.store.key, through, self.now, {}) == 0
                 return
-            end = closing(tx, self.store.key, through, self.now)
+            end = make_checkpoint(tx, self.store.key, through, self.now)
             path = f"{self.folder}/{archive_name(base.seq + 1, end)}"
-            write_archive(path, beginning(tx, through), end)
+            write_archive(path, chain_beginning(tx, through), end)
             self.archives.append(path)
             assert cut(tx, self.store.key, through, self.now, {"by": "test"}) == through - base.seq
         self._see()
@@ -110,7 +110,7 @@ def test_archives_and_the_rest_are_one_whole_chain(steps: list[tuple[str, int]],
         key = history.store.key
         parts = []
         for path in history.archives:
-            with reading(path) as part:
+            with open_records(path) as part:
                 parts.append(list(part))
         with history.store.reading() as tx:
             rest = export_lines(records(tx), tx.audit_head(), tx.audit_checkpoint())
@@ -234,7 +234,7 @@ def test_retention_leaves_a_chain_as_it_is_that_does_not_hold(tmp_path: Path) ->
     with store.transaction() as tx:
         assert retain(tx, store.key, 1, 9 * DAY) == 0
         with pytest.raises(AuditError, match="record 9 is missing"):
-            closing(tx, store.key, 9, 1.0)
+            make_checkpoint(tx, store.key, 9, 1.0)
     store.close()
 
 

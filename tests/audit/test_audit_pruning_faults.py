@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from lockgate.core.errors import AuditError, StoreError
-from lockgate.store.audit.archives import reading, write_archive
+from lockgate.store.audit.archives import open_records, write_archive
 from lockgate.store.audit.chain import items, verify_parts, verify_store
-from lockgate.store.audit.pruning import beginning, closing, cut
+from lockgate.store.audit.pruning import chain_beginning, cut, make_checkpoint
 from lockgate.store.sqlite.store import SqliteStore
 
 SCRIPT = Path(__file__).parent / "prune_and_die.py"
@@ -58,7 +58,7 @@ def test_killed_at_any_moment_the_chain_holds_and_nothing_is_lost(tmp_path: Path
         parts = []
         for first in sorted(kept):
             if first <= tx.audit_checkpoint().seq:
-                with reading(str(kept[first][1])) as part:
+                with open_records(str(kept[first][1])) as part:
                     parts.append(list(part))
         found = verify_parts([*parts, items(tx)], store.key)
         assert (found.ok, found.problem, found.first, found.records) == (True, "", 1, tx.audit_head().seq)
@@ -153,15 +153,15 @@ def test_an_archive_never_replaces_a_file_and_is_the_owners_alone(tmp_path: Path
     before = os.umask(0)
     try:
         with store.reading() as tx:
-            end = closing(tx, store.key, 3, 2.0)
-            write_archive(str(path), beginning(tx, 3), end)
+            end = make_checkpoint(tx, store.key, 3, 2.0)
+            write_archive(str(path), chain_beginning(tx, 3), end)
             with pytest.raises(AuditError, match="is there already"):
-                write_archive(str(path), beginning(tx, 3), end)
+                write_archive(str(path), chain_beginning(tx, 3), end)
             (tmp_path / "link").symlink_to(tmp_path / "nowhere")
             with pytest.raises(AuditError, match="is there already"):
-                write_archive(str(tmp_path / "link"), beginning(tx, 3), end)
+                write_archive(str(tmp_path / "link"), chain_beginning(tx, 3), end)
             with pytest.raises(AuditError, match="cannot create"):
-                write_archive(str(tmp_path / "none" / "a.gz"), beginning(tx, 3), end)
+                write_archive(str(tmp_path / "none" / "a.gz"), chain_beginning(tx, 3), end)
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -184,9 +184,9 @@ def test_a_damaged_archive_does_not_verify(tmp_path: Path, harm) -> None:
     store = _filled(tmp_path, 5)
     path = tmp_path / "a.gz"
     with store.reading() as tx:
-        write_archive(str(path), beginning(tx, 4), closing(tx, store.key, 4, 2.0))
+        write_archive(str(path), chain_beginning(tx, 4), make_checkpoint(tx, store.key, 4, 2.0))
     path.write_bytes(harm(path.read_bytes()))
-    with pytest.raises(AuditError), reading(str(path)) as part:
+    with pytest.raises(AuditError), open_records(str(path)) as part:
         assert not verify_parts([part], store.key).ok
         raise AuditError("found")
     store.close()

@@ -26,7 +26,7 @@ from lockgate.core.model import (
 from lockgate.gate.approvals import notification_text as telling
 from lockgate.gate.session import ResultOutcome
 from lockgate.service.http.views import calls
-from lockgate.store.audit.record import Timing, approved, came_back, cascade, decided, happened
+from lockgate.store.audit.record import Timing, approval_record, came_back, cascade, decision_record, event_record
 from lockgate.store.chain_links import canonical
 from lockgate.store.rows import ApprovalRow, BriefRow
 
@@ -43,7 +43,7 @@ TAINT = Taint(Label.UNTRUSTED, "WebFetch: https://example.com/", "WebFetch", "c0
 
 
 def test_a_decision_is_recorded_with_all_that_explains_it() -> None:
-    body = decided(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION)
+    body = decision_record(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION)
     assert TOKEN not in canonical(body)
     assert "https://api.github.com" in body["input"]["command"]
     del body["input"]
@@ -87,7 +87,7 @@ def test_a_decision_is_recorded_with_all_that_explains_it() -> None:
 
 def test_what_would_have_been_decided_is_recorded_beside() -> None:
     allow = PolicyDecision(Verdict.ALLOW, LabelState.UNTRUSTED, (), "observe")
-    body = decided(CONTEXT, CALL, "d" * 64, [], Analysis((EFFECT,)), allow, DECISION)
+    body = decision_record(CONTEXT, CALL, "d" * 64, [], Analysis((EFFECT,)), allow, DECISION)
     assert (body["verdict"], body["would_have"]["verdict"]) == ("allow", "deny")
 
 
@@ -111,13 +111,15 @@ def test_an_outcome(result: ResultOutcome | None, told: dict[str, object]) -> No
 
 def test_an_approved_brief() -> None:
     brief = BriefRow("b1", "s", "", "c9", "e" * 64, f"push with {TOKEN}", "running", "a1")
-    body = approved(CONTEXT, brief)
+    body = approval_record(CONTEXT, brief)
     assert (body["event"], body["brief"], body["digest"], body["call"]) == ("delegate", "b1", "e" * 64, "c9")
     assert TOKEN not in body["text"]
 
 
 def test_other_events_are_redacted_and_cannot_forge_who_it_was() -> None:
-    body = happened(CONTEXT, "session", {"how": TOKEN, "event": "decision", "session": "other", "list": [{"x": TOKEN}]})
+    body = event_record(
+        CONTEXT, "session", {"how": TOKEN, "event": "decision", "session": "other", "list": [{"x": TOKEN}]}
+    )
     assert (body["event"], body["session"]) == ("session", "s")
     assert TOKEN not in canonical(body)
 
@@ -138,23 +140,23 @@ def test_any_input_is_recorded_within_bounds(value: object) -> None:
     call = CALL._replace(tool="mcp__x__y", tool_input={"value": value})
     effects = (EFFECT._replace(what="w" * 100_000),) * 1000
     taints = [TAINT._replace(source=f"{number} " + "s" * 10_000) for number in range(1000)]
-    body = decided(
+    body = decision_record(
         CONTEXT, call, "d" * 64, taints, Analysis(effects), DECISION._replace(reasons=DECISION.reasons * 1000)
     )
     assert len(canonical(body)) < 400_000
     assert body["effects_omitted"] == 1000 - len(body["effects"]) > 0
-    assert len(canonical(happened(CONTEXT, "prompt", {"value": value}))) < 400_000
+    assert len(canonical(event_record(CONTEXT, "prompt", {"value": value}))) < 400_000
 
 
 @pytest.mark.parametrize("length", [1999, 2000, 2001, 4000, 4001, 1_000_000])
 def test_what_is_cut_says_how_much_it_was(length: int) -> None:
-    said = approved(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "x" * length, "running", "a1"))["text"]
+    said = approval_record(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "x" * length, "running", "a1"))["text"]
     assert said == ("x" * length if length <= 2000 else f"{'x' * 2000} [... {length - 2000} more ...]")
 
 
 def test_numbers_stay_numbers_where_json_has_them() -> None:
     given = {"list": [0.5, -1e308, 7, True, None], "none": [float("inf"), float("nan")]}
-    body = happened(CONTEXT, "session", given)
+    body = event_record(CONTEXT, "session", given)
     assert (body["list"], body["none"]) == ([0.5, -1e308, 7, True, None], ["inf", "nan"])
 
 
@@ -166,7 +168,7 @@ def test_the_question_that_a_decision_rests_on_is_named() -> None:
 def test_of_an_effect_in_a_script_it_is_said_what_it_is() -> None:
     """Its row is that of code that runs; who is asked about the call has to know whom it reaches."""
     inside = EFFECT._replace(variant=Variant.SCRIPT)
-    effects = decided(CONTEXT, CALL, "d" * 64, [], Analysis((EFFECT, inside)), DECISION)["effects"]
+    effects = decision_record(CONTEXT, CALL, "d" * 64, [], Analysis((EFFECT, inside)), DECISION)["effects"]
     assert [(each["row"], each.get("kind")) for each in effects] == [("egress", None), ("execute", "egress")]
     assert all(map(telling.reaches, effects))
     assert calls.reaches({"effects": effects}) == ["api.github.com"]
@@ -192,9 +194,9 @@ def test_which_effects_name_whom_a_call_reaches(effect: dict[str, object], expec
 
 def test_every_field_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
-    decision = decided(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION, DECISION)
+    decision = decision_record(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION, DECISION)
     outcome = came_back(CONTEXT, CALL, "d" * 64, "failed", ResultOutcome(frozenset(), True))
-    brief = approved(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "text"))
+    brief = approval_record(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "text"))
     for body in (decision, outcome, brief):
         assert f"| `{body['event']}` |" in text
         assert {name for name in (*body, *decision["effects"][0]) if f"`{name}`" not in text} == set()

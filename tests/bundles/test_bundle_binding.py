@@ -17,7 +17,7 @@ from lockgate.configuration.pattern_library.layers import Gathered, gather, look
 from lockgate.core.errors import PatternError
 from lockgate.core.model import LabelState, Verdict
 from lockgate.patterns.model import Mode
-from lockgate.policy.profiles import FIXED_ROWS, shipped
+from lockgate.policy.profiles import FIXED_ROWS, shipped_profiles
 from lockgate.policy.validation import parse
 from lockgate.system.folders import Folders
 from support.prepared import open_new
@@ -80,16 +80,23 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_without_a_policy_every_effect_is_denied_and_the_session_is_told(world: World) -> None:
     world.user.write_text("profile: observe\n")
     found = world.load()
-    for row in shipped()["quarantine"].table.keys() - FIXED_ROWS:
+    for row in shipped_profiles()["quarantine"].table.keys() - FIXED_ROWS:
         assert {world.verdict(row, column) for column in LabelState} == {Verdict.DENY}
     assert world.verdict("local") is Verdict.ALLOW
     assert ["no valid policy" in str(problem) for problem in found.problems] == [True]
 
 
 def test_what_locks_is_a_valid_configuration_that_names_every_row() -> None:
-    parsed = parse(json.dumps(binding.locked()).encode(), "locked.json")
+    parsed = parse(json.dumps(binding.locked_configuration()).encode(), "locked.json")
     assert parsed.problems == ()
-    assert set(binding.locked()["table"]) >= {"ingest", "egress", "execute", "persist", "tamper", "read_secret"}
+    assert set(binding.locked_configuration()["table"]) >= {
+        "ingest",
+        "egress",
+        "execute",
+        "persist",
+        "tamper",
+        "read_secret",
+    }
 
 
 def test_a_new_policy_holds_at_the_next_event_and_is_in_the_audit(world: World) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lockgate.cli.common.ancestors import AncestorProcess, agent_above, is_client, looked_up
+from lockgate.cli.common.ancestors import AncestorProcess, agent_above, is_client, look_up
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_real_processes_are_looked_up() -> None:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()  # within its start a process has no words
-        found = looked_up(process.pid)
+        found = look_up(process.pid)
         assert found is not None
         assert found.parent == os.getpid()
         assert "a word" in " ".join(found.words)
         process.communicate(b"\n")
-    assert looked_up(process.pid) is None
+    assert look_up(process.pid) is None
 
 
 def test_both_ways_of_looking_agree() -> None:

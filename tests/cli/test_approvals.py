@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from e2e.harness.terminal import Terminal
-from lockgate.cli.common.ancestors import looked_up
+from lockgate.cli.common.ancestors import look_up
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.gate.approvals import questions as approvals
@@ -368,7 +368,7 @@ def test_a_client_that_the_gate_knows_is_found_above(desk: Desk) -> None:
     argv = ["/bin/sh", "-c", script, "sh", *desk.argv("approve", approval, "--yes")]
     with Terminal(argv, desk.environment, desk.home) as terminal:
         terminal.wait_until(lambda: bool(_read(desk.root / "pid")), "the shell to start")
-        process = looked_up(int(_read(desk.root / "pid")))
+        process = look_up(int(_read(desk.root / "pid")))
         assert process is not None
         with desk.store.transaction() as tx:
             tx.put_session(SessionRow("s1", process=process.identity))

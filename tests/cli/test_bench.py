@@ -36,7 +36,7 @@ def test_a_drawing_that_cannot_be_written_is_told_before_anything_is_measured(tm
 def test_the_figures_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plot = tmp_path / "plot.svg"
     started: list[gates.BenchGate] = []
-    launched = gates.launched
+    launched = gates.launch_gate
     monkeypatch.setattr(gates, "launched", lambda where: started.append(launched(where)) or started[-1])
     monkeypatch.setattr(gates, "prepare", lambda where: give_state(Path(where.state)))
     options = ["--rounds", "3", "--seconds", "0.2", "--json", "--plot", str(plot)]

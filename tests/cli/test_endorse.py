@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.common.ancestors import looked_up
+from lockgate.cli.common.ancestors import look_up
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.gate.session import begin_session, expect, finished, labels_of, packages
+from lockgate.gate.session import begin_session, expect, labels_of, packages, settle_result
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit.chain import verify_store
 from support.person import Machine, opened
@@ -44,7 +44,7 @@ class Desk(Machine):
             gives = [{"what": call.tool, "gives": "untrusted"}]
             body = {"event": "decision", "session": "s1", "agent": "", "call": call_id, "digest": "0" * 64}
             tx.append_audit(at, {**body, "effects": gives})
-            finished(tx, Subject("s1"), call, text, at, digest="0" * 64, fresh=lambda: source, keep=True)
+            settle_result(tx, Subject("s1"), call, text, at, digest="0" * 64, fresh=lambda: source, keep=True)
             return next(each.id for each in sources_of(tx, "s1") if each.call_id == call_id)
 
     def write(self) -> None:
@@ -203,7 +203,7 @@ def test_an_agents_shell_is_refused(desk: Desk) -> None:
 
 
 def test_below_a_client_that_the_gate_has_seen_it_is_refused(desk: Desk) -> None:
-    me = looked_up(os.getpid())
+    me = look_up(os.getpid())
     assert me is not None
     result = desk.read()
     with desk.store.transaction() as tx:

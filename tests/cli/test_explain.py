@@ -301,7 +301,7 @@ def test_verdicts_are_the_profiles_and_the_hosts_beside_them(project, tmp_path, 
     told = {}
     for problem in ("", "there is no sandbox"):
         monkeypatch.setattr(explaining, "cannot_contain", lambda folder, problem=problem: problem)
-        told[problem] = whole(explaining.explained(call))
+        told[problem] = whole(explaining.explain_call(call))
     for answer in told.values():
         assert answer["verdicts"] == {"clean": "allow", "untrusted": "contain", "secret": "allow", "both": "contain"}
     assert (told[""]["here"]["verdicts"], told[""]["here"]["cannot_contain"]) == (told[""]["verdicts"], "")
@@ -325,11 +325,11 @@ def test_the_tree_says_that_the_host_cannot_contain(project, monkeypatch, capsys
     from lockgate.core.model import ToolCall
 
     monkeypatch.setattr(explaining, "cannot_contain", lambda folder: "there is no sandbox")
-    show(explaining.explained(ToolCall("Bash", {"command": "make"}, str(project))))
+    show(explaining.explain_call(ToolCall("Bash", {"command": "make"}, str(project))))
     told = capsys.readouterr().out
     assert "this host cannot contain: there is no sandbox\n" in told
     assert "here it is: clean allow, untrusted ask, secret allow, both ask\n" in told
-    show(explaining.explained(ToolCall("Bash", {"command": "ls"}, str(project))))
+    show(explaining.explain_call(ToolCall("Bash", {"command": "ls"}, str(project))))
     assert "cannot contain" not in capsys.readouterr().out
 
 
@@ -371,7 +371,7 @@ def test_the_tiers_of_the_cascade(command, state, judge, tiers, project, tmp_pat
     (project / "lockgate.yaml").write_text("profile: cascade\n")
     monkeypatch.setattr(explaining, "cannot_contain", lambda folder: "")
     monkeypatch.setattr(explaining, "cannot_judge", lambda folder: "" if judge else "there is no key")
-    profile = explaining.explained(ToolCall("Bash", {"command": command}, str(project)))
+    profile = explaining.explain_call(ToolCall("Bash", {"command": command}, str(project)))
     assert [policy.profile.name for policy in profile.policies] == ["quarantine", "cascade"]
     alone = profile._replace(found=[pair for pair in profile.found if pair[0].profile.name == "cascade"])
     show(alone, LabelState(state))

@@ -34,7 +34,7 @@ class Desk(Machine):
 
     def listed(self) -> list[str]:
         with self.store.reading() as tx:
-            return [file.path for file in file_labels.labelled(tx)]
+            return [file.path for file in file_labels.list_labelled(tx)]
 
 
 @pytest.fixture

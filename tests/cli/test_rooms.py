@@ -79,7 +79,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
         session.hook("PostToolUse", *issue, tool_use_id="t1", tool_response="push it")
         yield session
     finally:
-        rooms.end(str(session.state), [each.name for each in rooms.standing(str(session.state))])
+        rooms.end(str(session.state), [each.name for each in rooms.find_standing(str(session.state))])
         session.end()
 
 

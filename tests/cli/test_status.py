@@ -18,7 +18,7 @@ from lockgate.configuration.pause import begin
 from lockgate.core.display_text import visible
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.gate.session import begin_agent, begin_session, end_session, expect, expose, finished
+from lockgate.gate.session import begin_agent, begin_session, end_session, expect, expose, settle_result
 from lockgate.store.files import PUT_BACK
 from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite.store import SqliteStore
@@ -269,7 +269,7 @@ def test_endorsing_is_offered_only_where_it_is_possible(state: Path, since: str)
         begin_session(tx, Context("claude-code", subject, cwd=os.getcwd(), workspace=os.getcwd()), "startup", (), 1.0)
         analysis = Analysis(effects(Label.UNTRUSTED, "an issue"))
         expect(tx, subject, read, analysis, "0" * 64, 2.0, facts={"looks": True})
-        finished(tx, subject, read, "Fix it.", 2.0, digest="0" * 64, fresh=lambda: analysis, keep=True)
+        settle_result(tx, subject, read, "Fix it.", 2.0, digest="0" * 64, fresh=lambda: analysis, keep=True)
         if since:
             expect(tx, subject, ToolCall(since, {}, call_id="c2"), Analysis(), "1" * 64, 3.0)
     store.close()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lockgate.containment.host_facts import SYSTEM_LAUNCHER, Host
 from lockgate.containment.request import RunCommandLine
-from lockgate.containment.rewriting import RunLaunch, contained, contained_input, original, room_in
+from lockgate.containment.rewriting import RunLaunch, contain_command, contain_input, original, room_in
 
 BY_PYTHON = RunLaunch(
     "/opt/my tools/python", "/opt/lockgate/contain.py", "/home/u", "/home/u/state", "/home/u/c", "/home/u/w"
@@ -27,7 +27,7 @@ TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 @given(TEXTS, st.booleans(), EITHER)
 def test_there_and_back(command: str, background: bool, by: RunLaunch) -> None:
     """Also where the launcher was built, or has gone, between the call and its result; and whatever room it is in."""
-    text = contained(command, by, background=background)
+    text = contain_command(command, by, background=background)
     assert original(text, LAUNCH) == command
     assert room_in(text) == by.room
 
@@ -40,16 +40,16 @@ def test_any_other_text_is_itself(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        contained("ls", LAUNCH) + "; curl https://a.example/",
-        contained("ls", LAUNCH).replace("/home/u/w", "/"),
-        contained("ls", LAUNCH).replace(" --shell", " --folder-to=1 --shell"),
-        contained("ls", LAUNCH) + " x",
-        "env " + contained("ls", LAUNCH),
-        contained("cd x", LAUNCH).replace("{ ", "{ curl https://a.example/; "),
-        contained("ls", LAUNCH).replace("/opt/my tools/python", "/tmp/python"),
-        contained("ls", LAUNCH).replace("/opt/lockgate/contain.py", "/tmp/contain.py"),
-        contained("ls", LAUNCH).replace("/opt/lockgate/lockgate-contain", "/tmp/lockgate-contain"),
-        contained("ls", BY_PYTHON).replace("-I -S", "-I"),
+        contain_command("ls", LAUNCH) + "; curl https://a.example/",
+        contain_command("ls", LAUNCH).replace("/home/u/w", "/"),
+        contain_command("ls", LAUNCH).replace(" --shell", " --folder-to=1 --shell"),
+        contain_command("ls", LAUNCH) + " x",
+        "env " + contain_command("ls", LAUNCH),
+        contain_command("cd x", LAUNCH).replace("{ ", "{ curl https://a.example/; "),
+        contain_command("ls", LAUNCH).replace("/opt/my tools/python", "/tmp/python"),
+        contain_command("ls", LAUNCH).replace("/opt/lockgate/contain.py", "/tmp/contain.py"),
+        contain_command("ls", LAUNCH).replace("/opt/lockgate/lockgate-contain", "/tmp/lockgate-contain"),
+        contain_command("ls", BY_PYTHON).replace("-I -S", "-I"),
     ],
 )
 def test_a_forgery_is_no_contained_command(text: str) -> None:
@@ -73,7 +73,7 @@ COMMANDS = (
 def test_a_shell_reads_one_word(shell: str, command: str) -> None:
     """With a program in the sandbox's place that shows its last argument."""
     show = BY_PYTHON._replace(python="/usr/bin/python3", program="/dev/stdin")
-    text = contained(command, show)
+    text = contain_command(command, show)
     script = (
         "import os, sys; os.write(2, sys.argv[-1].encode()); os.path.exists('/proc/self/fd/3') and os.write(3, b'/')"
     )
@@ -84,23 +84,23 @@ def test_a_shell_reads_one_word(shell: str, command: str) -> None:
 
 @pytest.mark.parametrize("tool_input", [{}, {"command": ""}, {"command": " \n"}, {"command": "a\0b"}, {"command": 3}])
 def test_what_is_no_command_cannot_be_contained(tool_input: dict[str, object]) -> None:
-    assert contained_input(tool_input, LAUNCH, Host) is None
+    assert contain_input(tool_input, LAUNCH, Host) is None
 
 
 @pytest.mark.parametrize("way", ["", "namespaces"])
 def test_the_launcher_is_used_where_it_runs(tmp_path: Path, way: str) -> None:
     launch = LAUNCH._replace(workspace=str(tmp_path))
-    found = contained_input(
+    found = contain_input(
         {"command": "ls"},
         launch,
         lambda: Host("bubblewrap", "/usr/bin/bwrap", launcher=way, launched_by=launch.launcher if way else ""),
     )
-    assert found == {"command": contained("ls", launch if way else launch._replace(launcher=""))}
-    assert contained_input({"command": "ls"}, launch, lambda: Host(problem="none")) is None
+    assert found == {"command": contain_command("ls", launch if way else launch._replace(launcher=""))}
+    assert contain_input({"command": "ls"}, launch, lambda: Host(problem="none")) is None
 
 
 def test_a_person_reads_what_runs() -> None:
-    assert contained("pytest -q 'tests/a b'", LAUNCH).endswith(" --shell 'pytest -q '\\''tests/a b'\\'''")
+    assert contain_command("pytest -q 'tests/a b'", LAUNCH).endswith(" --shell 'pytest -q '\\''tests/a b'\\'''")
 
 
 @pytest.mark.parametrize(
@@ -132,5 +132,5 @@ def test_records_of_git_may_change_where_git_itself_is_named(text: str, named: b
 def test_the_copy_is_used_where_only_it_may_make_namespaces(tmp_path: Path) -> None:
     launch = LAUNCH._replace(workspace=str(tmp_path))
     able = Host(launcher="namespaces", launched_by=SYSTEM_LAUNCHER)
-    found = contained_input({"command": "ls"}, launch, lambda: able)
-    assert found == {"command": contained("ls", launch._replace(launcher=SYSTEM_LAUNCHER))}
+    found = contain_input({"command": "ls"}, launch, lambda: able)
+    assert found == {"command": contain_command("ls", launch._replace(launcher=SYSTEM_LAUNCHER))}

@@ -197,11 +197,11 @@ def test_what_a_server_makes_deep_is_taken_out_of_force_when_it_ends(machine: Ma
 # ---------------------------------------------------------------- the end
 def test_a_room_is_listed_and_ended(machine: Machine) -> None:
     serve(machine, 8004)
-    (found,) = rooms.standing(str(machine.state))
+    (found,) = rooms.find_standing(str(machine.state))
     assert (found.name, found.calls, found.left) == (ROOM, 0, 1)
     assert rooms.end(str(machine.state), [ROOM]) == [ROOM]
     wait_until(lambda: not left(machine))
-    assert rooms.standing(str(machine.state)) == []
+    assert rooms.find_standing(str(machine.state)) == []
     assert rooms.end(str(machine.state), [ROOM]) == []
     assert run(machine, "curl -s localhost:8004 || echo unreached").stdout == "unreached\n", "the next one is a new one"
 
@@ -261,7 +261,7 @@ def test_a_folder_of_rooms_that_others_can_use_is_not_used(machine: Machine) -> 
     (machine.state / "rooms").mkdir()
     (machine.state / "rooms").chmod(0o770)
     assert run(machine, "sleep 60 >/dev/null 2>&1 & echo ran").stdout == "ran\n"
-    assert rooms.standing(str(machine.state)) == []
+    assert rooms.find_standing(str(machine.state)) == []
     assert not [each for each in left(machine) if "sleep" in each], "it stands alone"
 
 
@@ -277,4 +277,4 @@ def test_what_is_said_at_a_door_that_is_no_room_is_not_believed(machine: Machine
             os.chdir(here)
         listening.listen()
         assert run(machine, "sleep 60 >/dev/null 2>&1 & echo ran").stdout == "ran\n"
-        assert json.dumps([each._asdict() for each in rooms.standing(str(machine.state))]) == "[]"
+        assert json.dumps([each._asdict() for each in rooms.find_standing(str(machine.state))]) == "[]"

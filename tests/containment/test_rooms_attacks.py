@@ -136,7 +136,7 @@ def test_no_command_reads_or_changes_another(attacked: Machine) -> None:
         if "GOT IT" in said or MARK in said:
             came.append((name, said[:200]))
     assert came == []
-    (found,) = rooms.standing(str(attacked.state))
+    (found,) = rooms.find_standing(str(attacked.state))
     assert found.left == 1, "the victim stands"
 
 
@@ -160,7 +160,7 @@ def test_the_same_outside_of_a_room_gets_it(attacked: Machine) -> None:
 def test_whoever_ends_all_it_can_ends_its_own_room_alone(machine: Machine) -> None:
     run(machine, "sleep 71 >/dev/null 2>&1 &", OTHER)
     assert run(machine, "sleep 72 >/dev/null 2>&1 & kill -9 -1").returncode != 0
-    wait_until(lambda: [each.name for each in rooms.standing(str(machine.state))] == [OTHER])
+    wait_until(lambda: [each.name for each in rooms.find_standing(str(machine.state))] == [OTHER])
     assert len([each for each in left(machine) if "b'sleep 71" in each]) == 1
     assert not [each for each in left(machine) if "sleep 72" in each]
 

@@ -44,7 +44,7 @@ def by_client(machine: Machine, text: str, launcher: str, after: float = 0) -> s
 
 
 def stands(machine: Machine) -> bool:
-    return bool(rooms.standing(str(machine.state)))
+    return bool(rooms.find_standing(str(machine.state)))
 
 
 def test_a_room_with_nothing_in_it_ends(machine: Machine, hasty: str) -> None:
@@ -67,7 +67,7 @@ def test_a_room_whose_client_is_gone_ends_with_what_is_in_it(machine: Machine, h
 def test_a_server_stays_while_the_client_does(machine: Machine, hasty: str) -> None:
     client = by_client(machine, "sleep 82 >/dev/null 2>&1 &", hasty, after=60)
     try:
-        wait_until(lambda: [each.left for each in rooms.standing(str(machine.state))] == [1])
+        wait_until(lambda: [each.left for each in rooms.find_standing(str(machine.state))] == [1])
         time.sleep(2.5 * IDLE)
         assert stands(machine)
     finally:
@@ -144,7 +144,7 @@ def test_after_many_commands_nothing_is_left(machine: Machine) -> None:
     serve(machine, 8031)
     for number in range(COMMANDS):
         assert run(machine, f"curl -sf 127.0.0.1:8031/ >/dev/null && exit {number % 9}").returncode == number % 9
-    (found,) = rooms.standing(str(machine.state))
+    (found,) = rooms.find_standing(str(machine.state))
     assert (found.calls, found.left) == (0, 1)
     assert len([each for each in left(machine) if "b'python3 -m http.server" in each]) == 1
     rooms.end(str(machine.state), [ROOM])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.core.display_text import barred, visible_block
+from lockgate.core.display_text import add_bars, visible_block
 from lockgate.core.events import ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate.delegates.briefs import BriefRefusal, note_shown
@@ -110,7 +110,7 @@ def test_a_brief_is_seen_whole_or_not_at_all(world: World, brief: str, shown: bo
     answer, call = world.ask("Agent", {"description": "d", "prompt": brief, "subagent_type": TYPE})
     assert answer.verdict is ASK
     assert ("lockgate brief" in answer.to_person) is not shown
-    assert ("\n".join(barred(visible_block(brief.strip()), 72)) in answer.to_person) is shown
+    assert ("\n".join(add_bars(visible_block(brief.strip()), 72)) in answer.to_person) is shown
     assert push(world, "d1", call) is (ALLOW if shown else DENY), "a yes to what nobody has read is none"
 
 

@@ -19,7 +19,7 @@ from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit import pruning
 from lockgate.store.audit.chain import verify_store
-from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed
+from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed_hash
 from lockgate.store.opening import open_existing
 from lockgate.store.sqlite.store import SqliteStore
 from support.older_chains import as_an_older_version
@@ -428,7 +428,7 @@ def seal_as_before(world: World) -> list[str]:
     for session, agent, *counts in rows(
         world, "SELECT session, agent, untrusted, untrusted_pending, secret, secret_pending FROM label_seals"
     ):
-        mark = keyed(world.store.key, PURPOSE_LABELS, canonical({"labels": [session, agent, *counts]}))
+        mark = keyed_hash(world.store.key, PURPOSE_LABELS, canonical({"labels": [session, agent, *counts]}))
         keyed_before.append(f"UPDATE label_seals SET seal = '{mark}' WHERE session = '{session}' AND agent = '{agent}'")
     return keyed_before
 

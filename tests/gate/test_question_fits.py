@@ -117,7 +117,7 @@ def question(tool: str, tool_input: dict[str, Any], window: Window, *, exact: bo
     )
     taint = Taint(Label.UNTRUSTED, "mcp__github__get_issue: number=7", "mcp__github__get_issue", "c", 1.0)
     call = ToolCall(tool, tool_input, "/p", "c1")
-    return dialog.asked(call, decision, [taint], "q" * 10, (), window, exact=exact)
+    return dialog.dialog_question(call, decision, [taint], "q" * 10, (), window, exact=exact)
 
 
 def wraps(text: str, width: int) -> int:

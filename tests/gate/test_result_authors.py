@@ -22,7 +22,7 @@ from lockgate.gate.authors import lookup, service, whose_words
 from lockgate.gate.authors.lookup import Lookup
 from lockgate.gate.authors.service import SECONDS, UnansweredError, api_of, token_for
 from lockgate.gate.host.assembly import open_gate
-from lockgate.gate.parts import merged
+from lockgate.gate.parts import merge
 from lockgate.system.folders import Folders
 from support.stress import examples
 
@@ -407,7 +407,7 @@ def explained(asking: Asking, command: str, **said: Any) -> list[tuple[str, tupl
     context = asking.world.context()
     parts = asking.world.gate.parts
     configuration = parts.configure(context)
-    analysis = merged(parts.analyse(context, call, configuration))
+    analysis = merge(parts.analyse(context, call, configuration))
     around = parts.host_view(context, configuration.policies[0].rules)
     told = whose_words.explain_words(call, analysis, around, configured, asking.world.store, asking.world._now())
     return [(each.says, each.authors) for each in told]

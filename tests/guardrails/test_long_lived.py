@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.configuration.pattern_library.library import PatternGuard
-from lockgate.configuration.pattern_library.opening import open_library, refreshed
+from lockgate.configuration.pattern_library.opening import open_library, refresh
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.store.opening import open_store
@@ -78,11 +78,11 @@ def test_the_library_is_loaded_again_only_where_it_changed(
 
 
 def test_what_is_open_is_given_again_while_nothing_changes(where: Folders, store: Store) -> None:
-    first = refreshed(open_library(store, where, "", 30.0), store, where, "", 30.0)  # the index was new before
-    again = refreshed(first, store, where, "", 30.0)
+    first = refresh(open_library(store, where, "", 30.0), store, where, "", 30.0)  # the index was new before
+    again = refresh(first, store, where, "", 30.0)
     assert again.scanner is first.scanner
     Path(where.home, ".netrc").write_text(f"machine example.com login ann password {SECRET}\n")
-    changed = refreshed(again, store, where, "", 30.0)
+    changed = refresh(again, store, where, "", 30.0)
     assert changed.scanner is not first.scanner
     assert changed.matcher is first.matcher
     assert rules(PatternGuard(store, where, 30.0), where, SECRET)

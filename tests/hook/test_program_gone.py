@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.clients.common.hook_command import REPORTS, HookLaunch, hook_command
-from lockgate.clients.install.claude_entries import weakened_events
+from lockgate.clients.install.claude_entries import find_weakened_events
 from lockgate.system.folders import Folders
 from support.builds import Build
 
@@ -124,11 +124,11 @@ def test_hooks_of_another_place_and_of_before_hold_every_call(installed: Install
     other = own._replace(hook="/somewhere/lockgate/hook.py", settings="/somewhere/settings.json")
     valid = valid_entries(own, ["PreToolUse"])
     settings = {"hooks": {"PreToolUse": [{"hooks": [hook_entry(other, "PreToolUse")]}]}}
-    assert weakened_events(settings, valid) == []
+    assert find_weakened_events(settings, valid) == []
     oldest = valid["PreToolUse"][-1]
     assert oldest["command"].endswith('run: lockgate doctor" >&2; exit 2; }')
     for former in valid["PreToolUse"]:
-        assert weakened_events({"hooks": {"PreToolUse": [{"hooks": [former]}]}}, valid) == []
+        assert find_weakened_events({"hooks": {"PreToolUse": [{"hooks": [former]}]}}, valid) == []
 
 
 @pytest.mark.parametrize(
@@ -153,4 +153,4 @@ def test_a_tail_that_does_something_else_does_not(installed: Installed, old: str
     assert old in entry["command"]
     changed = {**entry, "command": entry["command"].replace(old, new)}
     settings = {"hooks": {"PreToolUse": [{"hooks": [changed]}]}}
-    assert weakened_events(settings, valid_entries(own, ["PreToolUse"])) == ["PreToolUse"]
+    assert find_weakened_events(settings, valid_entries(own, ["PreToolUse"])) == ["PreToolUse"]

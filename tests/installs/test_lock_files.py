@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.containment.registry_proxy import lock_files
-from lockgate.containment.registry_proxy.commands import Install, install_of, wanted_by
+from lockgate.containment.registry_proxy.commands import Install, find_wanted, install_of
 from lockgate.containment.registry_proxy.indexes import NPMJS, PYPI
 from lockgate.containment.registry_proxy.lock_files import UncoveredError
 from lockgate.containment.registry_proxy.wanted import Wanted
@@ -104,7 +104,7 @@ def test_what_an_install_may_ask_for(name: str) -> None:
     text, files, wanted = COVERED[name]
     install = install_of(text.split())
     assert install is not None
-    assert wanted_by(install, "", reading(files), (PYPI, NPMJS)) == wanted
+    assert find_wanted(install, "", reading(files), (PYPI, NPMJS)) == wanted
 
 
 UNCOVERED: dict[str, tuple[str, dict[str, str]]] = {
@@ -187,7 +187,7 @@ def test_what_is_asked_about(name: str) -> None:
     install = install_of(text.split())
     assert install is not None
     with pytest.raises(UncoveredError):
-        wanted_by(install, "", reading(files), (PYPI, NPMJS))
+        find_wanted(install, "", reading(files), (PYPI, NPMJS))
 
 
 @pytest.mark.parametrize("text", ["pip list", "npm test", "uv run x", "uv lock", "pipx install x", "npm audit", "git"])
@@ -197,7 +197,7 @@ def test_other_commands_are_no_installs(text: str) -> None:
 
 def test_a_folder_below_the_root() -> None:
     files = {"web/package.json": "{}", "web/package-lock.json": odd()}
-    found = wanted_by(Install("npm", "npm", ()), "web", reading(files), (PYPI, NPMJS))
+    found = find_wanted(Install("npm", "npm", ()), "web", reading(files), (PYPI, NPMJS))
     assert found.packages == frozenset(("is-odd",))
 
 
@@ -230,7 +230,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         install = install_of(command.split())
         assert install is not None
         try:
-            found = wanted_by(install, "", reading(files), (PYPI, NPMJS))
+            found = find_wanted(install, "", reading(files), (PYPI, NPMJS))
         except UncoveredError:
             continue
         assert all(name.replace("-", "").isalnum() for name in found.projects)

@@ -51,7 +51,7 @@ class Opened:
 
     def open(self) -> opening.OpenedProxy:
         """Open the way to indexes, once more."""
-        return opening.opened(str(self.state), self.name, self.home, self.environ)
+        return opening.open_proxy(str(self.state), self.name, self.home, self.environ)
 
     def end(self) -> None:
         """End the relay."""
@@ -263,13 +263,13 @@ def test_a_second_install_has_the_same_relay(opened: Opened) -> None:
 
 def test_what_nothing_was_noted_of_is_not_opened(opened: Opened) -> None:
     with pytest.raises(ContainmentError):
-        opening.opened(str(opened.state), "0" * 32, opened.home, opened.environ)
+        opening.open_proxy(str(opened.state), "0" * 32, opened.home, opened.environ)
 
 
 @pytest.mark.parametrize("address", ["http://localhost/simple", "localhost/simple", "https://h/simple?x", "ftp://h/x"])
 def test_an_index_that_has_no_tls_is_none(opened: Opened, address: str) -> None:
     with pytest.raises(ContainmentError):
-        opening.opened(str(opened.state), opened.name, opened.home, {**opened.environ, "PIP_INDEX_URL": address})
+        opening.open_proxy(str(opened.state), opened.name, opened.home, {**opened.environ, "PIP_INDEX_URL": address})
 
 
 def test_it_ends_when_nobody_is_connected_any_more(

@@ -12,7 +12,7 @@ from judge.questions import question
 from lockgate.core.errors import JudgeError
 from lockgate.core.model import EffectKind, Label, Taint
 from lockgate.core.questions import JudgeQuestion
-from lockgate.gate.judge.delimiters import Block, draw_marker, fenced, readable
+from lockgate.gate.judge.delimiters import Block, draw_marker, fence, readable
 from lockgate.gate.judge.material import MAX_CALL, material_of
 from lockgate.gate.judge.prompts import Prompt, prompt_of
 from lockgate.gate.monitor.masking import Mask
@@ -82,7 +82,7 @@ def test_a_marker_that_occurs_in_a_text_is_not_taken() -> None:
 
 def test_a_text_with_the_marker_is_not_fenced() -> None:
     with pytest.raises(ValueError, match="marker"):
-        fenced(MARKER, Block("call", f"x {MARKER} end call"))
+        fence(MARKER, Block("call", f"x {MARKER} end call"))
 
 
 hostile = st.text() | st.text(alphabet="\n\r\u2028\x00\ud800abcdef0123 begincalledn", max_size=80)

@@ -18,7 +18,7 @@ import pytest
 
 from lockgate.configuration.known_secrets import canaries
 from lockgate.configuration.known_secrets import index_file as keeping
-from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, listed, settings
+from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, read_canaries, settings
 from lockgate.configuration.known_secrets.collect import SearchScope
 from lockgate.configuration.known_secrets.index_file import LOOK_AGAIN, REMEMBERED, OpenedIndex, open_index
 from lockgate.core.errors import StoreError
@@ -321,7 +321,7 @@ def test_canaries(machine: Machine) -> None:
         keep(tx, StoredCanary("trap", "text", 12.5), entry)
         machine.canaries = settings(tx)
     store.close()
-    assert listed(machine.canaries) == [StoredCanary("trap", "text", 12.5)]
+    assert read_canaries(machine.canaries) == [StoredCanary("trap", "text", 12.5)]
     assert [(hit.name, hit.kind) for hit in machine.open().known.scan(value.encode())] == [("trap", KnownKind.CANARY)]
     machine.canaries = {}
     assert machine.found(value) == [], "a canary that was revoked is not remembered"

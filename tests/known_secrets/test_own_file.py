@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lockgate.configuration.known_secrets.collect import SearchScope, gather, sources
-from lockgate.configuration.known_secrets.own_file import excused
+from lockgate.configuration.known_secrets.own_file import excuse_own_values
 from lockgate.core.model import ToolCall
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Kind, Mode, PatternMatch, Severity
 
@@ -24,7 +24,7 @@ def found(rule: str, detail: str, path: str = "content", start: int = 0, kind: K
 def decided(tmp_path: Path, tool: str, given: dict[str, Any], *matches: PatternMatch) -> list[GuardrailDecision]:
     where = SearchScope(str(tmp_path / "home"), str(tmp_path), {})
     call = ToolCall(tool, given, str(tmp_path))
-    result = excused(GuardrailResult(BLOCK, "", matches), call, where)
+    result = excuse_own_values(GuardrailResult(BLOCK, "", matches), call, where)
     assert result.decision is max((match.decision for match in result.pattern_matches), key=lambda each: each.rank)
     return [match.decision for match in result.pattern_matches]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.wire.resident import proof_begun, proved
+from lockgate.clients.wire.resident import proof_begun, prove
 from native.conftest import SANITIZED, made
 from native.fake_gate import KEY, FakeGate, Proving, Request, answer, give_key, proof, read_request, replying, wait
 from native.running import command, options, run
@@ -60,7 +60,7 @@ def test_it_is_the_hash_of_the_interpreter(hashing: Path, size: int) -> None:
 
 
 def test_the_gate_makes_the_proof_that_the_tests_make() -> None:
-    assert proved(proof_begun(KEY, b"asked"), ALLOW) == ALLOW + proof(b"asked", ALLOW)
+    assert prove(proof_begun(KEY, b"asked"), ALLOW) == ALLOW + proof(b"asked", ALLOW)
 
 
 # ---------------------------------------------------------------- answers

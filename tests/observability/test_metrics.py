@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.gate.session.sessions import TRIAL
 from lockgate.service.observability.counters import DISTINCT, METRICS, OTHER, SERIES, Counts, Metric, count
-from lockgate.service.observability.gauges import Chain, Gauges, look, verified
+from lockgate.service.observability.gauges import Chain, Gauges, look, verify_chain
 from lockgate.service.observability.prometheus import exposition
 from lockgate.store.audit import pruning
 from lockgate.store.chain_links import canonical
@@ -175,7 +175,7 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
     append(store, 5)
     with store.transaction() as tx:
         pruning.cut(tx, store.key, 2, 77.0, {})
-    page = exposition(Counts(), look(store, state), verified(store))
+    page = exposition(Counts(), look(store, state), verify_chain(store))
     assert at(page, "sessions", labels="clean") == 1
     assert at(page, "sessions", labels="both") == 0
     assert at(page, "questions_open") == 1
@@ -185,7 +185,7 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
     assert (at(page, "store_up"), at(page, "gate_up"), at(page, "audit_chain_holds")) == (1, 0, 1)
     with unguarded(store._connection) as connection:
         connection.execute("UPDATE audit SET body = '{}' WHERE seq = 4")
-    assert at(exposition(Counts(), look(store, state), verified(store)), "audit_chain_holds") == 0
+    assert at(exposition(Counts(), look(store, state), verify_chain(store)), "audit_chain_holds") == 0
     store._connection.execute("DROP TABLE approvals")
     assert at(exposition(Counts(), look(store, state), None), "store_up") == 0
     assert json.loads(json.dumps(Counts().kept())) == {name: [] for name in METRICS}

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from lockgate.core.display_text import visible
 from lockgate.gate.session.sessions import TRIAL
 from lockgate.service.observability.siem.formats import cef, extension_value, header_value, ocsf
-from lockgate.service.observability.siem.mapping import fields, found, mapping
+from lockgate.service.observability.siem.mapping import fields, found, read_mapping
 from lockgate.store.chain_links import canonical
 from lockgate.store.rows import AuditRow
 from support.stress import examples
 
 SCHEMA = yaml.safe_load((Path(__file__).parent / "ocsf_1_5_0.yaml").read_text())
-EXAMPLES = mapping()["examples"]
+EXAMPLES = read_mapping()["examples"]
 _ABSENT = "-"
 
 
@@ -154,6 +154,6 @@ def test_only_paths_that_a_record_can_have_are_in_the_mapping() -> None:
         return set()
 
     records = [fields(row(example["body"])) for example in EXAMPLES]
-    for path in sorted(paths(mapping()["cef"]) | paths(mapping()["ocsf"])):
+    for path in sorted(paths(read_mapping()["cef"]) | paths(read_mapping()["ocsf"])):
         for way in path[1:].split("|"):
             assert any(found(record, way) is not None for record in records), path

@@ -86,38 +86,38 @@ def test_a_store_that_is_let_go_of_is_closed(store: SqliteStore, tmp_path: Path)
 
 def test_counts_go_on_over_restarts_and_cuts(store: SqliteStore, tmp_path: Path) -> None:
     state = str(tmp_path / "state")
-    kept = tailing.counted(store, state, tailing.load(state))
+    kept = tailing.count_new(store, state, tailing.load(state))
     append(store, 1200)
-    kept = tailing.counted(store, state, kept)
+    kept = tailing.count_new(store, state, kept)
     assert total(kept) == 1200
     tailing.save(state, kept)
     assert os.stat(os.path.join(state, tailing.FILE)).st_mode & 0o777 == 0o600
     append(store, 5)
-    kept = tailing.counted(store, state, tailing.load(state))
+    kept = tailing.count_new(store, state, tailing.load(state))
     assert total(kept) == 1205
     with store.transaction() as tx:
         pruning.cut(tx, store.key, 1203, 1.0, {"by": "test"})
-    kept = tailing.counted(store, state, kept)
+    kept = tailing.count_new(store, state, kept)
     assert (total(kept), total(kept, "audit_records_missed")) == (1206, 0)
     append(store, 10)
     with store.transaction() as tx:
         pruning.cut(tx, store.key, 1210, 1.0, {"by": "test"})
-    kept = tailing.counted(store, state, kept)
+    kept = tailing.count_new(store, state, kept)
     assert (total(kept), total(kept, "audit_records_missed")) == (1213, 4)
 
 
 def test_another_chain_is_counted_from_its_beginning(store: SqliteStore, tmp_path: Path) -> None:
     state = str(tmp_path / "state")
     append(store, 10)
-    kept = tailing.counted(store, state, tailing.load(state))
+    kept = tailing.count_new(store, state, tailing.load(state))
     other = SqliteStore.open(str(tmp_path / "other"))
     append(other, 3)
-    assert total(tailing.counted(other, state, kept)) == 13
+    assert total(tailing.count_new(other, state, kept)) == 13
     again = SqliteStore.open(str(tmp_path / "again"))
     with again.transaction() as tx:
         tx.append_audit(9.0, {"event": "prompt"})
     append(again, 11)
-    assert total(tailing.counted(again, state, kept._replace(counts=Counts()))) == 12
+    assert total(tailing.count_new(again, state, kept._replace(counts=Counts()))) == 12
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_look_goes_on_where_the_last_one_ended_or_at_the_chains_beginning(
         pruning.cut(tx, store.key, 4, 1.0, {"by": "test"})
         digests[10] = tx.audit_head().digest
     place = ChainPosition(seq, (digests.get(seq, "") if same else "another") if seq else "")
-    assert tailing.settled(store, place) == (ChainPosition(goes_on_at, digests[goes_on_at]), missed)
+    assert tailing.settle_position(store, place) == (ChainPosition(goes_on_at, digests[goes_on_at]), missed)
 
 
 def test_a_look_that_fails_half_way_counts_nothing_twice(
@@ -164,10 +164,10 @@ def test_a_look_that_fails_half_way_counts_nothing_twice(
 
     monkeypatch.setattr(tailing, "pages", broken)
     with pytest.raises(StoreError):
-        tailing.counted(store, str(tmp_path), kept)
+        tailing.count_new(store, str(tmp_path), kept)
     assert total(kept) == 0
     monkeypatch.setattr(tailing, "pages", pages)
-    assert total(tailing.counted(store, str(tmp_path), kept)) == 5
+    assert total(tailing.count_new(store, str(tmp_path), kept)) == 5
 
 
 def test_an_exporter_follows_the_state_where_it_is(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_cannot_be_read_is_begun_anew(store: SqliteStore, tmp_path: Path, s
     state = tmp_path / "state"
     append(store, 2)
     (state / tailing.FILE).write_text(spoilt)
-    assert total(tailing.counted(store, str(state), tailing.load(str(state)))) == 2
+    assert total(tailing.count_new(store, str(state), tailing.load(str(state)))) == 2
 
 
 def test_errors_are_counted_once_also_when_their_log_is_rotated(store: SqliteStore, tmp_path: Path) -> None:
@@ -218,16 +218,16 @@ def test_errors_are_counted_once_also_when_their_log_is_rotated(store: SqliteSto
     kept = TailState(Counts())
     for number in range(3):
         note(state, "PreToolUse", "StoreError", "sqlite.py:1")
-        kept = tailing.counted(store, state, kept)
+        kept = tailing.count_new(store, state, kept)
         assert kept.counts.values["errors"] == {("StoreError",): [number + 1]}
     note(state, "plugin a b", "DeadlineError", "x.py:2")
     os.replace(os.path.join(state, NAME), os.path.join(state, f"{NAME}.1"))
     note(state, "gate", "StoreError", "x.py:2")
     with open(os.path.join(state, NAME), "a") as file:
         file.write("2026 half")
-    kept = tailing.counted(store, state, kept)
+    kept = tailing.count_new(store, state, kept)
     assert kept.counts.values["errors"] == {("StoreError",): [4], ("DeadlineError",): [1]}
     with open(os.path.join(state, NAME), "a") as file:
         file.write(" a line\nx\n")
-    kept = tailing.counted(store, state, tailing.counted(store, state, kept))
+    kept = tailing.count_new(store, state, tailing.count_new(store, state, kept))
     assert kept.counts.values["errors"][("unreadable",)] == [1]

@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.cli.main import cli
-from lockgate.service.observability.metrics_server import answering
+from lockgate.service.observability.metrics_server import serve_metrics
 from lockgate.service.observability.process import Exporter, only_exporter, run_exporter
 from lockgate.service.observability.settings import Metrics, TelemetrySettings
 from lockgate.store.sqlite.store import SqliteStore
@@ -159,7 +159,7 @@ def test_metrics_on_a_socket_of_ones_own(home: Path, store: SqliteStore) -> None
 def test_a_file_that_is_no_socket_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "notes"
     file.write_text("mine")
-    with pytest.raises(OSError), answering(Metrics(listen=f"unix:{file}"), cast(Exporter, None)):
+    with pytest.raises(OSError), serve_metrics(Metrics(listen=f"unix:{file}"), cast(Exporter, None)):
         pass
     assert file.read_text() == "mine"
 
@@ -192,7 +192,7 @@ def test_who_is_slow_keeps_nobody_out_and_is_cut_off(home: Path, monkeypatch: py
     monkeypatch.setattr("lockgate.service.observability.metrics_server._SECONDS", 0.5)
     port, exporter = free_port(), Exporter(str(home / "state"), TelemetrySettings())
     exporter.page = b"metrics"
-    with answering(Metrics(listen=f"127.0.0.1:{port}"), exporter), ExitStack() as stack:
+    with serve_metrics(Metrics(listen=f"127.0.0.1:{port}"), exporter), ExitStack() as stack:
         slow = [stack.enter_context(asked(port, b"GET /metrics HTT")) for _ in range(40)]
         assert get(port) == (200, b"metrics")
         # One that sends a little again and again has no more time than the others.

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lockgate.policy import build as compiler
-from lockgate.policy.profiles import FIXED_ROWS, shipped
+from lockgate.policy.profiles import FIXED_ROWS, shipped_profiles
 from lockgate.policy.validation import LOCKBOX_KEYS, parse, schema_text
 
 ROOT = Path(__file__).parents[2]
@@ -125,13 +125,13 @@ def test_lockboxs_schema_has_lockboxs_keys() -> None:
 
 def test_the_schema_has_the_profiles_and_their_rows() -> None:
     properties = json.loads(schema_text("lockgate"))["properties"]
-    assert set(properties["profile"]["enum"]) == set(shipped())
-    rows = {row for profile in shipped().values() for row in profile.table}
+    assert set(properties["profile"]["enum"]) == set(shipped_profiles())
+    rows = {row for profile in shipped_profiles().values() for row in profile.table}
     assert set(properties["table"]["properties"]) == rows - FIXED_ROWS
 
 
 def test_what_is_derived_is_fresh() -> None:
-    for path, text in compiler.derived(compiler.FOLDER).items():
+    for path, text in compiler.derive_files(compiler.FOLDER).items():
         assert path.read_text(encoding="utf-8") == text, f"{path} is stale: run `python -m lockgate.policy.build`"
 
 
@@ -151,7 +151,7 @@ def test_the_documentation_names_every_key() -> None:
     schema = json.loads(schema_text("lockgate"))
     names = {*schema["properties"], *schema["properties"]["bash_patterns"]["properties"]}
     names |= set(schema["properties"]["services"]["additionalProperties"]["properties"])
-    names |= set(schema["properties"]["table"]["properties"]) | set(shipped())
+    names |= set(schema["properties"]["table"]["properties"]) | set(shipped_profiles())
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 

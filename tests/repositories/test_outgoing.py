@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.gate.host.repositories import repository
-from lockgate.gate.host.repositories.repository import outgoing
+from lockgate.gate.host.repositories.repository import find_outgoing
 
 _WHO = {
     f"GIT_{who}_{what}": f"{what.lower()}@x.example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
@@ -45,7 +45,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def sent(project: Path, remote: str = "", revision: str = "HEAD") -> dict[str, str] | None:
-    return outgoing(str(project), str(project.parent), remote, revision)
+    return find_outgoing(str(project), str(project.parent), remote, revision)
 
 
 def test_nothing_is_sent_that_the_other_side_has(project: Path) -> None:
@@ -105,7 +105,7 @@ def test_an_unknown_remote_has_nothing(project: Path) -> None:
 
 
 def test_where_there_is_no_repository_nothing_can_be_told(tmp_path: Path) -> None:
-    assert outgoing(str(tmp_path), str(tmp_path), "", "HEAD") is None
+    assert find_outgoing(str(tmp_path), str(tmp_path), "", "HEAD") is None
 
 
 def test_a_revision_that_is_none_sends_nothing(project: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.gate.host.repositories.index import files_of
-from lockgate.gate.host.repositories.objects import _patched
+from lockgate.gate.host.repositories.objects import _patch
 from lockgate.gate.host.repositories.repository import GitRepository, UnreadableRepository, repository_at
 
 pytestmark = pytest.mark.sampled
@@ -430,14 +430,14 @@ def test_a_pack_that_is_cut_short_meanwhile_is_not_told(project):
 def test_a_delta_makes_no_more_than_it_says():
     def patch() -> None:
         with pytest.raises(ValueError, match="something else"):
-            _patched(bytes(0x10000), b"\x80\x80\4\1" + b"\x80" * 1000)
+            _patch(bytes(0x10000), b"\x80\x80\4\1" + b"\x80" * 1000)
 
     assert _peak(patch) < 1_000_000
 
 
 def test_a_number_in_a_delta_ends():
     with pytest.raises(ValueError, match="too long"):
-        _patched(b"", b"\xff" * 100_000)
+        _patch(b"", b"\xff" * 100_000)
 
 
 def test_a_folder_that_holds_a_name_again_and_again_is_not_told(project, monkeypatch):

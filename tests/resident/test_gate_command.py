@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from lockgate import __version__
 from lockgate.cli.gate import log_output as gate_logs
-from lockgate.cli.gate.log_output import followed, last_lines
+from lockgate.cli.gate.log_output import follow_lines, last_lines
 from lockgate.cli.main import cli
 from lockgate.system.error_log import NAME, note
 from support import steady
@@ -178,7 +178,7 @@ def test_the_last_lines_reach_into_the_log_before(tmp_path: Path) -> None:
 def test_following_a_log_that_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / NAME
     log.write_text("before\n")
-    lines = followed(str(tmp_path))
+    lines = follow_lines(str(tmp_path))
     with open(log, "a") as file:
         heard: queue.Queue[str] = queue.Queue()
         looked = threading.Event()

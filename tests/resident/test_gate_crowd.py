@@ -67,7 +67,7 @@ def test_a_gate_that_comes_ends_the_wait(turns: str) -> None:
     holders = [holder(turns) for _ in range(os.cpu_count() or 1)]
     try:
         assert [said(process) for process in holders]
-        assert crowd.waited(turns, time.monotonic() + 60, lambda: next(looks))
+        assert crowd.wait_for_turn(turns, time.monotonic() + 60, lambda: next(looks))
     finally:
         for process in holders:
             process.kill()
@@ -76,7 +76,7 @@ def test_a_gate_that_comes_ends_the_wait(turns: str) -> None:
 
 def test_nobody_waits_where_there_can_be_no_turns(tmp_path: Path) -> None:
     began = time.monotonic()
-    assert not crowd.waited(str(tmp_path / "nowhere"), began + 60, lambda: False)
+    assert not crowd.wait_for_turn(str(tmp_path / "nowhere"), began + 60, lambda: False)
     assert time.monotonic() - began < 5
 
 

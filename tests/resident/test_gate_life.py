@@ -78,7 +78,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Folders]:
 
 def test_of_many_first_hooks_one_starts_a_gate(machine: Machine, launched: list[Folders]) -> None:
     with ThreadPoolExecutor(20) as crowd:
-        told = list(crowd.map(lambda _: starting.joined(machine.where, sys.executable), range(20)))
+        told = list(crowd.map(lambda _: starting.join_gate(machine.where, sys.executable), range(20)))
     assert launched == [machine.where]
     assert told == [False] * 20  # nothing came up
 
@@ -86,16 +86,16 @@ def test_of_many_first_hooks_one_starts_a_gate(machine: Machine, launched: list[
 def test_who_comes_second_waits_for_the_gate(machine: Machine, launched: list[Folders]) -> None:
     gate = Listening(machine.where, 0)
     assert gate.take_turn()
-    assert not starting.joined(machine.where, sys.executable)  # it does not listen
+    assert not starting.join_gate(machine.where, sys.executable)  # it does not listen
     with gate.begin():
-        assert starting.joined(machine.where, sys.executable)
+        assert starting.join_gate(machine.where, sys.executable)
     gate.end()
     assert launched == []
 
 
 def test_who_looks_waits_for_a_gate_that_has_begun(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = threading.Event()
-    locked = places.locked
+    locked = places.is_held
     monkeypatch.setattr(places, "locked", lambda state: (tried.set(), locked(state))[1])
     gate = Listening(machine.where, 0)
     assert gate.take_turn()
@@ -120,8 +120,8 @@ def test_a_gate_is_found_without_moving_elsewhere(tmp_path: Path, monkeypatch: p
             monkeypatch.setattr(os, move, lambda _: pytest.fail("somebody else's working folder was changed"))
         monkeypatch.setattr(replace_resident, "PACKAGE_FOLDER", os.fspath(steady.package()))
         assert control.look(machine.state).facts["pid"] == pid
-        assert not starting.joined(machine.where, sys.executable, missed=False), "it was asked already"
-        assert starting.joined(machine.where, sys.executable), "it has come up since"
+        assert not starting.join_gate(machine.where, sys.executable, missed=False), "it was asked already"
+        assert starting.join_gate(machine.where, sys.executable), "it has come up since"
         assert control.stop_gate(machine.state)
     finally:
         machine.end()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.wire.resident_files import LOCK, locked, make_run_folder
+from lockgate.clients.wire.resident_files import LOCK, is_held, make_run_folder
 from lockgate.service.resident.process import Listening
 from lockgate.system.folders import Folders
 
@@ -25,9 +25,9 @@ def test_whoever_looks_has_the_lock_for_an_instant_alone(where: Folders, monkeyp
     monkeypatch.setattr(time, "sleep", lambda _: os.close(looking))
     listening = Listening(where, 0.0)
     assert listening.take_turn()
-    assert locked(where.state)
+    assert is_held(where.state)
     listening.end()
-    assert not locked(where.state)
+    assert not is_held(where.state)
 
 
 def test_the_second_gate_does_not_listen(where: Folders) -> None:
@@ -35,5 +35,5 @@ def test_the_second_gate_does_not_listen(where: Folders) -> None:
     assert first.take_turn()
     assert not second.take_turn()
     second.end()
-    assert locked(where.state)
+    assert is_held(where.state)
     first.end()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.scan.sources import ScanError, ScannedText, Skipped, added_lines, files_below, read_file
+from lockgate.cli.scan.sources import ScanError, ScannedText, Skipped, files_below, read_added_lines, read_file
 
 
 def _make(folder: Path, files: dict[str, str]) -> None:
@@ -133,7 +133,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def _added(repository: Path, *words: str) -> list[ScannedText]:
-    found = added_lines(str(repository), words or ["--cached"])
+    found = read_added_lines(str(repository), words or ["--cached"])
     return [source for source in found if isinstance(source, ScannedText)]
 
 
@@ -170,7 +170,7 @@ def test_settings_change_nothing(repository: Path, key: str, value: str) -> None
     _git(repository, "config", key, value)
     if key == "diff.orderFile":
         (repository / "nowhere").write_text("", encoding="utf-8")
-    found = added_lines(str(repository / "sub"), ["--cached"])
+    found = read_added_lines(str(repository / "sub"), ["--cached"])
     assert found == [ScannedText("a.txt", "zero\nfive", (1, 6)), ScannedText("sub/ü.txt", "new", (1,))]
 
 
@@ -180,7 +180,7 @@ def test_attributes_hide_no_text(repository: Path) -> None:
         {".gitattributes": "*.txt -diff\n*.bin binary\n", "a.txt": "one\nkey\n", "b.bin": "text\n", "c": "a\0b"},
     )
     _git(repository, "add", "-A")
-    found = added_lines(str(repository), ["--cached"])
+    found = read_added_lines(str(repository), ["--cached"])
     assert ScannedText("a.txt", "key", (2,)) in found
     assert ScannedText("b.bin", "text", (1,)) in found
     assert Skipped("c", "binary", failed=False) in found
@@ -239,7 +239,7 @@ def test_nothing_is_fetched_that_the_repository_lacks(repository: Path, way: str
         _git(repository, "config", key, value)
     _make(repository, {"a.txt": "changed\n"})
     with pytest.raises(ScanError):
-        added_lines(str(repository), ["HEAD"])
+        read_added_lines(str(repository), ["HEAD"])
     assert not (repository / "trapped").exists()
 
 
@@ -250,11 +250,11 @@ def test_settings_in_variables_of_the_person_hold(repository: Path, monkeypatch:
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "diff.context")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "no number")
     with pytest.raises(ScanError, match="git diff failed"):
-        added_lines(str(repository), ["HEAD"])
+        read_added_lines(str(repository), ["HEAD"])
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "3")
     assert [source.name for source in _added(repository, "HEAD")] == ["a.txt"]
 
 
 def test_an_error_of_git_is_told(tmp_path: Path, repository: Path) -> None:
     with pytest.raises(ScanError, match="git diff failed"):
-        added_lines(str(repository), ["no-such-revision"])
+        read_added_lines(str(repository), ["no-such-revision"])

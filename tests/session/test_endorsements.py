@@ -11,7 +11,16 @@ from labelled import DIGEST, MAIN, S, U, call, ctx, never, source
 
 from lockgate.core.errors import EndorsementError, StoreError
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, Taint, ToolCall
-from lockgate.gate.session import begin_agent, begin_session, end_agent, expect, finished, knows, labels_of, remember
+from lockgate.gate.session import (
+    begin_agent,
+    begin_session,
+    end_agent,
+    expect,
+    knows,
+    labels_of,
+    remember,
+    settle_result,
+)
 from lockgate.gate.session.endorsements import UntrustedResult, endorse, find, sources_of
 from lockgate.gate.session.result_excerpt import LINES
 from lockgate.store.opening import open_store
@@ -56,7 +65,7 @@ def read(
     """A call that brings a page."""
     asked = call(call_id, "WebFetch")
     expect(tx, subject, asked, source(*(gives or (U,)), what=what), DIGEST, at, facts={"looks": True})
-    finished(tx, subject, asked, text, at + 0.5, digest=DIGEST, fresh=never, keep=keep)
+    settle_result(tx, subject, asked, text, at + 0.5, digest=DIGEST, fresh=never, keep=keep)
 
 
 def only(tx: Transaction, call_id: str = "c1", session: str = "s") -> UntrustedResult:
@@ -149,14 +158,14 @@ def test_credentials_are_not_kept_a_second_time(store: Store) -> None:
 def _more_than_kept(tx: Transaction) -> None:
     effects = [Effect(EffectKind.INGEST, f"page {number}", "test:rule", "a test", gives=U) for number in range(9)]
     expect(tx, MAIN, call(), Analysis(tuple(effects)), DIGEST, 1.0)
-    finished(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=never, keep=True)
+    settle_result(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=never, keep=True)
 
 
 def _look_alike(tx: Transaction) -> None:
     """Two sources whose kept beginnings are the same."""
     effects = [Effect(EffectKind.INGEST, "x" * 400 + end, "test:rule", "a test", gives=U) for end in ("a", "b")]
     expect(tx, MAIN, call(), Analysis(tuple(effects)), DIGEST, 1.0)
-    finished(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=never, keep=True)
+    settle_result(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=never, keep=True)
 
 
 def _pending(tx: Transaction) -> None:
@@ -170,28 +179,28 @@ def _pending_again(tx: Transaction) -> None:
 
 def _background(tx: Transaction) -> None:
     expect(tx, MAIN, call(), source(U), DIGEST, 1.0)
-    finished(tx, MAIN, call(), "begun", 2.0, digest=DIGEST, fresh=never, background=True, keep=True)
+    settle_result(tx, MAIN, call(), "begun", 2.0, digest=DIGEST, fresh=never, background=True, keep=True)
 
 
 def _keeps(tx: Transaction) -> None:
     analysis = source(U)._replace(keeps=frozenset({U}))
     expect(tx, MAIN, call(), analysis, DIGEST, 1.0)
-    finished(tx, MAIN, call(), "saved", 2.0, digest=DIGEST, fresh=never, keep=True)
+    settle_result(tx, MAIN, call(), "saved", 2.0, digest=DIGEST, fresh=never, keep=True)
 
 
 def _of_a_call_that_was_not_seen(tx: Transaction) -> None:
-    finished(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=lambda: source(U), keep=True)
+    settle_result(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=lambda: source(U), keep=True)
 
 
 def _changed_on_the_way(tx: Transaction) -> None:
     expect(tx, MAIN, call(), source(U), DIGEST, 1.0)
-    finished(tx, MAIN, call(), "text", 2.0, digest="1" * 64, fresh=lambda: source(U, S), keep=True)
+    settle_result(tx, MAIN, call(), "text", 2.0, digest="1" * 64, fresh=lambda: source(U, S), keep=True)
 
 
 def _two_calls_of_one_id(tx: Transaction) -> None:
     expect(tx, MAIN, call(), source(U), DIGEST, 1.0)
     expect(tx, MAIN, call(), source(U), "1" * 64, 1.5)
-    finished(tx, MAIN, call(), "text", 2.0, digest="1" * 64, fresh=lambda: source(U), keep=True)
+    settle_result(tx, MAIN, call(), "text", 2.0, digest="1" * 64, fresh=lambda: source(U), keep=True)
 
 
 def _from_another_agent(tx: Transaction) -> None:
@@ -261,7 +270,7 @@ def test_what_a_session_did_since_keeps_the_label(
     with store.transaction() as tx:
         before = call("c0", "Write")
         expect(tx, MAIN, before, Analysis(), DIGEST, 0.5)
-        finished(tx, MAIN, before, "written", 0.6, digest=DIGEST, fresh=never)
+        settle_result(tx, MAIN, before, "written", 0.6, digest=DIGEST, fresh=never)
         read(tx)
         after = ToolCall(tool, {}, call_id="c2")
         expect(tx, MAIN, after, Analysis(), DIGEST, 3.0, facts={"looks": looks})

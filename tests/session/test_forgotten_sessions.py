@@ -9,7 +9,7 @@ from labelled import DIGEST, MAIN, NONE, S, U, call, ctx, never, source
 
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject
-from lockgate.gate.session import begin_session, ensure_subject, expect, finished, labels_of
+from lockgate.gate.session import begin_session, ensure_subject, expect, labels_of, settle_result
 from lockgate.store.files import PUT_BACK_SINCE
 from lockgate.store.protocol import Transaction
 
@@ -78,7 +78,7 @@ def test_what_it_has_read_before_its_beginning_is_told_stays(tx: Transaction) ->
     tx.put_setting(PUT_BACK_SINCE, SINCE)
     ensure_subject(tx, ctx(), 200.0)
     expect(tx, MAIN, call("c1"), source(U), DIGEST, 200.0, asked=False)
-    finished(tx, MAIN, call("c1"), "text", 201.0, digest=DIGEST, fresh=never)
+    settle_result(tx, MAIN, call("c1"), "text", 201.0, digest=DIGEST, fresh=never)
     begin_session(tx, ctx(), "startup", (), 202.0)
     assert labels_of(tx, MAIN) == {U}
     assert S not in labels_of(tx, MAIN)

@@ -11,11 +11,11 @@ from lockgate.gate.session import (
     end_agent,
     ensure_subject,
     expect,
-    finished,
     join_message,
     labels_of,
-    launched,
+    note_launch,
     provenance,
+    settle_result,
 )
 from lockgate.store.protocol import Transaction
 
@@ -89,8 +89,8 @@ def test_a_background_agent_is_linked_by_the_answer_of_its_call(tx: Transaction)
     siblings(tx)
     for name in ("a1", "a2"):
         spawn(tx, Subject("s", name), f"c-{name}")
-    launched(tx, "s", "c-a1", "b")
-    launched(tx, "s", "unknown", "b")
+    note_launch(tx, "s", "c-a1", "b")
+    note_launch(tx, "s", "unknown", "b")
     assert begin_agent(tx, ctx(agent="b", agent_type="general"), 2.0).parent == "a1"
     assert begin_agent(tx, ctx(agent="d", agent_type="general"), 2.0).parent == "a2"
     end_agent(tx, ctx(agent="b"))
@@ -116,7 +116,7 @@ def test_what_is_pending_in_a_sub_agent_is_pending_in_its_parent_and_settles_in_
     expect(tx, child, call("x"), source(U), DIGEST, 2.0)
     end_agent(tx, ctx(agent="a1"))
     assert labels_of(tx, MAIN) == {U}
-    finished(tx, child, call("x"), "", 4.0, digest=DIGEST, fresh=never)
+    settle_result(tx, child, call("x"), "", 4.0, digest=DIGEST, fresh=never)
     assert labels_of(tx, MAIN) == labels_of(tx, child) == NONE
 
 
@@ -124,7 +124,7 @@ def test_what_comes_to_an_agent_after_its_end_comes_to_its_parent(tx: Transactio
     spawn(tx, MAIN, "c1")
     begin_agent(tx, ctx(agent="a1", agent_type="general"), 2.0)
     end_agent(tx, ctx(agent="a1"))
-    finished(tx, Subject("s", "a1"), call("x"), "text", 4.0, digest=DIGEST, fresh=lambda: source(U))
+    settle_result(tx, Subject("s", "a1"), call("x"), "text", 4.0, digest=DIGEST, fresh=lambda: source(U))
     assert labels_of(tx, MAIN) == {U}
 
 
@@ -132,7 +132,7 @@ def test_the_result_of_the_spawning_call_brings_the_labels_too(tx: Transaction) 
     spawn(tx, MAIN, "c1")
     begin_agent(tx, ctx(agent="a1", agent_type="general"), 2.0)
     taint(tx, Subject("s", "a1"), U)
-    finished(tx, MAIN, call("c1", "Agent", subagent_type="general"), "report", 3.0, digest=DIGEST, fresh=never)
+    settle_result(tx, MAIN, call("c1", "Agent", subagent_type="general"), "report", 3.0, digest=DIGEST, fresh=never)
     assert labels_of(tx, MAIN) == {U}
     assert [row.state for row in tx.agents("s")] == ["ended"]
 

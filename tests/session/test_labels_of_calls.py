@@ -11,11 +11,11 @@ from lockgate.gate.session import (
     ensure_subject,
     expect,
     expose,
-    failed,
-    finished,
     labels_of,
     provenance,
-    refused,
+    settle_failure,
+    settle_refusal,
+    settle_result,
 )
 from lockgate.store.protocol import Transaction
 
@@ -45,7 +45,7 @@ def test_a_call_is_pending_until_its_result(tx: Transaction, gives, quiet, text:
     expect(tx, MAIN, call(), source(*gives, quiet=quiet), DIGEST, 1.0)
     assert labels_of(tx, MAIN) == set(gives)
     assert {found.state for found in provenance(tx, MAIN)} == ({TaintState.PENDING} if gives else set())
-    outcome = finished(tx, MAIN, call(), text, 2.0, digest=DIGEST, fresh=never)
+    outcome = settle_result(tx, MAIN, call(), text, 2.0, digest=DIGEST, fresh=never)
     assert outcome == (left, True)
     assert labels_of(tx, MAIN) == left
     assert {found.state for found in provenance(tx, MAIN)} == ({TaintState.CONFIRMED} if left else set())
@@ -53,7 +53,7 @@ def test_a_call_is_pending_until_its_result(tx: Transaction, gives, quiet, text:
 
 @pytest.mark.parametrize(("gives", "quiet", "text", "left"), CALLS)
 def test_a_result_of_a_call_that_was_not_seen_is_judged_anew(tx: Transaction, gives, quiet, text: str, left) -> None:
-    outcome = finished(tx, MAIN, call(), text, 2.0, digest=DIGEST, fresh=lambda: source(*gives, quiet=quiet))
+    outcome = settle_result(tx, MAIN, call(), text, 2.0, digest=DIGEST, fresh=lambda: source(*gives, quiet=quiet))
     assert outcome == (left, False)
     assert labels_of(tx, MAIN) == left
 
@@ -73,7 +73,7 @@ def test_a_result_of_a_call_that_was_not_seen_is_judged_anew(tx: Transaction, gi
 )
 def test_a_failed_call(tx: Transaction, quiet, error: str, left) -> None:
     expect(tx, MAIN, call(), source(U, quiet=quiet), DIGEST, 1.0)
-    outcome = failed(tx, MAIN, call(), error, 2.0, digest=DIGEST, fresh=never)
+    outcome = settle_failure(tx, MAIN, call(), error, 2.0, digest=DIGEST, fresh=never)
     assert outcome == (left, True)
     assert labels_of(tx, MAIN) == left
 
@@ -82,7 +82,7 @@ KEEPING = source(U, quiet=("done",))._replace(keeps=frozenset({U}))
 
 
 @pytest.mark.parametrize("text", ["", "done", "Exit code 1"])
-@pytest.mark.parametrize("settle", [finished, failed])
+@pytest.mark.parametrize("settle", [settle_result, settle_failure])
 @pytest.mark.parametrize("seen", [True, False])
 def test_what_a_call_keeps_in_a_file_stays(tx: Transaction, settle, text: str, seen: bool) -> None:
     """A later read of that file says nothing of where it came from."""
@@ -94,32 +94,32 @@ def test_what_a_call_keeps_in_a_file_stays(tx: Transaction, settle, text: str, s
 
 def test_what_a_call_keeps_stays_when_another_ran_in_its_place(tx: Transaction) -> None:
     expect(tx, MAIN, call(), KEEPING, DIGEST, 1.0)
-    finished(tx, MAIN, call(), "", 2.0, digest="1" * 64, fresh=source)
+    settle_result(tx, MAIN, call(), "", 2.0, digest="1" * 64, fresh=source)
     assert labels_of(tx, MAIN) == {U}
     expect(tx, MAIN, call("c2"), source(S, quiet=("done",)), DIGEST, 3.0)
-    finished(tx, MAIN, call("c2"), "", 4.0, digest="2" * 64, fresh=lambda: KEEPING)
+    settle_result(tx, MAIN, call("c2"), "", 4.0, digest="2" * 64, fresh=lambda: KEEPING)
     assert labels_of(tx, MAIN) == {U}
 
 
 def test_what_a_refused_call_would_have_kept_does_not_stay(tx: Transaction) -> None:
     expect(tx, MAIN, call(), KEEPING, DIGEST, 1.0)
-    refused(tx, MAIN, call(), digest=DIGEST)
+    settle_refusal(tx, MAIN, call(), digest=DIGEST)
     assert labels_of(tx, MAIN) == NONE
 
 
 def test_a_refused_call_leaves_nothing_and_only_its_own(tx: Transaction) -> None:
     expect(tx, MAIN, call("c1"), source(U), DIGEST, 1.0)
     expect(tx, MAIN, call("c2"), source(S), DIGEST, 1.0)
-    refused(tx, MAIN, call("c1"), digest=DIGEST)
+    settle_refusal(tx, MAIN, call("c1"), digest=DIGEST)
     assert labels_of(tx, MAIN) == {S}
-    refused(tx, MAIN, call("unknown"), digest=DIGEST)
+    settle_refusal(tx, MAIN, call("unknown"), digest=DIGEST)
     assert labels_of(tx, MAIN) == {S}
 
 
 def test_a_call_refused_and_run_all_the_same_is_labelled(tx: Transaction) -> None:
     expect(tx, MAIN, call(), source(U), DIGEST, 1.0)
-    refused(tx, MAIN, call(), digest=DIGEST)
-    assert finished(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=lambda: source(U)) == ({U}, False)
+    settle_refusal(tx, MAIN, call(), digest=DIGEST)
+    assert settle_result(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=lambda: source(U)) == ({U}, False)
     assert labels_of(tx, MAIN) == {U}
 
 
@@ -127,13 +127,13 @@ def test_expecting_twice_changes_nothing(tx: Transaction) -> None:
     for now in (1.0, 2.0):
         expect(tx, MAIN, call(), source(U, quiet=("done",)), DIGEST, now)
     assert len(provenance(tx, MAIN)) == 1
-    assert finished(tx, MAIN, call(), "done", 3.0, digest=DIGEST, fresh=never) == (NONE, True)
+    assert settle_result(tx, MAIN, call(), "done", 3.0, digest=DIGEST, fresh=never) == (NONE, True)
 
 
 def test_one_id_for_two_calls_that_are_both_out_is_never_quiet(tx: Transaction) -> None:
     expect(tx, MAIN, call(), source(U), DIGEST, 1.0)
     expect(tx, MAIN, call(), source(U, what="push", quiet=("done",)), "1" * 64, 1.0)
-    finished(tx, MAIN, call(), "done", 2.0, digest="1" * 64, fresh=never)
+    settle_result(tx, MAIN, call(), "done", 2.0, digest="1" * 64, fresh=never)
     assert [found.state for found in provenance(tx, MAIN)] == [TaintState.CONFIRMED] * 2
 
 
@@ -150,7 +150,7 @@ def test_one_id_for_two_calls_that_are_both_out_is_never_quiet(tx: Transaction) 
 )
 def test_a_call_that_was_changed_after_it_was_let_run_is_labelled_as_what_ran(tx: Transaction, ran, text: str, left):
     expect(tx, MAIN, call(), source(U, quiet=("done",)), DIGEST, 1.0)
-    finished(tx, MAIN, call(), text, 2.0, digest="1" * 64, fresh=lambda: ran)
+    settle_result(tx, MAIN, call(), text, 2.0, digest="1" * 64, fresh=lambda: ran)
     assert labels_of(tx, MAIN) == left
 
 
@@ -159,13 +159,13 @@ def test_a_result_that_another_agent_gets_is_both_agents(tx: Transaction) -> Non
     child = Subject("s", "a1")
     ensure_subject(tx, ctx(agent="a1"), 1.0)
     expect(tx, child, call(), source(U), DIGEST, 1.0)
-    finished(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=lambda: source(U))
+    settle_result(tx, MAIN, call(), "text", 2.0, digest=DIGEST, fresh=lambda: source(U))
     assert labels_of(tx, child) == labels_of(tx, MAIN) == {U}
 
 
 def test_a_background_call_counts_as_come(tx: Transaction) -> None:
     expect(tx, MAIN, call(), source(U, quiet=(".*",)), DIGEST, 1.0)
-    outcome = finished(tx, MAIN, call(), "", 2.0, digest=DIGEST, fresh=never, background=True)
+    outcome = settle_result(tx, MAIN, call(), "", 2.0, digest=DIGEST, fresh=never, background=True)
     assert outcome == ({U}, True)
     assert labels_of(tx, MAIN) == {U}
 
@@ -174,7 +174,7 @@ def test_calls_without_an_id_are_told_apart_by_their_digest(tx: Transaction) -> 
     one, two = call(""), call("")
     expect(tx, MAIN, one, source(U), "a" * 64, 1.0)
     expect(tx, MAIN, two, source(S), "b" * 64, 1.0)
-    finished(tx, MAIN, one, "", 2.0, digest="a" * 64, fresh=never)
+    settle_result(tx, MAIN, one, "", 2.0, digest="a" * 64, fresh=never)
     assert labels_of(tx, MAIN) == {S}
     assert call_key(one, "a" * 64) != call_key(two, "b" * 64)
 

@@ -6,7 +6,7 @@ import pytest
 from labelled import DIGEST, MAIN, NONE, S, U, call, ctx, delegate, source, spawn, taint
 
 from lockgate.core.model import Subject
-from lockgate.gate.session import begin_agent, end_agent, expect, expose, labels_of, provenance, refused
+from lockgate.gate.session import begin_agent, end_agent, expect, expose, labels_of, provenance, settle_refusal
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import BriefRow
 
@@ -44,7 +44,7 @@ def test_a_parent_that_is_untrusted_only_for_now_is_not_laundered(tx: Transactio
     # Untrusted by a call that is only pending, which may come to nothing: an ordinary sub-agent.
     expect(tx, MAIN, call("x"), source(U), DIGEST, 1.0)
     delegate(tx)
-    refused(tx, MAIN, call("x"), digest=DIGEST)
+    settle_refusal(tx, MAIN, call("x"), digest=DIGEST)
     assert labels_of(tx, Subject("s", "d")) == NONE
     expose(tx, Subject("s", "d"), "x", source(U).effects, 3.0)
     end_agent(tx, ctx(agent="d"))

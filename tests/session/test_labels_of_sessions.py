@@ -17,8 +17,8 @@ from lockgate.gate.session import (
     labels_of,
     lock_state,
     provenance,
-    refused,
     remember,
+    settle_refusal,
 )
 from lockgate.store.protocol import Transaction
 
@@ -119,7 +119,7 @@ def test_a_fork_has_what_its_parents_have(tx: Transaction, parents, left, parent
     assert row.parent == parent
     for name in ("p1", "p2", "p3"):
         assert knows(tx, KEY, "new", f"https://{name}/") == (name in parents)
-        refused(tx, Subject(name), call(), digest=DIGEST)
+        settle_refusal(tx, Subject(name), call(), digest=DIGEST)
     # Nothing in the fork settles a call of its parent: what was pending there is for good here.
     assert labels_of(tx, Subject("new")) == left
 

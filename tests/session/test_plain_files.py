@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from labelled import DIGEST, MAIN, NONE, S, U, never
 
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall
-from lockgate.gate.session import expect, finished, labels_of
+from lockgate.gate.session import expect, labels_of, settle_result
 from lockgate.gate.session.own_words import plain_lines, says_nothing
 from lockgate.resources.data import build
 from lockgate.store.protocol import Transaction
@@ -65,7 +65,7 @@ def test_a_search_is_of_the_files_that_it_shows(
     tx: Transaction, analysis: Analysis, text: str, left: set[Label]
 ) -> None:
     expect(tx, MAIN, SEARCH, analysis, DIGEST, 1.0)
-    finished(tx, MAIN, SEARCH, text, 2.0, digest=DIGEST, fresh=never)
+    settle_result(tx, MAIN, SEARCH, text, 2.0, digest=DIGEST, fresh=never)
     assert labels_of(tx, MAIN) == left
 
 
@@ -96,13 +96,13 @@ def test_what_was_shown_decides(
     if seen:
         expect(tx, MAIN, call, analysis, DIGEST, 1.0)
         assert labels_of(tx, MAIN) == analysis.gives
-    finished(tx, MAIN, call, text, 2.0, digest=DIGEST, fresh=never if seen else lambda: analysis)
+    settle_result(tx, MAIN, call, text, 2.0, digest=DIGEST, fresh=never if seen else lambda: analysis)
     assert labels_of(tx, MAIN) == left
 
 
 def test_what_goes_on_in_the_background_is_not_plain(tx: Transaction) -> None:
     expect(tx, MAIN, READ, reading(DOTENV), DIGEST, 1.0)
-    finished(tx, MAIN, READ, PLAIN, 2.0, digest=DIGEST, fresh=never, background=True)
+    settle_result(tx, MAIN, READ, PLAIN, 2.0, digest=DIGEST, fresh=never, background=True)
     assert labels_of(tx, MAIN) == {S}
 
 

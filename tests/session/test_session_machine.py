@@ -26,13 +26,13 @@ from lockgate.gate.session import (
     ensure_subject,
     expect,
     expose,
-    failed,
-    finished,
     join_message,
     labels_of,
-    launched,
+    note_launch,
     provenance,
-    refused,
+    settle_failure,
+    settle_refusal,
+    settle_result,
 )
 from lockgate.store.audit.chain import verify
 from lockgate.store.protocol import Transaction
@@ -181,7 +181,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        way=st.sampled_from([finished, failed]),
+        way=st.sampled_from([settle_result, settle_failure]),
         text=st.sampled_from(["", "quiet", "text", "quiet\ntext"]),
         again=st.booleans(),
     )
@@ -202,7 +202,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.out)
     def refuse(self, data: st.DataObject) -> None:
         one = data.draw(st.sampled_from(self.out))
-        self.step(lambda tx: refused(tx, one.subject, one.call, digest=DIGEST))
+        self.step(lambda tx: settle_refusal(tx, one.subject, one.call, digest=DIGEST))
 
     @rule(data=st.data(), gives=LABELS)
     def mention(self, data: st.DataObject, gives: Labels) -> None:
@@ -229,7 +229,7 @@ class Machine(RuleBasedStateMachine):
         kind = spawn.call.tool_input["subagent_type"] or "x"
         context = self.context(child, kind, spawn.call.call_id if how == "told" else "")
         if how == "launched":
-            self.step(lambda tx: launched(tx, child.session, spawn.call.call_id, child.agent))
+            self.step(lambda tx: note_launch(tx, child.session, spawn.call.call_id, child.agent))
         entry = ensure_subject if how == "first call" else begin_agent
         self.step(lambda tx: entry(tx, context, self.now()))
         self.children.append(Child(child, spawn, False))
@@ -263,9 +263,11 @@ class Machine(RuleBasedStateMachine):
             before = [taint for taint in tx.taints(child.spawn.parent) if taint.label is U]
         if report:
             parent, call = child.spawn.parent, child.spawn.call
-            self.step(lambda tx: launched(tx, parent.session, call.call_id, child.subject.agent))
+            self.step(lambda tx: note_launch(tx, parent.session, call.call_id, child.subject.agent))
             self.step(
-                lambda tx: finished(tx, parent, call, "report", self.now(), digest=DIGEST, fresh=lambda: Analysis()),
+                lambda tx: settle_result(
+                    tx, parent, call, "report", self.now(), digest=DIGEST, fresh=lambda: Analysis()
+                ),
             )
         self.step(lambda tx: end_agent(tx, self.context(child.subject)))
         brings = self.truth[child.subject]
@@ -302,7 +304,7 @@ class Machine(RuleBasedStateMachine):
         with suppress(CrashError), self.store.transaction() as tx:
             expose(tx, subject, "prompt", analysis(gives).effects, 1.0)
             for one in self.out:
-                refused(tx, one.subject, one.call, digest=DIGEST)
+                settle_refusal(tx, one.subject, one.call, digest=DIGEST)
             tx.append_audit(1.0, {})
             raise CrashError
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.gate.session.shingles import Shingles, packed, shingles_of, unpacked
+from lockgate.gate.session.shingles import Shingles, pack, shingles_of, unpack
 
 WORDS = st.lists(st.text("abcdefghijklmnopqrstuvwxyzäß", min_size=3, max_size=9), min_size=8, max_size=60)
 
@@ -41,9 +41,9 @@ def test_what_is_kept_is_bounded_and_a_sample_of_all(groups: list[frozenset[int]
     assert len(kept.hashes) <= 8192
     assert kept.level >= level
     assert kept.hashes == {each for each in everything if not each & ((1 << kept.level) - 1)}
-    assert unpacked(packed(kept)) == kept
+    assert unpack(pack(kept)) == kept
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 4", "1 4 ???", "a 4 AAAA", "1 9 AAAA", "1 4 AAA=", "1 4 AAAA more"])
 def test_what_nobody_of_ours_has_written_is_nothing(text: str) -> None:
-    assert unpacked(text) == Shingles()
+    assert unpack(text) == Shingles()

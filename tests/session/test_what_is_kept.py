@@ -6,7 +6,7 @@ import pytest
 
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.gate.session import expect, finished, hold_secrets, provenance
+from lockgate.gate.session import expect, hold_secrets, provenance, settle_result
 from lockgate.gate.session.sessions import touch_session
 from lockgate.store.protocol import Transaction
 
@@ -46,10 +46,10 @@ def test_a_tools_name_that_holds_a_key_is_kept_without_it(tx: Transaction) -> No
     tool = f"mcp__x__y.{GITHUB_KEY}"
     asked = ToolCall(tool, {}, call_id="c1")
     expect(tx, MAIN, asked, source(U, what=tool), DIGEST, 1.0)
-    finished(tx, MAIN, asked, "text", 2.0, digest=DIGEST, fresh=never)
+    settle_result(tx, MAIN, asked, "text", 2.0, digest=DIGEST, fresh=never)
     hold_secrets(tx, MAIN, asked, [f"{tool}: a key\x1b[2J"], 3.0)
     later = ToolCall(tool, {}, call_id="c2")
-    finished(tx, MAIN, later, "text", 4.0, digest=DIGEST, fresh=lambda: source(S, what=tool))
+    settle_result(tx, MAIN, later, "text", 4.0, digest=DIGEST, fresh=lambda: source(S, what=tool))
     rows = [tx.call("s", key) for key in ("c1", "c2")]
     kept = repr([rows, provenance(tx, MAIN)])
     assert GITHUB_KEY not in kept

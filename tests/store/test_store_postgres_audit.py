@@ -14,7 +14,7 @@ from lockgate.store.audit.anchors import anchors, verify_anchors, verify_chain
 from lockgate.store.audit.pruning import cut
 from lockgate.store.chain_links import link_digest
 from lockgate.store.opening import open_store
-from lockgate.store.postgres.anchor_notes import NOTES, noted
+from lockgate.store.postgres.anchor_notes import NOTES, read_noted
 from lockgate.store.postgres.audit import ANCHOR_RECORDS
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.rows import AuditHead
@@ -59,7 +59,9 @@ class Fleet:
         store = (self.north, self.south)[who]
         with store.reading() as tx:
             found = [verify_chain(tx, gate, store.key).problem for gate in tx.gates()]
-            return "; ".join(filter(None, [*found, verify_anchors(tx, noted(str(self.states[who] / NOTES))).problem]))
+            return "; ".join(
+                filter(None, [*found, verify_anchors(tx, read_noted(str(self.states[who] / NOTES))).problem])
+            )
 
 
 @pytest.fixture
@@ -91,7 +93,7 @@ def test_a_chain_is_anchored_when_it_begins_and_after_so_many_records(fleet: Fle
     with fleet.south.reading() as tx:
         last = list(anchors(tx))[-1]
         assert (last.gate, last.seq) == (fleet.north.gate, NORTH + ANCHOR_RECORDS + 1)
-    assert noted(str(fleet.states[0] / NOTES)) == last
+    assert read_noted(str(fleet.states[0] / NOTES)) == last
     assert fleet.problem() == fleet.problem(1) == ""
 
 

@@ -24,7 +24,7 @@ from lockgate.store.audit.pruning import cut
 from lockgate.store.opening import open_store
 from lockgate.store.postgres import migrations as migrating
 from lockgate.store.postgres import schema
-from lockgate.store.postgres.anchor_notes import NOTES, noted
+from lockgate.store.postgres.anchor_notes import NOTES, read_noted
 from lockgate.store.postgres.migrations import bind, migrate
 from lockgate.store.postgres.statements import lock_key
 from lockgate.store.postgres.store import PostgresStore
@@ -68,7 +68,7 @@ class Roles:
             found = [verify_chain(tx, gate, store.key).problem for gate in tx.gates()]
             name = next(name for name, other in self._stores.items() if other is store)
             return "; ".join(
-                filter(None, [*found, verify_anchors(tx, noted(str(self._folder / name / NOTES))).problem])
+                filter(None, [*found, verify_anchors(tx, read_noted(str(self._folder / name / NOTES))).problem])
             )
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.gate.session import ensure_subject, expect, finished
+from lockgate.gate.session import ensure_subject, expect, settle_result
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Transaction
 
@@ -51,7 +51,7 @@ def main() -> None:
             expect(tx, subject, call, analysis(), "0" * 64, time.time())
 
         def after(tx: Transaction, call: ToolCall = call) -> None:
-            finished(tx, subject, call, "text", time.time(), digest="0" * 64, fresh=analysis)
+            settle_result(tx, subject, call, "text", time.time(), digest="0" * 64, fresh=analysis)
             tx.append_audit(time.time(), {"call": call.call_id, "filler": "x" * 1000})
 
         event(folder, before)

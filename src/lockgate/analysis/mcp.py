@@ -41,11 +41,11 @@ def service_of(tool: str, around: HostView) -> Service | None:
     declared = around.rules.service(tool)
     if declared is not None or not is_mcp(tool):
         return declared
-    server, _ = parted(tool)
+    server, _ = split_name(tool)
     return around.rules.service(PREFIX + server) if server else None
 
 
-def parted(tool: str) -> tuple[str, str]:
+def split_name(tool: str) -> tuple[str, str]:
     """The server and the tool that an MCP tool's name says; both empty where it does not say which server it is."""
     server, separator, rest = tool[len(PREFIX) :].partition("__") if is_mcp(tool) else ("", "", "")
     # Where the name can be parted in two ways, what is known of one of those servers is not for the other.
@@ -64,7 +64,7 @@ def mcp_effects(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     if service is None and rule is None and not everything:
         from lockgate.analysis.mcp_servers import known_effects
 
-        known = known_effects(*parted(call.tool), call, around)
+        known = known_effects(*split_name(call.tool), call, around)
     if known is not None:
         effects = known
     elif service is None:
@@ -113,7 +113,7 @@ def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:
             text = _without_scheme(value.strip())
             named = name.lower() in _PATH_NAMES
             one_line = "\n" not in text or "/../" in text
-            if (named or (one_line and text.startswith(_PATH_STARTS))) and len(_shortened(text)) <= _LONGEST:
+            if (named or (one_line and text.startswith(_PATH_STARTS))) and len(_shorten(text)) <= _LONGEST:
                 yield text
 
 
@@ -130,6 +130,6 @@ def _without_scheme(text: str) -> str:
     return unquote(rest)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """A text as a program opens it that takes ``./`` and ``x/..`` out of a path."""
     return text if len(text) <= _LONGEST else posixpath.normpath(text)

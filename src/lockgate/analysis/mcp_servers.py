@@ -79,14 +79,14 @@ def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> Sequenc
     if value is None:
         return ()
     if role == "address":
-        return _opened(value, around)
+        return _open_effects(value, around)
     if role in ("read", "reads"):
         paths = [value] if role == "read" else value
         return [effect for path in paths for effect in read_effects(path, call.cwd, around)]
     return write_effects(value, call.cwd, around) if role == "write" else ()
 
 
-def _opened(url: str, around: HostView) -> list[Effect]:
+def _open_effects(url: str, around: HostView) -> list[Effect]:
     """Opening a page in a browser. One of this machine runs what its server hands out, and may send it on."""
     from lockgate.analysis.web import fetch_effects
 
@@ -141,7 +141,7 @@ def _declares(path: str, server: str, known_by: Sequence[str], around: HostView)
     if not around.is_there(path):
         return False
     file = around.read_script(path)
-    held = None if file is None else _parsed(file.text, path)
+    held = None if file is None else _parse(file.text, path)
     if held is None:
         return True  # what cannot be read here may be read by its client
     lists = [held[name] for name in _LISTS if held.get(name) is not None]
@@ -149,7 +149,7 @@ def _declares(path: str, server: str, known_by: Sequence[str], around: HostView)
     return not all(entry is None or _starts(entry, known_by) for entry in entries)
 
 
-def _parsed(text: str, path: str) -> Mapping[str, Any] | None:
+def _parse(text: str, path: str) -> Mapping[str, Any] | None:
     try:
         if path.endswith(".toml"):
             import tomllib

@@ -20,7 +20,7 @@ _MOST = 256
 """Patterns of one text that are looked at."""
 
 
-def picked_effects(glob: str, root: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
+def glob_effects(glob: str, root: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of reading the files below a folder that a glob picks.
 
     Args:

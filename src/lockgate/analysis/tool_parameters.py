@@ -87,7 +87,7 @@ def _read(path: str, call: ToolCall, around: HostView) -> Iterable[Effect]:
     return read_effects(path, call.cwd, around)
 
 
-def _fetched(address: str, _: ToolCall, around: HostView) -> Iterable[Effect]:
+def _fetch_effects(address: str, _: ToolCall, around: HostView) -> Iterable[Effect]:
     from lockgate.analysis.web import fetch_effects
 
     return fetch_effects(address, around)
@@ -96,6 +96,6 @@ def _fetched(address: str, _: ToolCall, around: HostView) -> Iterable[Effect]:
 _PARAMETERS = {
     "patch": _Parameter(patched_paths, _text_problem("path", patched_paths), _written),
     "reads": _Parameter(list, _list_problem, _read),
-    "addresses": _Parameter(_addresses, _text_problem("address", _addresses), _fetched),
+    "addresses": _Parameter(_addresses, _text_problem("address", _addresses), _fetch_effects),
 }
 """By the role that ``resources/data/tools.yaml`` gives a parameter."""

@@ -40,7 +40,7 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     effects: list[Effect] = [
         _effect(call, row, written) for written in (*row.get("effects", ()), *_by(row, call.tool_input))
     ]
-    analysis = Analysis(echoes=row.get("echoes", True) or _shaped(row, call.tool_input))
+    analysis = Analysis(echoes=row.get("echoes", True) or _is_shaped(row, call.tool_input))
     for name, role in row.get("input", {}).items():
         value = call.tool_input.get(name)
         if role == "command" and value is not None:
@@ -54,7 +54,7 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     if call.tool == "Monitor":
         effects += _socket(call, around)
     effects = [*analysis.effects, *effects]
-    found = _configured(call.tool, tuple(dict.fromkeys(effects)), around)
+    found = _apply_configuration(call.tool, tuple(dict.fromkeys(effects)), around)
     receipt = analysis.receipt if found == analysis.effects else ()
     return analysis._replace(effects=found, receipt=receipt, written=(*analysis.written, *_written(row, call)))
 
@@ -73,7 +73,7 @@ def _written(row: Mapping[str, Any], call: ToolCall) -> list[str]:
     return found
 
 
-def _shaped(row: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+def _is_shaped(row: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Whether the agent says so much in a call that an address in its result may be of the agent's own making."""
     said = [(str(given.get(name, "")), most) for name, most in row.get("shaped_by", {}).items()]
     return any(len(text) > most or "://" in text for text, most in said)
@@ -185,7 +185,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> tuple[E
         given = call.tool_input.get("args")
         return skill_effects(value, given if isinstance(given, str) else "", call.cwd, around)
     if role == "recipient":
-        return _reached(value)
+        return _message_effects(value)
     return _fetch(value, around) if role == "address" else ()
 
 
@@ -212,9 +212,9 @@ def _search(root: str, call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     glob = call.tool_input.get("glob")
     if not isinstance(glob, str):
         return found
-    from lockgate.analysis.search_globs import picked_effects
+    from lockgate.analysis.search_globs import glob_effects
 
-    return (*found, *picked_effects(glob[:_LONGEST], root, call.cwd, around))
+    return (*found, *glob_effects(glob[:_LONGEST], root, call.cwd, around))
 
 
 def _command(command: str, call: ToolCall, around: HostView) -> Analysis:
@@ -223,7 +223,7 @@ def _command(command: str, call: ToolCall, around: HostView) -> Analysis:
     return analyse_shell(command, call.cwd, around)
 
 
-def _reached(recipient: str) -> tuple[Effect, ...]:
+def _message_effects(recipient: str) -> tuple[Effect, ...]:
     """The effect of a message to a session of the same account that runs on another machine or in the cloud.
 
     Claude Code 2.1.329 takes its address, its id, and its name with the id in brackets. A name alone may be that of
@@ -254,12 +254,12 @@ def _socket(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     return _fetch(url, around)
 
 
-def _configured(tool: str, effects: tuple[Effect, ...], around: HostView) -> tuple[Effect, ...]:
+def _apply_configuration(tool: str, effects: tuple[Effect, ...], around: HostView) -> tuple[Effect, ...]:
     """Apply what the configuration says about a tool by its name."""
     declared = around.rules.service(tool)
     if declared is not None:
-        from lockgate.resources.services import applied
+        from lockgate.resources.services import apply_declaration
 
-        effects = applied(tool, effects, declared)
+        effects = apply_declaration(tool, effects, declared)
     rule = around.rules.tool_category(tool)
     return effects if rule is None else overrule(effects, rule, tool, declared)

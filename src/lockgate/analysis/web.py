@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.resources.addresses import host_of, normalise
 from lockgate.resources.host_view import HostView
-from lockgate.resources.hosts import is_here, is_metadata, trusted
+from lockgate.resources.hosts import find_trusted, is_here, is_metadata
 from lockgate.resources.own_ports import at_url, is_contained
 from lockgate.resources.services import service_effects
 
@@ -32,7 +32,7 @@ def fetch_effects(url: str, around: HostView) -> tuple[Effect, ...]:
             # A contained server is out of reach for whatever is no command: there it is a port like all others.
             return () if own is None or is_contained(own) else (own,)
     found: list[Effect] = []
-    domain = trusted(host, around)
+    domain = find_trusted(host, around)
     declared = around.rules.service(host)
     if declared is not None:
         effects = service_effects(host, declared, everything=False)

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import looking, made, opened, record_act
+from lockgate.cli.common.state import look_at_state, made, open_state, record_act
 from lockgate.cli.common.times import ago, iso
-from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, listed, setting_of, settings
+from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, read_canaries, setting_name, settings
 from lockgate.core.display_text import visible
 from lockgate.patterns.known_values.canary_formats import SHAPES, make
 from lockgate.patterns.known_values.values import KnownKind, KnownValue, Marker, Named
@@ -64,8 +64,8 @@ def list_canaries(as_json: bool) -> None:
     Exit status: 0 listed, 1 an agent seems to ask, 3 state not readable.
     """
     require_person("list canaries")
-    with looking() as tx:
-        found = listed(settings(tx)) if tx is not None else []
+    with look_at_state() as tx:
+        found = read_canaries(settings(tx)) if tx is not None else []
     if as_json:
         click.echo(json.dumps([_told(kept) for kept in found]))
         return
@@ -84,23 +84,23 @@ def revoke(name: str, as_json: bool) -> None:
     Exit status: 0 revoked, 1 there is none or an agent seems to ask, 3 state not writable.
     """
     require_person("revoke a canary")
-    with opened() as store:
-        if store is None or not _revoked(store, name):
+    with open_state() as store:
+        if store is None or not _revoke(store, name):
             raise click.ClickException(f"there is no canary {visible(name, 80)!r}")
     click.echo(json.dumps({"name": name, "revoked": True}) if as_json else f"{name} is not looked for any more")
 
 
-def _revoked(store: Store, name: str) -> bool:
+def _revoke(store: Store, name: str) -> bool:
     with store.transaction() as tx:
-        if tx.setting(setting_of(name)) is None:
+        if tx.setting(setting_name(name)) is None:
             return False
-        tx.put_setting(setting_of(name), None)
+        tx.put_setting(setting_name(name), None)
         record_act(tx, store.clock(), "canary_revoked", {"canary": name})
     return True
 
 
 def _free_name(tx: Transaction, name: str, shape: str) -> str:
-    taken = {kept.removeprefix(setting_of("")) for kept in settings(tx)}
+    taken = {kept.removeprefix(setting_name("")) for kept in settings(tx)}
     if len(taken) >= _MOST:
         raise click.ClickException(f"there are {_MOST} canaries: revoke some first")
     if name in taken:

@@ -46,7 +46,7 @@ def show(as_json: bool) -> None:
 
     Exit status: 0 shown, 1 shown, but a file is not valid, 3 state not readable.
     """
-    configuration = _loaded()
+    configuration = _load()
     if as_json:
         click.echo(json.dumps(_as_json(configuration), indent=2))
     else:
@@ -55,7 +55,7 @@ def show(as_json: bool) -> None:
     sys.exit(WRONG if configuration.problems else 0)
 
 
-def _loaded() -> Configuration:
+def _load() -> Configuration:
     try:
         return load_for_cli(os.getcwd())
     except StoreError as error:
@@ -162,7 +162,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     if files:
         problems = [problem for file in files for problem in _check_file(file)]
     else:
-        configuration, patterns = _loaded(), patterns_here()
+        configuration, patterns = _load(), patterns_here()
         problems = [*configuration.problems, *patterns.problems]
         notes = [*_notes(configuration), *patterns.notes]
         checked = [layer.path for layer in (*configuration.layers, *patterns.layers) if layer.state != "absent"]
@@ -216,7 +216,7 @@ def path(as_json: bool) -> None:
 
     Exit status: 0 printed, 3 state not readable.
     """
-    layers = (*_loaded().layers, *patterns_here().layers)
+    layers = (*_load().layers, *patterns_here().layers)
     if as_json:
         click.echo(json.dumps(list(map(_layer_json, layers)), indent=2))
         return

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import click
 
 from lockgate.cli.common.person import require_approver, require_person
-from lockgate.cli.common.state import made, opened, unreadable
+from lockgate.cli.common.state import made, open_state, unreadable
 from lockgate.cli.common.times import iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
@@ -79,7 +79,7 @@ def _require(tokens_only: bool) -> None:
         return
     from lockgate.cli.approvals.find import clients
 
-    with opened() as store:
+    with open_state() as store:
         require_approver("start the dashboard", clients(store) if store is not None else ())
 
 
@@ -101,7 +101,7 @@ def _run(settings: DashboardSettings) -> None:
 def tools() -> Tools:
     """What the dashboard lends from the command line."""
     from lockgate.cli.doctor import findings
-    from lockgate.cli.explain.explanation import explained, forget
+    from lockgate.cli.explain.explanation import explain_call, forget
     from lockgate.cli.explain.json_output import whole
     from lockgate.cli.explain.needless import report
     from lockgate.core.model import ToolCall
@@ -109,7 +109,7 @@ def tools() -> Tools:
 
     def explain(call: ToolCall) -> dict[str, object]:
         forget()  # what was configured when another call was explained
-        return whole(explained(call))
+        return whole(explain_call(call))
 
     def needless(body: Mapping[str, object]) -> str:
         forget()
@@ -162,7 +162,7 @@ def list_tokens(as_json: bool) -> None:
     """
     from lockgate.service.http.auth.tokens import all_of
 
-    with opened() as store:
+    with open_state() as store:
         found = []
         if store is not None:
             with store.reading() as tx:
@@ -191,7 +191,7 @@ def remove_token(name: str) -> None:
     from lockgate.service.http.auth.tokens import remove
 
     require_person("remove a token")
-    with opened() as store:
+    with open_state() as store:
         if store is None or not remove(store, name):
             raise click.ClickException(f"there is no token {visible(name, 80)}")
     click.echo("removed")

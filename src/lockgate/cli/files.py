@@ -8,10 +8,10 @@ import os
 import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, opened_for_questions, person
+from lockgate.cli.approvals.find import clients, open_for_questions, person
 from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import looking, unreadable
+from lockgate.cli.common.state import look_at_state, unreadable
 from lockgate.cli.common.times import ago, iso
 from lockgate.core.display_text import BAR, visible, visible_block
 from lockgate.core.errors import EndorsementError, StoreError
@@ -37,8 +37,8 @@ def files(context: click.Context, as_json: bool) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    with looking() as tx:
-        found = endorsements.labelled_files(tx) if tx is not None else []
+    with look_at_state() as tx:
+        found = endorsements.list_labelled_files(tx) if tx is not None else []
     found = [file for file in found if os.path.lexists(file.path)]
     if as_json:
         told = [
@@ -67,9 +67,9 @@ def endorse(path: str, yes: bool) -> None:
     3 state not writable.
     """
     place = os.path.abspath(path)
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         with store.reading() as tx:
-            source = next((file.source for file in endorsements.labelled_files(tx) if file.path == place), None)
+            source = next((file.source for file in endorsements.list_labelled_files(tx) if file.path == place), None)
         if source is None:
             raise click.ClickException(f"{visible(place, 300)} is no labelled file (see: lockgate files)")
         require_approver("say that a file is fine", clients(store))

@@ -196,22 +196,22 @@ def explain(text: str, as_json: bool, output: bool, tool: str) -> None:
 
     Exit status: 0 nothing matches, 1 something does, 2 usage, 3 state not readable.
     """
-    from lockgate.configuration.pattern_library.examples import explained
+    from lockgate.configuration.pattern_library.examples import explain_text
 
     written = sys.stdin.buffer.read(_MOST).decode("utf-8", "replace") if text == "-" else text
     try:
-        found = explained(patterns_here().linked, written, tool, output=output)
+        found = explain_text(patterns_here().linked, written, tool, output=output)
     except PatternError as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        for line in _explained_lines(found):
+        for line in _explain_lines(found):
             click.echo(line)
     sys.exit(WRONG if found["matches"] else 0)
 
 
-def _explained_lines(found: dict[str, Any]) -> Iterator[str]:
+def _explain_lines(found: dict[str, Any]) -> Iterator[str]:
     for match in found["matches"]:
         where = f"{match['start']}-{match['end']}"
         coded = f", written as {' of '.join(match['encoding'])}" if match["encoding"] else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.state import looking
+from lockgate.cli.common.state import look_at_state
 from lockgate.containment import rooms
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ContainmentError
@@ -47,7 +47,7 @@ def end_rooms(names: tuple[str, ...]) -> None:
 
     Exit status: 0 ended, 1 there is no such room, 3 state not readable.
     """
-    there = [each.name for each in rooms.standing(state_dir())]
+    there = [each.name for each in rooms.find_standing(state_dir())]
     wanted = [name for name in there if not names or name.startswith(names)]
     ended = rooms.end(state_dir(), wanted)
     click.echo(f"ended: {len(ended)}")
@@ -69,7 +69,7 @@ def forward_port(port: int, room: str, host_port: int | None) -> None:
 
     Exit status: 0 ended, 1 nothing listens there, or the port here is taken.
     """
-    listens = [each.name for each in rooms.standing(state_dir()) if port in rooms.ports(state_dir(), [each.name])]
+    listens = [each.name for each in rooms.find_standing(state_dir()) if port in rooms.ports(state_dir(), [each.name])]
     found = [name for name in listens if name.startswith(room)]
     if not found:
         raise click.ClickException(f"nothing listens at port {port} in a room (see: lockgate rooms)")
@@ -90,9 +90,9 @@ def _say_where(port: int) -> None:
 
 
 def _found() -> list[dict[str, Any]]:
-    there = {each.name: each for each in rooms.standing(state_dir())}
+    there = {each.name: each for each in rooms.find_standing(state_dir())}
     whose: dict[str, dict[str, Any]] = {}
-    with looking() as tx:
+    with look_at_state() as tx:
         sessions = [row.session for row in tx.sessions()] if tx is not None and there else []
         for session in sessions:
             for name, delegate, labels in names_in(tx, session) if tx is not None else ():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lockgate.cli.common.colour import paint
-from lockgate.cli.common.state import head_anchors, looking, unreadable
+from lockgate.cli.common.state import head_anchors, look_at_state, unreadable
 from lockgate.cli.common.times import ago, clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
@@ -63,7 +63,7 @@ def status(wanted: str, as_json: bool) -> None:
 
     Exit status: 0 shown (also where nothing is recorded yet), 1 no such session, 2 usage, 3 state not readable.
     """
-    with looking() as tx:
+    with look_at_state() as tx:
         warnings = state_warnings(tx, time.time()) if tx is not None else []
         row = session_here(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
@@ -74,7 +74,7 @@ def status(wanted: str, as_json: bool) -> None:
     for text in (*(each.note for each in warnings), *(f"Lockgate: {each.sentence}" for each in elsewhere)):
         click.echo(visible(text, 600), err=True)
     if told is None:
-        _nothing(wanted, as_json)
+        _tell_nothing(wanted, as_json)
         return
     policies, until = _in_force(told["workspace"] or told["cwd"])
     told |= {"profiles": list(dict.fromkeys(each.profile.name for each in policies)), "paused_until": iso(until)}
@@ -97,7 +97,7 @@ def sessions(everything: bool, limit: int, as_json: bool) -> None:
 
     Exit status: 0 listed (also where there are none), 2 usage, 3 state not readable.
     """
-    with looking() as tx:
+    with look_at_state() as tx:
         rows = tx.sessions() if tx is not None else []
         chosen = [row for row in rows if everything or not row.ended_at][:limit]
         told = [_summary(tx, row) for row in chosen] if tx is not None else []
@@ -117,7 +117,7 @@ def sessions(everything: bool, limit: int, as_json: bool) -> None:
         )
 
 
-def _nothing(wanted: str, as_json: bool) -> None:
+def _tell_nothing(wanted: str, as_json: bool) -> None:
     if as_json:
         click.echo("null")
     if wanted:
@@ -206,7 +206,7 @@ def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
         configuration = load_for_cli(folder)
     except StoreError as error:
         raise unreadable(error) from error
-    with looking() as tx:
+    with look_at_state() as tx:
         until = look_at_pause(tx, state_dir(), instant()).until if tx is not None else 0.0
     return configuration.policies, until if may_pause(configuration) else 0.0
 
@@ -232,7 +232,7 @@ def _lines(told: dict[str, Any], *, closed: bool, endorsable: bool) -> list[str]
     lines += _about(told)
     lines += _sources(told["provenance"], ended=bool(told["ended_at"]))
     lines += _agents(told)
-    lines += _blocked(told["blocked"])
+    lines += _blocked_lines(told["blocked"])
     if closed and Label.UNTRUSTED.value in told["labels"]:
         ways = _WAYS_OUT if told["client"] == "claude-code" else _OTHERS_WAYS_OUT
         ways = (_ENDORSE, *ways) if endorsable else ways
@@ -269,12 +269,12 @@ def _sources(taints: list[dict[str, Any]], *, ended: bool) -> list[str]:
     came = [taint for taint in taints if taint["state"] != TaintState.PENDING.value]
     open_ = [taint for taint in taints if taint["state"] == TaintState.PENDING.value]
     return [
-        *_listed("where its labels come from:", came, ended=ended),
-        *_listed("nothing has come back of these calls, but it may, so they count as well:", open_, ended=ended),
+        *_list_lines("where its labels come from:", came, ended=ended),
+        *_list_lines("nothing has come back of these calls, but it may, so they count as well:", open_, ended=ended),
     ]
 
 
-def _listed(title: str, taints: list[dict[str, Any]], *, ended: bool) -> list[str]:
+def _list_lines(title: str, taints: list[dict[str, Any]], *, ended: bool) -> list[str]:
     if not taints:
         return []
     lines = ["", title]
@@ -306,7 +306,7 @@ def _agents(told: dict[str, Any]) -> list[str]:
     return [*lines, "", "delegates' briefs:", *briefs] if briefs else lines
 
 
-def _blocked(blocked: list[dict[str, Any]]) -> list[str]:
+def _blocked_lines(blocked: list[dict[str, Any]]) -> list[str]:
     if not blocked:
         return []
     lines = [

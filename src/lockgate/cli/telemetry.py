@@ -43,7 +43,7 @@ def metrics(output: str | None, as_json: bool) -> None:
         store = open_existing(state)
         kept = tail.load(state)
         if store is not None:
-            kept = tail.counted(store, state, kept)
+            kept = tail.count_new(store, state, kept)
             with only_exporter(state) as mine:
                 if mine:
                     tail.save(state, kept)
@@ -54,7 +54,7 @@ def metrics(output: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(kept.counts.kept()))
         return
-    _put(_page(kept, gauges.look(store, state), gauges.verified(store) if store is not None else None), output)
+    _put(_page(kept, gauges.look(store, state), gauges.verify_chain(store) if store is not None else None), output)
 
 
 def _page(kept: tail.TailState, now: gauges.Gauges, chain: gauges.Chain | None) -> bytes:
@@ -91,7 +91,7 @@ def run(parent: int) -> None:
     from lockgate.service.observability.process import only_exporter
 
     variables = dict(os.environ)  # whoever sends takes those away that its libraries would listen to
-    settings = configured(variables)
+    settings = read_settings(variables)
     if settings == TelemetrySettings():
         raise click.ClickException("nothing is configured: see `observability` in docs/configuration.md")
     stop = threading.Event()
@@ -103,7 +103,7 @@ def run(parent: int) -> None:
                 raise click.ClickException("another one runs already for this state folder")
             while _export(settings, variables, stop, parent):
                 # Also with nothing, which may be a file that is being edited: then it waits for something.
-                settings = configured(variables)
+                settings = read_settings(variables)
                 click.echo("the configuration has changed: going on with what it says now", err=True)
     except ImportError:
         raise click.ClickException(_MISSING) from None
@@ -115,17 +115,17 @@ def run(parent: int) -> None:
 
 def _export(settings: TelemetrySettings, variables: Mapping[str, str], stop: threading.Event, parent: int) -> bool:
     """Follow the audit until the end, or until other settings are configured; gives whether it was that."""
-    from lockgate.service.observability.metrics_server import answering
+    from lockgate.service.observability.metrics_server import serve_metrics
     from lockgate.service.observability.process import Exporter
 
     def changed() -> bool:
         try:
-            return _configured(variables) != settings
+            return _read_settings(variables) != settings
         except StoreError:
             return False  # what cannot be read now changes nothing
 
     exporter = Exporter(state_dir(), settings, lambda problem: click.echo(visible(problem, 600), err=True))
-    with answering(settings.metrics, exporter):
+    with serve_metrics(settings.metrics, exporter):
         click.echo(_goes_to(settings), err=True)
         return exporter.run(stop, parent, changed)
 
@@ -150,7 +150,7 @@ def check() -> None:
 
     Exit status: 0 taken, 1 not, or nothing is configured, 3 state not readable.
     """
-    settings = configured()
+    settings = read_settings()
     if settings.otlp is None:
         raise click.ClickException("no collector is configured: see `observability` in docs/configuration.md")
     try:
@@ -179,15 +179,15 @@ def check() -> None:
         raise click.exceptions.Exit(WRONG)
 
 
-def configured(variables: Mapping[str, str] = os.environ) -> TelemetrySettings:
+def read_settings(variables: Mapping[str, str] = os.environ) -> TelemetrySettings:
     """What the trusted layers of the configuration say; exits with 3 where the state cannot be read."""
     try:
-        return _configured(variables)
+        return _read_settings(variables)
     except StoreError as error:
         raise unreadable(error) from error
 
 
-def _configured(variables: Mapping[str, str]) -> TelemetrySettings:
+def _read_settings(variables: Mapping[str, str]) -> TelemetrySettings:
     from lockgate.configuration.load import load_for_cli
 
     return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, variables)

@@ -10,7 +10,7 @@ import click
 
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import made, record_act
-from lockgate.configuration.layers.files import LayerPlace, digest_of, joined, read_file, trust_name
+from lockgate.configuration.layers.files import LayerPlace, digest_of, may_be_in_fleet, read_file, trust_name
 from lockgate.configuration.load import find_workspace, places
 from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, pattern_places, shipped_layer
 from lockgate.core.display_text import visible
@@ -43,7 +43,7 @@ def trust(where: str, yes: bool) -> None:
         raise click.ClickException("there is no project configuration to trust here")
     for line in _what_it_means(found, *_read(found)):
         click.echo(line)
-    if joined(folders().state):
+    if may_be_in_fleet(folders().state):
         click.echo("what the fleet's policy fixes is not loosened by that (`lockgate policy status`)")
     if not yes:
         if not sys.stdin.isatty():

@@ -28,7 +28,7 @@ PROGRAM = "program"
 """The name of the layer that a program hands in."""
 
 
-def compiled(
+def compile_files(
     tx: Transaction | None,
     looks: Sequence[LayerFile],
     trusted: frozenset[tuple[str, str]],

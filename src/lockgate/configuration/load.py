@@ -16,10 +16,10 @@ from lockgate.configuration.layers.files import (
     LayerPlace,
     LayerState,
     good_digest,
-    joined,
     look_at,
+    may_be_in_fleet,
     text_digest,
-    trusted_of,
+    trusted_files,
 )
 from lockgate.core.errors import ConfigError
 from lockgate.core.model import Verdict
@@ -161,22 +161,22 @@ def load(
     Raises:
         StoreError: The store cannot be read or written.
     """
-    fleet = _fleet(store, state) if joined(state) else None
+    fleet = _fleet(store, state) if may_be_in_fleet(state) else None
     looks = [look_at(place) for place in places(home, config_dir, workspace)]
     said = json.dumps(program, sort_keys=True) if program else ""
     name = _CACHE + text_digest("\0".join((home, config_dir, workspace, said)))[:32]
     with store.reading() as tx:
-        trusted = trusted_of(tx, looks)
+        trusted = trusted_files(tx, looks)
         key = _key(looks, trusted, fleet)
         if before is not None and before.digest == key and not (before.problems or fleet):
             return before  # nothing stands in for anything here
         kept = _kept(tx, name, key)
     if kept is not None:
         return _configuration(kept)
-    from lockgate.configuration.compile import compiled
+    from lockgate.configuration.compile import compile_files
 
     with store.transaction() as tx:
-        value = {"key": key, **compiled(tx, looks, trusted, program=program, fleet=fleet)}
+        value = {"key": key, **compile_files(tx, looks, trusted, program=program, fleet=fleet)}
         if value["whole"]:
             _keep(tx, name, value)
     return _configuration(value)
@@ -188,7 +188,7 @@ def load_for_cli(cwd: str) -> Configuration:
     Raises:
         StoreError: There is a store, and it cannot be read.
     """
-    from lockgate.configuration.compile import compiled
+    from lockgate.configuration.compile import compile_files
     from lockgate.store.opening import open_existing
     from lockgate.system.folders import folders
 
@@ -196,12 +196,12 @@ def load_for_cli(cwd: str) -> Configuration:
     looks = [look_at(place) for place in places(where.home, where.config, find_workspace(cwd, where.home))]
     store = open_existing(where.state)
     if store is None:
-        fleet = _fleet(None, where.state) if joined(where.state) else None
-        return _configuration(compiled(None, looks, frozenset(), fleet=fleet))
+        fleet = _fleet(None, where.state) if may_be_in_fleet(where.state) else None
+        return _configuration(compile_files(None, looks, frozenset(), fleet=fleet))
     try:
-        fleet = _fleet(store, where.state, keep=False) if joined(where.state) else None
+        fleet = _fleet(store, where.state, keep=False) if may_be_in_fleet(where.state) else None
         with store.reading() as tx:
-            return _configuration(compiled(tx, looks, trusted_of(tx, looks), keep=False, fleet=fleet))
+            return _configuration(compile_files(tx, looks, trusted_files(tx, looks), keep=False, fleet=fleet))
     finally:
         store.close()
 

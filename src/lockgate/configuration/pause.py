@@ -16,7 +16,7 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store import chain_links
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 from lockgate.store.rows import AuditQuery
 from lockgate.system.files import read_regular, replace
 from lockgate.system.folders import PAUSE
@@ -147,7 +147,7 @@ def end(tx: Transaction, state: str, now: Instant) -> bool:
 
 
 def _record(tx: Transaction, now: Instant, event: str, facts: dict[str, Any]) -> int:
-    return tx.append_audit(now.at, happened(Context("cli", Subject("")), event, facts)).seq
+    return tx.append_audit(now.at, event_record(Context("cli", Subject("")), event, facts)).seq
 
 
 def may_pause(configuration: Configuration) -> bool:
@@ -155,11 +155,11 @@ def may_pause(configuration: Configuration) -> bool:
     return configuration.options.pause != FORBIDDEN and not configuration.locked
 
 
-def paused(configuration: Configuration) -> Configuration:
+def pause_configuration(configuration: Configuration) -> Configuration:
     """A configuration as it is meanwhile: it lets every call run, and tells what it would have said."""
-    from lockgate.policy.profiles import PAUSED, shipped
+    from lockgate.policy.profiles import PAUSED, shipped_profiles
 
-    observe = shipped()["observe"]
+    observe = shipped_profiles()["observe"]
     policies = [
         policy
         if policy.profile.shadow

@@ -53,7 +53,7 @@ class Running:
         self._begun = begun
         self._complaints = complaints
         self._ended: int | None = None
-        self.descriptor = _watched(pid)
+        self.descriptor = _watch(pid)
         """Readable when the sandbox has ended."""
 
     def signal(self, number: int) -> bool:
@@ -140,7 +140,7 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProce
         from lockgate.containment.linux import namespaces
 
         kept = (FOLDER_DESCRIPTOR,) if folder_to >= 0 else ()
-        pid = _started((status,), folder_to, lambda: namespaces.become(plan, calls, status, kept))
+        pid = _start((status,), folder_to, lambda: namespaces.become(plan, calls, status, kept))
         return Running(pid, status, "child-pid")
     if host.launched_by and not host.way:
         raise ContainmentError(f"only {host.launched_by} may, and the gate gave it no plan (run: lockgate gate start)")
@@ -159,7 +159,7 @@ def _bubblewrap(plan: Plan, program_path: str, calls: bytes, status: int, folder
     argv = [program_path, "--args", str(told), "--", *confine, *plan.command]
     complaints, low = os.pipe()
     os.set_blocking(complaints, False)
-    writer = _raised(low)
+    writer = _raise_descriptor(low)
 
     def become() -> NoReturn:
         os.dup2(2, landlock.ERRORS_DESCRIPTOR)
@@ -167,13 +167,13 @@ def _bubblewrap(plan: Plan, program_path: str, calls: bytes, status: int, folder
         os.close(writer)
         _execute(argv, plan)
 
-    pid = _started((filter_descriptor, told, status, writer), folder_to, become)
+    pid = _start((filter_descriptor, told, status, writer), folder_to, become)
     for descriptor in (filter_descriptor, told, writer):
         os.close(descriptor)
     return Running(pid, status, "exit-code", complaints)
 
 
-def _started(given: tuple[int, ...], folder_to: int, become: Callable[[], NoReturn]) -> int:
+def _start(given: tuple[int, ...], folder_to: int, become: Callable[[], NoReturn]) -> int:
     pid = os.fork()
     if pid == 0:
         try:
@@ -236,13 +236,13 @@ def _is_connection(descriptor: int) -> bool:
 
 def _memory(name: str, content: bytes) -> int:
     """A file in memory, at its beginning, with a number that no descriptor of the command has."""
-    descriptor = _raised(os.memfd_create(f"lockgate-{name}"))  # type: ignore[attr-defined,unused-ignore] # Linux has it
+    descriptor = _raise_descriptor(os.memfd_create(f"lockgate-{name}"))  # type: ignore[attr-defined,unused-ignore] # Linux has it
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 
 
-def _raised(low: int) -> int:
+def _raise_descriptor(low: int) -> int:
     """The same as a descriptor, with a number that none of the command has."""
     import fcntl
 
@@ -261,12 +261,12 @@ def _children(pid: int) -> list[int]:
 
 def _open(pid: int) -> int:
     try:
-        return _watched(pid)
+        return _watch(pid)
     except OSError:
         return -1
 
 
-def _watched(pid: int) -> int:
+def _watch(pid: int) -> int:
     found: int = os.pidfd_open(pid)  # type: ignore[attr-defined,unused-ignore] # Linux has it
     return found
 

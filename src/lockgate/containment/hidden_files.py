@@ -31,8 +31,8 @@ def secrets(home: str, around: HostView) -> Iterator[str]:
     real_home = real_path(home)
     in_home = tuple(names[1:] for names in anchored if names[0] == HOME)
     others = tuple(names[1:] for names in anchored if names[0] == "" and names[1] not in ("proc", "dev"))
-    yield from _existing(real_home, [_tree(in_home)])
-    yield from _existing("/", [_tree(others)])
+    yield from _find_existing(real_home, [_tree(in_home)])
+    yield from _find_existing("/", [_tree(others)])
     yield from around.client_paths[:1]
 
 
@@ -69,7 +69,7 @@ def _tree(patterns: tuple[Names, ...]) -> _Node:
     return root
 
 
-def _existing(folder: str, nodes: Sequence[_Node]) -> Iterator[str]:
+def _find_existing(folder: str, nodes: Sequence[_Node]) -> Iterator[str]:
     """The topmost existing paths that patterns below a folder match."""
     if any(node.ends for node in nodes):
         yield folder
@@ -81,7 +81,7 @@ def _existing(folder: str, nodes: Sequence[_Node]) -> Iterator[str]:
             continue
         path = os.path.join(folder, name)
         if any(node.ends for node in rest) or os.path.isdir(path):
-            yield from _existing(path, rest)
+            yield from _find_existing(path, rest)
 
 
 def _names(folder: str) -> list[str]:

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from lockgate.containment import hidden_files
-from lockgate.containment.environment import TEMPORARY, contained, npm_folders
+from lockgate.containment.environment import TEMPORARY, contained_environment, npm_folders
 from lockgate.containment.host import workspace_problem
-from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, prepare_own_folder, prepare_temporary_folder
+from lockgate.containment.leftovers import OPEN_TO_ALL, empty_file_in, prepare_own_folder, prepare_temporary_folder
 from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, WRITABLE, Mount, Plan
 from lockgate.containment.protected_files import survey
 from lockgate.core.errors import ContainmentError
@@ -123,16 +123,16 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
         *(Mount(READ_ONLY, path, path) for path in own),
     ]
     cached = any(os.path.isdir(os.path.join(run.home, ".npm", name)) for name in ("_cacache", "_npx"))
-    environment = {**npm_folders(run.home, cached=cached), **contained(run.environ, run.home)}
+    environment = {**npm_folders(run.home, cached=cached), **contained_environment(run.environ, run.home)}
     plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
     return Layout(_with_registries(run, plan) if run.registries else plan, guard, roots, before, folder)
 
 
 def _with_registries(run: ContainedRun, plan: Plan) -> Plan:
     """A plan with the way to package indexes."""
-    from lockgate.containment.registry_proxy.opening import INSIDE, opened
+    from lockgate.containment.registry_proxy.opening import INSIDE, open_proxy
 
-    proxy = opened(run.state, run.registries, run.home, run.environ)
+    proxy = open_proxy(run.state, run.registries, run.home, run.environ)
     return plan._replace(
         mounts=(*plan.mounts, Mount(READ_ONLY, INSIDE, proxy.folder)),
         environment={**plan.environment, **proxy.environment},
@@ -220,7 +220,7 @@ def _outside(run: ContainedRun, look: FileLookup, volatile: tuple[str, ...], bac
     covered: list[str] = []
     # The cache is the command's own already; what lies below it there was its own choice.
     cache = (real_path(os.path.join(run.home, ".cache")),)
-    nothing = nothing_in(run.state)
+    nothing = empty_file_in(run.state)
     near = look.near(run.home, real_path(run.workspace))
     paths = [*hidden_files.secrets(run.home, run.around), *near, *hidden_files.sockets()]
     for path in [run.state, *paths]:
@@ -247,7 +247,7 @@ def _hide(path: str, nothing: str) -> Mount | None:
 # ---------------------------------------------------------------- the project
 def _inside(entries: Iterable[ProtectedPath], run: ContainedRun, roots: tuple[str, ...]) -> Iterator[Mount]:
     """What is read-only or hidden of the folders that may be written to."""
-    nothing = nothing_in(run.state)
+    nothing = empty_file_in(run.state)
     for entry in entries:
         path = entry.path
         if entry.link:

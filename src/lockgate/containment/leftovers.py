@@ -19,7 +19,7 @@ def prepare_own_folder(state: str, workspace: str) -> str:
     folder = _folder(state, workspace)
     _made(os.path.join(folder, "cache"))
     _note_use(folder)
-    nothing = nothing_in(state)
+    nothing = empty_file_in(state)
     if not os.path.exists(nothing):
         os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
     return folder
@@ -76,7 +76,7 @@ def _folder(state: str, workspace: str) -> str:
     return os.path.join(state, "contained", name)
 
 
-def nothing_in(state: str) -> str:
+def empty_file_in(state: str) -> str:
     """The empty file that is seen in place of a hidden one."""
     return os.path.join(state, "contained", "nothing")
 

@@ -118,10 +118,10 @@ def _shell_command(text: str, place: RunContext, *, moves: bool) -> tuple[str, .
     start = _start_file(place.parent)
     if not moves and not start:
         return (shell, "-c", text)
-    script = f"eval {_quoted(text)}"
+    script = f"eval {_quote(text)}"
     if moves:
         script = f"{{ {script}; }} 9>&- && pwd -P >&9"
-    return (shell, "-c", f". {_quoted(start)} 2>/dev/null || true; {script}" if start else script)
+    return (shell, "-c", f". {_quote(start)} 2>/dev/null || true; {script}" if start else script)
 
 
 def _start_file(parent: int) -> str:
@@ -138,5 +138,5 @@ def _start_file(parent: int) -> str:
     return found[1] if found else ""
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"

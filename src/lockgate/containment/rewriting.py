@@ -48,7 +48,7 @@ class RunLaunch(Record):
     """Under which name it is noted what the command may ask package indexes for; empty for nothing."""
 
 
-def contained_input(
+def contain_input(
     tool_input: Mapping[str, Any], launch: RunLaunch, able: Callable[[], Host]
 ) -> Mapping[str, Any] | None:
     """A shell tool's input that runs the same command contained; ``None`` where that cannot be done here.
@@ -70,17 +70,17 @@ def contained_input(
         return None
     launch = launch._replace(launcher=found.launched_by)
     background = bool(tool_input.get("run_in_background"))
-    return {**tool_input, "command": contained(command, launch, background=background)}
+    return {**tool_input, "command": contain_command(command, launch, background=background)}
 
 
-def contained(command: str, launch: RunLaunch, *, background: bool = False) -> str:
+def contain_command(command: str, launch: RunLaunch, *, background: bool = False) -> str:
     """The text that runs a command contained, for a POSIX shell."""
     moves = not background and _MOVES.search(command) is not None
     options = [f"--{name}={getattr(launch, name)}" for name in ("home", "state", "config", "workspace")]
     options += [f"--{name}={value}" for name in ("room", "registries") if (value := getattr(launch, name))]
     options += ["--folder-to=3"] * moves + ["--background"] * background
     words = [*_start(launch), *options, "--shell", command]
-    text = " ".join(map(_quoted, words))
+    text = " ".join(map(_quote, words))
     return f"{_BEFORE}{text}{_AFTER}" if moves else text
 
 
@@ -92,21 +92,21 @@ def _start(launch: RunLaunch) -> list[str]:
 
 def room_in(text: str) -> str:
     """The room that a text names in which a command runs contained; empty where it names none."""
-    return _named(_ROOM, text)
+    return _with_name(_ROOM, text)
 
 
-def _named(option: re.Pattern[str], text: str) -> str:
+def _with_name(option: re.Pattern[str], text: str) -> str:
     found = option.search(text.partition(" --shell ")[0])
     return found[1] if found else ""
 
 
 def original(text: str, launch: RunLaunch) -> str:
-    """The command of which :func:`contained` made a text, with a launcher or without; else the text itself.
+    """The command of which :func:`contain_command` made a text, with a launcher or without; else the text itself.
 
     It may name any room: whether that is the one of whoever runs it has to be seen to where it is decided. What may be
     asked of package indexes is noted for one room.
     """
-    launch = launch._replace(room=room_in(text), registries=_named(_REGISTRIES, text))
+    launch = launch._replace(room=room_in(text), registries=_with_name(_REGISTRIES, text))
     for launcher in (launch.launcher, SYSTEM_LAUNCHER, ""):
         command = _original(text, launch._replace(launcher=launcher))
         if command is not None:
@@ -116,29 +116,29 @@ def original(text: str, launch: RunLaunch) -> str:
 
 def ends_with(text: str, command: str) -> bool:
     """Whether a text ends as one does that runs a command contained, by whatever installation."""
-    ending = f" --shell {_quoted(command)}"
+    ending = f" --shell {_quote(command)}"
     return text.endswith((ending, ending + _AFTER))
 
 
 def _original(text: str, launch: RunLaunch) -> str | None:
     _, found, last = text.rpartition(" --shell ")
-    if not found or not text.removeprefix(_BEFORE).startswith(_quoted(_start(launch)[0])):
+    if not found or not text.removeprefix(_BEFORE).startswith(_quote(_start(launch)[0])):
         return None
     for quoted in (last, last.removesuffix(_AFTER)):
-        command = _unquoted(quoted)
+        command = _unquote(quoted)
         for background in (False, True):
-            if command is not None and contained(command, launch, background=background) == text:
+            if command is not None and contain_command(command, launch, background=background) == text:
                 return command
     return None
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     if word and word[0] != "=" and _PLAIN.issuperset(word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def _unquoted(text: str) -> str | None:
+def _unquote(text: str) -> str | None:
     if text[:1] == "'" and text[-1:] == "'" and len(text) > 1:
         return text[1:-1].replace("'\\''", "'")
-    return text if text and _quoted(text) == text else None
+    return text if text and _quote(text) == text else None

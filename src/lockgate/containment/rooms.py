@@ -39,9 +39,9 @@ class Standing(Record):
     """Seconds since the last command began or ended."""
 
 
-def standing(state: str) -> list[Standing]:
+def find_standing(state: str) -> list[Standing]:
     """The rooms of a state folder."""
-    return [found for name in _names(state) if (found := _asked(state, name)) is not None]
+    return [found for name in _names(state) if (found := _ask(state, name)) is not None]
 
 
 def end(state: str, names: Iterable[str]) -> list[str]:
@@ -53,7 +53,7 @@ def end(state: str, names: Iterable[str]) -> list[str]:
 def ports(state: str, names: Iterable[str]) -> frozenset[int]:
     """The ports at which something listens in rooms, each in its own network."""
     there = set(_names(state))
-    return frozenset(port for name in names if name in there for port in _listening(_first_process(state, name)))
+    return frozenset(port for name in names if name in there for port in _listening_ports(_first_process(state, name)))
 
 
 def forward(state: str, name: str, port: int, host_port: int, begun: Callable[[int], object]) -> None:
@@ -97,7 +97,7 @@ def _holder(door: socket.socket, state: str, name: str) -> int:
     return int(pid) if user == os.geteuid() else 0
 
 
-def _listening(pid: int) -> Iterator[int]:
+def _listening_ports(pid: int) -> Iterator[int]:
     for family in ("tcp", "tcp6"):
         try:
             with open(f"/proc/{pid}/net/{family}", encoding="ascii") as file:
@@ -119,7 +119,7 @@ def _folder(state: str) -> str:
     return os.path.join(state, "rooms")
 
 
-def _asked(state: str, name: str) -> Standing | None:
+def _ask(state: str, name: str) -> Standing | None:
     try:
         told = json.loads(_ask_room(state, name, _ASK) or b"")
     except ValueError:

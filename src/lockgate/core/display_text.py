@@ -45,10 +45,10 @@ _HOST = lazy_re(r"(?<=://)[^\s/?#\\]+")
 
 
 def _escape(match: re.Match[str]) -> str:
-    return "".join(map(_escaped, match.group()))
+    return "".join(map(_escape_character, match.group()))
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character in _SHORT:
         return _SHORT[character]
     code = ord(character)
@@ -57,7 +57,7 @@ def _escaped(character: str) -> str:
 
 def _plain_host(match: re.Match[str]) -> str:
     """The host of an address in ASCII: whole names of other alphabets look like Latin ones as well."""
-    return "".join(each if each.isascii() else _escaped(each) for each in match.group())
+    return "".join(each if each.isascii() else _escape_character(each) for each in match.group())
 
 
 def visible(text: str, limit: int = 400) -> str:
@@ -68,7 +68,7 @@ def visible(text: str, limit: int = 400) -> str:
         limit: The most characters returned; longer text is cut in the middle and says by how much.
     """
     shown = text if text.isascii() else _HOST.sub(_plain_host, _LOOKALIKE.sub(_escape, text))
-    shown = _BLANKS.sub(_counted, _UNSAFE.sub(_escape, shown))
+    shown = _BLANKS.sub(_count, _UNSAFE.sub(_escape, shown))
     if len(shown) <= limit:
         return shown
     head = limit * 2 // 3
@@ -86,7 +86,7 @@ def columns(text: str) -> int:
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
-def wrapped(line: str, width: int) -> list[str]:
+def wrap(line: str, width: int) -> list[str]:
     """Cut a line into pieces of a width at most: at blanks, and a word that is longer than that anywhere.
 
     A terminal that wraps at words, or at any character, takes no more lines for it than these.
@@ -115,17 +115,17 @@ def wrapped(line: str, width: int) -> list[str]:
     return pieces
 
 
-def condensed(text: str) -> str:
+def condense(text: str) -> str:
     """A text in which many spaces and empty lines are counted: they push what follows out of sight."""
-    text = _BLANKS.sub(_counted, text)
+    text = _BLANKS.sub(_count, text)
     return _EMPTY_LINES.sub(lambda match: f"\n[... {match.group().count(chr(10)) - 1} empty lines ...]\n", text)
 
 
-def _counted(spaces: re.Match[str]) -> str:
+def _count(spaces: re.Match[str]) -> str:
     return f"[... {len(spaces.group())} spaces ...]"
 
 
-def indented(line: str, width: int, first: str, then: str) -> list[str]:
+def indent(line: str, width: int, first: str, then: str) -> list[str]:
     """The lines of the screen that a line takes, cut here so that each piece begins as it should.
 
     Args:
@@ -134,18 +134,18 @@ def indented(line: str, width: int, first: str, then: str) -> list[str]:
         first: What stands before it.
         then: What stands before each piece that the first line has no room for.
     """
-    pieces = wrapped(line, width - max(len(first), len(then)))
+    pieces = wrap(line, width - max(len(first), len(then)))
     return [f"{then if number else first}{piece}".rstrip() for number, piece in enumerate(pieces)]
 
 
-def barred(text: str, width: int) -> list[str]:
+def add_bars(text: str, width: int) -> list[str]:
     """The lines of the screen that a text of others takes, with a bar before each: none passes for one of ours.
 
     Args:
         text: A text that is safe to show (:func:`visible_block`).
         width: Columns of the screen.
     """
-    return [piece for line in text.split("\n") for piece in indented(line, width, BAR, "  |> ")]
+    return [piece for line in text.split("\n") for piece in indent(line, width, BAR, "  |> ")]
 
 
 def visible_block(text: str, limit: int = 4000) -> str:

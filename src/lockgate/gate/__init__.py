@@ -100,12 +100,12 @@ class Monitor:
         if isinstance(event, ToolRequested):
             import lockgate.gate.monitor.calls as calls
 
-            return (yield from calls.requested(self._parts, event))
+            return (yield from calls.handle_request(self._parts, event))
         if isinstance(event, ToolFinished):
             import lockgate.gate.monitor.results as results
 
-            return (yield from results.finished(self._parts, event))
-        return self._noted(event)
+            return (yield from results.handle_result(self._parts, event))
+        return self._note(event)
 
     def note_reported(self, event: ToolRequested) -> bool:
         """Note a call that a container runs already; whether the host sees it as the container did."""
@@ -131,25 +131,25 @@ class Monitor:
         reasons = () if result.is_empty else reasons_of(result, LabelState.CLEAN)
         return [Objection(r.effect.rule, r.effect.because, r.verdict) for r in reasons if r.verdict > Verdict.ALLOW]
 
-    def _noted(self, event: Noted) -> Answer:
+    def _note(self, event: Noted) -> Answer:
         # A hook answers one event: it imports what that one takes.
         match event:
             case ToolFailed():
                 from lockgate.gate.monitor import results
 
-                return results.failed(self._parts, event)
+                return results.handle_failure(self._parts, event)
             case ToolRefused():
                 from lockgate.gate.monitor import results
 
-                return results.refused(self._parts, event)
+                return results.handle_refusal(self._parts, event)
             case CallsAnswered():
                 from lockgate.gate.monitor import dialog
 
-                return dialog.answered_all(self._parts, event.context)
+                return dialog.settle_all(self._parts, event.context)
             case PromptSubmitted():
                 from lockgate.gate.monitor import context_text
 
-                return context_text.prompted(self._parts, event)
+                return context_text.handle_prompt(self._parts, event)
             case InstructionsLoaded():
                 from lockgate.gate.monitor import context_text
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.approvals.proof import UNSIGNED, is_proven, parsed_body
+from lockgate.gate.approvals.proof import UNSIGNED, is_proven, parse_body
 from lockgate.gate.approvals.questions import without_call
 from lockgate.gate.session import packages
 from lockgate.store.audit.chain import records
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 
 if TYPE_CHECKING:
     from typing import Any
@@ -96,7 +96,7 @@ class _Chains:
         if len(gates) > 1:  # all have the time of the same database, and tell of the same sessions
             found.sort(key=lambda each: each[0])
         for at, text in found:
-            self._add(parsed_body(text), at)
+            self._add(parse_body(text), at)
 
     def _of_gate(self, tx: Transaction, gate: str) -> Iterator[tuple[float, str]]:
         """When a gate has recorded what matters here, and how."""
@@ -119,11 +119,11 @@ class _Chains:
             case "endorse" | "retract" if not self.signatures.may_loosen(body, at):
                 pass
             case "endorse":
-                self._endorsed(self._given(body), (Label.UNTRUSTED, str(body.get("call"))), at)
+                self._check_endorsement(self._given(body), (Label.UNTRUSTED, str(body.get("call"))), at)
             case _:
                 _add(self.told, body, at)
 
-    def _endorsed(self, given: dict[tuple[Label, str], float], what: tuple[Label, str], at: float) -> None:
+    def _check_endorsement(self, given: dict[tuple[Label, str], float], what: tuple[Label, str], at: float) -> None:
         # A record that says that it is older may have been made so for want of a key.
         if self.signatures.approvers is None or given.get(what, 0.0) <= at:
             given.pop(what, None)
@@ -168,19 +168,19 @@ def contradictions(tx: Transaction, approvers: Approvers) -> list[Contradiction]
     if put_back is not None and put_back.reason:
         # By its records it is consistent, and what is missing in it is what they cannot tell.
         says = f"{put_back.reason}: it may have been put back from a copy, so every session of before has every label"
-        return [Contradiction(says, is_of_all=True), *_unsealed(tx)]
+        return [Contradiction(says, is_of_all=True), *_find_unsealed(tx)]
     chains = _Chains(tx, approvers)
     rows = {row.approval: row for row in tx.approvals()}
     found = [_of_row(tx, row, chains) for row in rows.values()]
     found += [_of_record(tx, name, each) for name, each in chains.told.items() if name not in rows]
-    found += _unsealed(tx)
+    found += _find_unsealed(tx)
     found += [_of_labels(tx, subject, gave) for subject, gave in chains.gave.items() if gave]
     kept = {each.folder for each in packages.standing(tx)}
     found += [Contradiction(_LOST_PACKAGES, folder=folder) for folder in sorted(chains.packages - kept)]
     return [each for each in found if each is not None]
 
 
-def _unsealed(tx: Transaction) -> list[Contradiction]:
+def _find_unsealed(tx: Transaction) -> list[Contradiction]:
     return [Contradiction(problem, subject=subject) for subject, problem in tx.label_contradictions()]
 
 
@@ -220,11 +220,11 @@ def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by
                 mended.add(each.subject)
             tx.add_taints(each.subject, [Taint(label, _LOST, "", "", now) for label in each.missing])
         elif row is not None:
-            tx.put_approval(_mended(row, each))
+            tx.put_approval(_mend(row, each))
     questions = [each for each in found if each.approval]
     ended = [each.approval for each in questions if not each.denied[0] or tx.approval(each.approval) is None]
     facts = {"approvals": ended, "problems": [each.text for each in found][:_MOST_TOLD], "by": by}
-    tx.append_audit(now, happened(Context("cli", Subject("")), ACCEPTED, facts))
+    tx.append_audit(now, event_record(Context("cli", Subject("")), ACCEPTED, facts))
 
 
 def _of_row(tx: Transaction, row: ApprovalRow, chains: _Chains) -> Contradiction | None:
@@ -239,7 +239,7 @@ def _of_row(tx: Transaction, row: ApprovalRow, chains: _Chains) -> Contradiction
     return Contradiction(problem, row.approval, no) if problem else None
 
 
-def _mended(row: ApprovalRow, found: Contradiction) -> ApprovalRow:
+def _mend(row: ApprovalRow, found: Contradiction) -> ApprovalRow:
     """A question that is over; a no is said again to the call to which it was said."""
     session, digest = found.denied
     if session:

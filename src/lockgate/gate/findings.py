@@ -26,7 +26,7 @@ _VERDICTS = {
 }
 
 
-def decided(result: GuardrailResult) -> GuardrailDecision:
+def decide_on_findings(result: GuardrailResult) -> GuardrailDecision:
     """The strictest of all that was found, with the fallbacks of what could not be evaluated."""
     if result.is_empty:
         return GuardrailDecision.APPROVE
@@ -41,9 +41,9 @@ def is_canary(result: GuardrailResult) -> bool:
     return any(match.rule.startswith(CANARY) for match in result.pattern_matches)
 
 
-def joined(decision: PolicyDecision, result: GuardrailResult) -> PolicyDecision:
+def join_findings(decision: PolicyDecision, result: GuardrailResult) -> PolicyDecision:
     """A table's decision together with what was found: the strictest wins, and equals share the reasons."""
-    verdict = _VERDICTS[decided(result)]
+    verdict = _VERDICTS[decide_on_findings(result)]
     if verdict is Verdict.ALLOW or verdict < decision.verdict:
         return decision
     return stricter(decision, verdict, reasons_of(result, decision.column), Tier.PATTERNS)
@@ -58,7 +58,7 @@ def stricter(decision: PolicyDecision, verdict: Verdict, reasons: tuple[Reason, 
 
 def reasons_of(result: GuardrailResult, column: LabelState) -> tuple[Reason, ...]:
     """What has the strictest decision: matches, and groups that could not be evaluated."""
-    strictest = decided(result)
+    strictest = decide_on_findings(result)
     found = [
         _effect(match.rule, f"{match.type} in {match.path}", match.path)
         for match in result.pattern_matches
@@ -78,14 +78,14 @@ def _effect(rule: str, because: str, path: str) -> Effect:
     return Effect(EffectKind.EGRESS, path, rule, because)
 
 
-def enforced(configuration: Configuration) -> bool:
+def is_enforced(configuration: Configuration) -> bool:
     """Whether a profile decides; one that only observes has a shadow."""
     return any(policy.profile.shadow is None for policy in configuration.policies)
 
 
 def redacts(configuration: Configuration) -> bool:
     """Whether secrets are taken out of results: also while a person has paused the gate, as that interrupts nobody."""
-    return enforced(configuration) or any(policy.profile.name == PAUSED for policy in configuration.policies)
+    return is_enforced(configuration) or any(policy.profile.name == PAUSED for policy in configuration.policies)
 
 
 def from_guard(decision: PolicyDecision) -> bool:
@@ -93,7 +93,7 @@ def from_guard(decision: PolicyDecision) -> bool:
     return bool(decision.reasons) and all(reason.row == ROW for reason in decision.reasons)
 
 
-def noted(result: GuardrailResult) -> list[PatternMatch]:
+def find_noted(result: GuardrailResult) -> list[PatternMatch]:
     """Matches that stop nothing and that agent and person are told of."""
     return [
         match

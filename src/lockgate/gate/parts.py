@@ -189,11 +189,11 @@ class Parts(Record):
         if context.subject.agent and tx.agent(context.subject) is None:
             from lockgate.gate.delegates import briefs
 
-            brief = briefs.waiting_for(tx, context.subject, context.agent_type, context.spawned_by)
+            brief = briefs.find_waiting(tx, context.subject, context.agent_type, context.spawned_by)
             if brief is not None:
                 session.begin_agent(tx, context, now, delegate=brief.brief)
                 bound = briefs.begun(tx, context.subject, brief)
-                tx.append_audit(now, record.approved(context, bound))
+                tx.append_audit(now, record.approval_record(context, bound))
         return self.make_known(tx, context, now)
 
     def make_known(self, tx: Transaction, context: Context, now: float) -> SessionRow:
@@ -207,7 +207,7 @@ class Parts(Record):
         """Give a session its labels where its transcript knows more of it than the store; first for every event."""
         unknown = session.label_unknown_results(tx, context, now, self.results_since, self.results_before)
         if unknown:
-            tx.append_audit(now, record.happened(context, "unknown-results", {"calls": unknown}))
+            tx.append_audit(now, record.event_record(context, "unknown-results", {"calls": unknown}))
 
 
 _TEXT = canonical_json(default=str, allow_nan=True)
@@ -228,7 +228,7 @@ def digest_of(body: str) -> str:
     return sha256(b"lockgate call\0" + body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def merged(analyses: Sequence[Analysis]) -> Analysis:
+def merge(analyses: Sequence[Analysis]) -> Analysis:
     """The union of what several analyses of one call found."""
     if len(analyses) == 1:
         return analyses[0]

@@ -63,7 +63,7 @@ def lockbox_schema(source: str) -> str:
     return json.dumps(schema, indent=2) + "\n"
 
 
-def derived(folder: Path) -> dict[Path, str]:
+def derive_files(folder: Path) -> dict[Path, str]:
     """All derived files with their texts, for the sources in a folder."""
     schemas = folder / "schema"
     lockgate = (schemas / "lockgate.schema.json").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def derived(folder: Path) -> dict[Path, str]:
 
 def stale(folder: Path) -> list[Path]:
     """Derived files that are not what their sources make."""
-    files = derived(folder).items()
+    files = derive_files(folder).items()
     return [path for path, text in files if not path.is_file() or path.read_text(encoding="utf-8") != text]
 
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         for path in old:
             print(f"{path} is stale: run `python -m lockgate.policy.build`", file=sys.stderr)
         return 1 if old else 0
-    for path, text in derived(FOLDER).items():
+    for path, text in derive_files(FOLDER).items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0

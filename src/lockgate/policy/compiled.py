@@ -185,7 +185,7 @@ def strictest_flags(services: Mapping[str, Mapping[str, Sequence[Any]]], name: s
 
 def _flags_with(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str, server: str) -> _Flags:
     flags: _Flags = {}
-    for *_, declared in sorted(_ranked(services, name, server)):
+    for *_, declared in sorted(_rank(services, name, server)):
         flags.update({flag: (value, layer, declared) for flag, (value, layer) in services[declared].items()})
     return flags
 
@@ -214,7 +214,7 @@ def _servers(name: str) -> list[str]:
     return found if len(ends) <= _MOST_SERVERS else [*found, ""]
 
 
-def _ranked(services: Mapping[str, Any], name: str, server: str) -> Iterator[tuple[int, int, str]]:
+def _rank(services: Mapping[str, Any], name: str, server: str) -> Iterator[tuple[int, int, str]]:
     """The declared names that speak about a service, each with how exactly it does."""
     names = tool_names(name)
     for declared in services:

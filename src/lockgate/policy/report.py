@@ -129,12 +129,12 @@ def _loosened_services(before: Compiled, after: Compiled) -> Iterator[str]:
     for name, flags in after["services"].items():
         for flag, (value, _) in flags.items():
             old = services.get(name, {}).get(flag)
-            was = old[0] if old is not None else _inherited(services, name, flag)
+            was = old[0] if old is not None else _find_inherited(services, name, flag)
             if (value is False and was is not False) or (was == "forbidden" and value != "forbidden"):
                 yield f"services: {name}: {flag} becomes {str(value).lower()}"
 
 
-def _inherited(services: Mapping[str, Any], name: str, flag: str) -> Any:
+def _find_inherited(services: Mapping[str, Any], name: str, flag: str) -> Any:
     """What holds of a flag for all that a name means, until the name says something itself; ``None`` for nothing.
 
     A wild name wins over others that are wild or of servers. Nobody can count for what it then wins: what one of those

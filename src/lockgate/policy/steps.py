@@ -52,13 +52,13 @@ def steps(
     return (
         *_before_the_table(effects, labels, decision),
         *_table(chains, decision),
-        *_contained(effects, chains, decision, able, lacking),
-        *_judged(effects, labels, profile, chains, decision, able, lacking),
+        *_containment_steps(effects, chains, decision, able, lacking),
+        *_judge_steps(effects, labels, profile, chains, decision, able, lacking),
         *([DecisionStep(Tier.PERSON, "a person is asked", Verdict.ASK)] if decision.verdict is Verdict.ASK else []),
     )
 
 
-def decided_by(taken: Sequence[DecisionStep]) -> Tier:
+def deciding_step(taken: Sequence[DecisionStep]) -> Tier:
     """The first step that decides."""
     return next(step.tier for step in taken if step.verdict is not None)
 
@@ -86,7 +86,7 @@ def _table(chains: Mapping[str, Chain], decision: PolicyDecision) -> list[Decisi
     return [DecisionStep(Tier.TABLE, says or f"{', '.join(chains)}: allow", final)]
 
 
-def _contained(
+def _containment_steps(
     effects: Sequence[Effect],
     chains: Mapping[str, Chain],
     decision: PolicyDecision,
@@ -95,7 +95,7 @@ def _contained(
 ) -> list[DecisionStep]:
     if decision.verdict is Verdict.CONTAIN:
         return [DecisionStep(Tier.CONTAINMENT, "it runs where it can reach nobody", Verdict.CONTAIN)]
-    if not _asked_for(Verdict.CONTAIN, chains, decision):
+    if not _is_asked_for(Verdict.CONTAIN, chains, decision):
         return []
     if Verdict.CONTAIN not in able:
         return [DecisionStep(Tier.CONTAINMENT, lacking[Verdict.CONTAIN])]
@@ -103,7 +103,7 @@ def _contained(
     return [DecisionStep(Tier.CONTAINMENT, next(could_not, "another of its effects cannot be contained"))]
 
 
-def _judged(
+def _judge_steps(
     effects: Sequence[Effect],
     labels: frozenset[Label],
     profile: Profile,
@@ -113,7 +113,7 @@ def _judged(
     lacking: Mapping[Verdict, str],
 ) -> list[DecisionStep]:
     if decision.verdict is not Verdict.JUDGE:
-        if not _asked_for(Verdict.JUDGE, chains, decision) or decision.verdict is Verdict.CONTAIN:
+        if not _is_asked_for(Verdict.JUDGE, chains, decision) or decision.verdict is Verdict.CONTAIN:
             return []
         cannot = "another of its effects is not the judge's to decide" if Verdict.JUDGE in able else ""
         return [DecisionStep(Tier.JUDGE, cannot or lacking[Verdict.JUDGE])]
@@ -128,6 +128,6 @@ def _judged(
     return [asked, *person]
 
 
-def _asked_for(verdict: Verdict, chains: Mapping[str, Chain], decision: PolicyDecision) -> bool:
+def _is_asked_for(verdict: Verdict, chains: Mapping[str, Chain], decision: PolicyDecision) -> bool:
     """Whether a cell names a verdict, where the table itself does not deny."""
     return decision.verdict is not Verdict.DENY and any(verdict in chain for chain in chains.values())

@@ -91,7 +91,7 @@ def extract(text: str, limit: int = 1000) -> list[str]:
         for written, meant in _JSON:
             text = text.replace(written, meant)
     for match in _in_text().finditer(text):
-        address = normalise(_trimmed(match.group()))
+        address = normalise(_trim(match.group()))
         if address is not None:
             found[address] = None
             if len(found) >= limit:
@@ -147,12 +147,12 @@ def _port(text: str) -> str | None:
 
 
 def _rest(rest: str) -> str | None:
-    path, question, query = _escaped(rest).partition("?")
+    path, question, query = _escape(rest).partition("?")
     resolved = _resolve_path(path)
     return None if resolved is None else f"{resolved}{question}{query}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     if text.isascii():
         return text
     return "".join(c if c.isascii() else "".join(f"%{byte:02X}" for byte in c.encode("utf-8", "replace")) for c in text)
@@ -175,7 +175,7 @@ def _resolve_path(path: str) -> str | None:
     return "/" + "/".join(out)
 
 
-def _trimmed(found: str) -> str:
+def _trim(found: str) -> str:
     """An address found in text without the punctuation of the text around it."""
     for written, meant in _ENTITIES:
         found = found.replace(written, meant)

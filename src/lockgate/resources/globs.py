@@ -97,12 +97,12 @@ def _meet(left: str, right: str) -> bool:
     return any(character not in outside[1:] for character in inside[1:])
 
 
-def ending(pattern: str) -> str:
+def common_ending(pattern: str) -> str:
     """The letters that all names end in which a pattern matches, up to ``LONGEST``."""
     return _ends(pattern)[1] if is_wild(pattern) else pattern
 
 
-def beginning(pattern: str) -> str:
+def common_beginning(pattern: str) -> str:
     """The letters that all names begin with which a pattern matches."""
     return _ends(pattern)[0] if is_wild(pattern) else pattern
 

@@ -56,7 +56,7 @@ def is_metadata(host: str) -> bool:
     return name in _METADATA
 
 
-def trusted(host: str, around: HostView) -> TrustedDomain | None:
+def find_trusted(host: str, around: HostView) -> TrustedDomain | None:
     """The trusted domain that a host is: the same name, below ``*.name``, or an address in the network ``10.0.0.0/8``.
 
     Of several, one whose content is trusted comes first.

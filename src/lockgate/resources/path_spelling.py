@@ -23,7 +23,7 @@ def absolute(path: str, cwd: str, around: HostView) -> str | None:
 
     Symbolic links are not resolved. ``~name`` is another person's home folder, which is looked for beside this one's.
     """
-    joined = _joined(path, cwd, around)
+    joined = _join(path, cwd, around)
     return None if joined is None else _normal(joined)
 
 
@@ -36,11 +36,11 @@ def outside_workspace(path: str, cwd: str, around: HostView) -> bool:
     if full is None or not around.workspace:
         return True
     workspace = posixpath.normpath(around.workspace)
-    real = _real(_joined(path, cwd, around) or full, around)
+    real = _real(_join(path, cwd, around) or full, around)
     return not (inside(full, workspace) and inside(real, _real(workspace, around)))
 
 
-def _joined(path: str, cwd: str, around: HostView) -> str | None:
+def _join(path: str, cwd: str, around: HostView) -> str | None:
     text = path.replace("\0", "")
     if len(text) > _LONGEST:
         # The system opens no such path; a program that takes ``./`` and ``x/..`` out of it first opens what is left.
@@ -50,15 +50,15 @@ def _joined(path: str, cwd: str, around: HostView) -> str | None:
         return f"{_home_of(name, around)}/{rest}"
     if not text.startswith("/"):
         text = f"{cwd}/{text}" if cwd.startswith("/") and not _leads_out(text, cwd) else ""
-    return led(text, cwd)[0] if text.startswith(_PROCESSES) else text or None
+    return follow_process_folder(text, cwd)[0] if text.startswith(_PROCESSES) else text or None
 
 
-def entered(cwd: str, folder: str) -> str:
+def folder_after_cd(cwd: str, folder: str) -> str:
     """The working folder after a change to another one; empty where it is not known."""
     path = folder if folder.startswith("/") else f"{cwd}/{folder}" if cwd and not _leads_out(folder, cwd) else ""
     if path.startswith(_PROCESSES):
         # A shell takes the name before ``..`` away; the kernel goes to the folder above the one that is meant.
-        path = "" if ".." in path else led(path, cwd)[0] or ""
+        path = "" if ".." in path else follow_process_folder(path, cwd)[0] or ""
     entered = posixpath.normpath(path) if path else ""
     return somewhere(entered) if entered and is_somewhere(cwd) and path is not folder else entered
 
@@ -97,10 +97,10 @@ def is_of_a_process(path: str, cwd: str) -> bool:
     start = path if path.startswith("/") else cwd
     if not start.startswith(_PROCESSES) and start != "/":
         return False
-    return led(path if start is path else f"{cwd}/{path}", cwd)[0] is None
+    return follow_process_folder(path if start is path else f"{cwd}/{path}", cwd)[0] is None
 
 
-def led(path: str, cwd: str) -> tuple[str | None, str]:
+def follow_process_folder(path: str, cwd: str) -> tuple[str | None, str]:
     """Where an absolute path leads that goes through a folder of a process (``/proc/self/cwd/..``).
 
     Returns:
@@ -185,11 +185,11 @@ def forms(path: str, cwd: str, around: HostView) -> list[Path]:
     """The path as the table asks about it: as written, and with links resolved."""
     if _leads_out(path, cwd):
         return [form for start, rest in _beginnings(path, cwd) for form in forms(rest, start, around)]
-    joined = _joined(path, cwd, around)
+    joined = _join(path, cwd, around)
     if joined is None:
         return _nowhere(path, cwd, around)
     written = [*_aliases(_normal(joined)), *_aliases(_real(joined, around))]
-    spellings = dict.fromkeys([*written, *_moved_client(written, around)])
+    spellings = dict.fromkeys([*written, *_find_moved_client(written, around)])
     homes = _homes(around)
     return [_form(spelling, homes) for spelling in spellings]
 
@@ -201,7 +201,7 @@ def _homes(around: HostView) -> tuple[Names, ...]:
 def _nowhere(path: str, cwd: str, around: HostView) -> list[Path]:
     """The forms of a path that begins in a folder nobody knows, which may be the home folder."""
     whole = path if path.startswith("/") else f"{cwd}/{path}" if cwd else ""
-    text = led(path, cwd)[1] if whole is path else path
+    text = follow_process_folder(path, cwd)[1] if whole is path else path
     names = tuple(name for name in _fold(text).split("/") if name not in {"", ".", ".."})
     found = [Path(("**", *names), (HOME, *names), any(map(is_wild, names)))] if names else []
     # What another process has for its folder can change, but as it is now it tells more.
@@ -209,14 +209,14 @@ def _nowhere(path: str, cwd: str, around: HostView) -> list[Path]:
     return [*found, _form(real, _homes(around))] if real and real != _normal(whole) else found
 
 
-def _moved_client(written: list[str], around: HostView) -> list[str]:
+def _find_moved_client(written: list[str], around: HostView) -> list[str]:
     """A client that is told to keep its files elsewhere keeps there what is in ``~/.claude`` for others."""
-    tops = _moved_tops(around.client_paths)
+    tops = _find_moved_tops(around.client_paths)
     return [f"{around.home}/.claude{path[len(top) :]}" for top in tops for path in written if inside(path, top)]
 
 
 @lru_cache(maxsize=64)
-def _moved_tops(client_paths: tuple[str, ...]) -> tuple[str, ...]:
+def _find_moved_tops(client_paths: tuple[str, ...]) -> tuple[str, ...]:
     cut = (folder.partition("/projects") for folder in client_paths)
     return tuple(top for top, found, _ in cut if found and top.startswith("/") and not top.endswith("/.claude"))
 

@@ -68,8 +68,8 @@ def read_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
             continue
         found += _own_read(form, path, around)
         found += [effect for place in find(form) if _meant(place, form) and (effect := read_of(place, path))]
-        found += _configured(form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
-        found += _labelled(form, path, around)
+        found += _configured_effects(form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
+        found += _labelled_effects(form, path, around)
     if (labelled := around.labelled_files()) and not any(effect.rule == LABELLED for effect in found):
         place = absolute(path, cwd, around)
         source = around.labelled_content(place) if labelled and place is not None else ""
@@ -86,9 +86,9 @@ def recursive_read_effects(root: str, cwd: str, around: HostView) -> tuple[Effec
     found: list[Effect] = []
     for form in folders(root, cwd, around):
         found += [effect for place in find_below(form) if (effect := read_of(place, root))]
-        found += _configured(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
+        found += _configured_effects(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
         found += _own_read(form, root, around)
-        found += _labelled(below(form), root, around)
+        found += _labelled_effects(below(form), root, around)
         if has_state_below(form, around):
             found.append(Effect(EffectKind.TAMPER, root, OWN_BELOW, _BELOW))
     return _first_of_each_kind(found)
@@ -218,7 +218,7 @@ def _own_read(form: Path, path: str, around: HostView) -> list[Effect]:
     return [Effect(EffectKind.TAMPER, path, OWN_STATE, _OWN, Variant.SELF)]
 
 
-def _labelled(form: Path, path: str, around: HostView) -> list[Effect]:
+def _labelled_effects(form: Path, path: str, around: HostView) -> list[Effect]:
     """The effect of reading a file, or one of several, into which an earlier call has written a stranger's text."""
     source = next(
         (source for file, source in around.labelled_files().items() if path_matches(form.names, names_of(file))), ""
@@ -256,7 +256,7 @@ def _own_write(form: Path, path: str, around: HostView, *, whole: bool = False) 
 
 
 @lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> tuple[tuple[Names, str], ...]:
+def _compile(patterns: tuple[str, ...]) -> tuple[tuple[Names, str], ...]:
     """A person's patterns. One that names a folder means all that is in it."""
     out = []
     for pattern in patterns:
@@ -265,10 +265,10 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[tuple[Names, str], ...]:
     return tuple(out)
 
 
-def _configured(
+def _configured_effects(
     form: Path, path: str, patterns: tuple[str, ...], kind: EffectKind, gives: Label | None
 ) -> list[Effect]:
-    for names, pattern in _compiled(patterns):
+    for names, pattern in _compile(patterns):
         if _meets(names, form):
             name = {EffectKind.READ_SECRET: "secret", EffectKind.TAMPER: "protected"}.get(kind, "persistent")
             because = f"the configuration lists {pattern} as {name}"
@@ -278,8 +278,8 @@ def _configured(
 
 def _configured_writes(form: Path, path: str, around: HostView) -> list[Effect]:
     return [
-        *_configured(form, path, around.rules.protected_paths, EffectKind.TAMPER, None),
-        *_configured(form, path, around.rules.persistent_paths, EffectKind.PERSIST, None),
+        *_configured_effects(form, path, around.rules.protected_paths, EffectKind.TAMPER, None),
+        *_configured_effects(form, path, around.rules.persistent_paths, EffectKind.PERSIST, None),
     ]
 
 

@@ -12,8 +12,8 @@ from lockgate.resources.globs import (
     Names,
     aims_at,
     aims_at_folder,
-    beginning,
-    ending,
+    common_beginning,
+    common_ending,
     is_wild,
     longest_text,
     name_matches,
@@ -132,8 +132,8 @@ def _odd() -> Mapping[str, Sequence[_OddPattern]]:
     by_letter: dict[str, list[_OddPattern]] = {}
     for number, which in table.others:
         last = table.places[number].match[which][-1]
-        letter = "" if last == "**" else ending(last)[-1:]
-        pattern = _OddPattern((number, which), last, beginning(last), longest_text(last))
+        letter = "" if last == "**" else common_ending(last)[-1:]
+        pattern = _OddPattern((number, which), last, common_beginning(last), longest_text(last))
         by_letter.setdefault(letter, []).append(pattern)
     return by_letter
 
@@ -177,7 +177,7 @@ def _plain(names: Names) -> str | None:
     return names[0] if names and names[0] != "**" and not is_wild(names[0]) else None
 
 
-def _rooted(view: Names | None) -> Hits:
+def _find_rooted(view: Names | None) -> Hits:
     """The patterns from a root or a home folder that a path may meet."""
     if view is None:
         return []
@@ -208,7 +208,7 @@ def _begun_by(name: str) -> Hits:
     return [*index.get(name, ()), *(hit for hit in index.get(None, ()) if name_matches(hit[1][1], name))]
 
 
-def _ended(names: Names) -> Hits:
+def _find_by_ending(names: Names) -> Hits:
     """The patterns for any folder that a wild path may meet."""
     last = names[-1]
     return [
@@ -260,10 +260,10 @@ def find(path: Path) -> tuple[Place, ...]:
     candidates = [hit for name in set(path.names) for hit in by_name.get(name, ())]
     for number, which in (*candidates, *_of_odd_name(path.names[-1])):
         place = table[number]
-        if number not in found and _matches(place.match[which], path) and not _excepted(place, path):
+        if number not in found and _matches(place.match[which], path) and not _is_excepted(place, path):
             found.add(number)
     if path.wild:
-        for number, pattern in (*_rooted(path.names), *_rooted(path.home), *_ended(path.names)):
+        for number, pattern in (*_find_rooted(path.names), *_find_rooted(path.home), *_find_by_ending(path.names)):
             place = table[number]
             if number in found or _harmless_below(place, path) or _harmless_ending(place, path):
                 continue
@@ -272,7 +272,7 @@ def find(path: Path) -> tuple[Place, ...]:
     return tuple(table[number] for number in sorted(found))
 
 
-def _excepted(place: Place, path: Path) -> bool:
+def _is_excepted(place: Place, path: Path) -> bool:
     return any(_matches(pattern, path) for pattern in place.exceptions)
 
 
@@ -308,7 +308,7 @@ def find_below(path: Path) -> tuple[Place, ...]:
 
     Patterns for any folder count only where the folder's own name begins to spell them.
     """
-    hits = (*_rooted(path.names), *_rooted(path.home), *_begun(path))
+    hits = (*_find_rooted(path.names), *_find_rooted(path.home), *_begun(path))
     numbers = {number for number, pattern in hits if _lies_below(pattern, path)}
     below = [place for place in _of(numbers) if place.around and not _harmless_below(place, path)]
     return (*below, *(place for place in find(path) if place not in below))

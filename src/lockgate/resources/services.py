@@ -34,7 +34,7 @@ def service_effects(what: str, service: Service, *, everything: bool) -> tuple[E
         EffectKind.EGRESS: service.public_sink is not False,
         EffectKind.DESTROY: everything if service.dangerous_writes is None else service.dangerous_writes,
     }
-    return (*_forbidden(what, service), *(_declared(what, kind, service) for kind, has in flags.items() if has))
+    return (*_forbidden(what, service), *(_declared_effect(what, kind, service) for kind, has in flags.items() if has))
 
 
 def unknown_effects(what: str, rule: str, *, everything: bool) -> tuple[Effect, ...]:
@@ -56,7 +56,7 @@ def unknown_effects(what: str, rule: str, *, everything: bool) -> tuple[Effect, 
     return tuple(found)
 
 
-def applied(what: str, effects: Sequence[Effect], service: Service) -> tuple[Effect, ...]:
+def apply_declaration(what: str, effects: Sequence[Effect], service: Service) -> tuple[Effect, ...]:
     """The effects of a tool that Lockgate knows, with what is declared about it: what is not said stays as it is.
 
     Like a category, a declaration cannot take away that a call reads a secret, persists, destroys or tampers.
@@ -76,11 +76,11 @@ def applied(what: str, effects: Sequence[Effect], service: Service) -> tuple[Eff
         EffectKind.DESTROY: service.dangerous_writes,
     }
     kinds = {effect.kind for effect in effects}
-    added = [_declared(what, kind, service) for kind, has in flags.items() if has and kind not in kinds]
+    added = [_declared_effect(what, kind, service) for kind, has in flags.items() if has and kind not in kinds]
     return (*effects, *_forbidden(what, service), *added)
 
 
-def _declared(what: str, kind: EffectKind, service: Service) -> Effect:
+def _declared_effect(what: str, kind: EffectKind, service: Service) -> Effect:
     rule, because, gives = _SAID[kind]
     return Effect(kind, what, rule, because + _by(service), gives=gives)
 

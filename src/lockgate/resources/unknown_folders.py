@@ -24,7 +24,7 @@ def named_write_effects(root: str, name: str, cwd: str, around: HostView) -> tup
     found: list[Effect] = []
     for form in forms(root, cwd, around):
         here = in_project(form, around)
-        for place in _named(form, name, around):
+        for place in _find_named(form, name, around):
             effect = write_of(place, root)
             if effect and (effect.kind is EffectKind.TAMPER or not here or name.casefold() in place.named):
                 found.append(effect)
@@ -39,12 +39,12 @@ def named_read_effects(root: str, name: str, cwd: str, around: HostView) -> tupl
     found: list[Effect] = []
     for form in forms(root, cwd, around):
         if not in_project(form, around):
-            hits = (read_of(place, root) for place in _named(form, name, around))
+            hits = (read_of(place, root) for place in _find_named(form, name, around))
             found += [effect for effect in hits if effect and effect.kind is EffectKind.READ_SECRET]
     return unique(found)
 
 
-def _named(folder: Path, name: str, around: HostView) -> tuple[Place, ...]:
+def _find_named(folder: Path, name: str, around: HostView) -> tuple[Place, ...]:
     """Places that have a name at some depth of a folder."""
     homes_below = names_of(around.home)[: len(folder.names)] == folder.names or folder.names in _AROUND_HOMES
     return _find(folder, name, homes_below=homes_below, here=in_project(folder, around))

@@ -40,7 +40,7 @@ def analyse_shell(text: str, cwd: str, around: HostView, dialect: str = "bash") 
 def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
     machine = AbstractInterpreter(around, PROGRAMS)
     machine.texts.append(text)
-    scope = beginning(cwd, around)
+    scope = initial_scope(cwd, around)
     began = dict(scope.variables) if around.shell_stays else {}
     script = read(text, machine.enter(dialect))
     if isinstance(script, Unparsed):
@@ -61,7 +61,7 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
     left: tuple[Left, ...] = ()
     sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(machine, effects)
     if isinstance(script, Script) and (sends or runs or _may_keep(machine, text, effects)):
-        effects, flows, left = _followed(script, cwd, machine.around, dialect, effects, sends=sends)
+        effects, flows, left = _follow_secrets(script, cwd, machine.around, dialect, effects, sends=sends)
     effects = (*effects, *_network_effects(machine))
     receipt = _receipt(machine)
     # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
@@ -201,7 +201,7 @@ def _may_keep(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
     return reaches or _has_secrets(machine, text, effects) or bool(machine.around.kept_files())
 
 
-def _followed(
+def _follow_secrets(
     script: Script, cwd: str, around: HostView, dialect: str, effects: tuple[Effect, ...], *, sends: bool
 ) -> tuple[tuple[Effect, ...], tuple[Flow, ...], tuple[Left, ...]]:
     """The effects, the flows that are a part of their evidence, and the files with what matters in them.
@@ -211,7 +211,7 @@ def _followed(
     from lockgate.shell.secret_flow import second_run
     from lockgate.shell.secret_flow.code_sources import run_effects
 
-    tracer = second_run.follow(script, beginning(cwd, around), around, dialect)
+    tracer = second_run.follow(script, initial_scope(cwd, around), around, dialect)
     if tracer is None:
         return (
             (*effects, *(second_run.not_followed(effects) if sends else ()), *second_run.runs_not_followed(effects)),
@@ -222,11 +222,11 @@ def _followed(
     if not sends:
         return (*effects, *runs), (), tracer.in_files()
     sent = second_run.sent(effects, tracer)
-    said = (second_run.explained(effect, tracer) for effect in effects)
+    said = (second_run.explain_effect(effect, tracer) for effect in effects)
     return (*said, *sent, *runs), tuple(second_run.best(tracer.flows)), tracer.in_files()
 
 
-def beginning(cwd: str, around: HostView) -> Scope:
+def initial_scope(cwd: str, around: HostView) -> Scope:
     """The state in which a command begins."""
     scope = Scope(cwd, {"HOME": around.home, **around.variables})
     scope.variables.pop("PWD", None)

@@ -18,7 +18,7 @@ from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
 from lockgate.store.files import DATABASE, ELSEWHERE, KEY, VERSION, own_folder, read_key
 from lockgate.store.opening import chosen
 from lockgate.store.postgres import migrations
-from lockgate.store.postgres.anchor_notes import NOTES, noted
+from lockgate.store.postgres.anchor_notes import NOTES, read_noted
 from lockgate.store.postgres.migrations import Migrated
 from lockgate.store.postgres.opening import open_at
 from lockgate.store.postgres.settings import StoreAddress, read_where, seal_of
@@ -39,7 +39,7 @@ _COPY_SECONDS = 600.0
 _LEFT = "this gate has used a shared store, and its own does not know what was read meanwhile"
 
 
-def shared_address(state: str) -> StoreAddress | None:
+def read_shared_address(state: str) -> StoreAddress | None:
     """The shared store that a state folder names; ``None`` where it has a database of its own.
 
     Raises:
@@ -75,7 +75,7 @@ def use_shared(state: str, url: str, name: str) -> None:
     seal = seal_of(key, StoreAddress(url, name))
     text = json.dumps({"url": url, **({"gate": name} if name else {}), "seal": seal})
     path = os.path.join(state, ELSEWHERE)
-    with _choosing(state, key, seal):
+    with _keep_choice(state, key, seal):
         replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
 
 
@@ -97,7 +97,7 @@ def use_own(state: str) -> None:
         OSError: The name of the shared store cannot be removed.
         StoreError: The key cannot be read.
     """
-    with _choosing(state, read_key(state), OWN_STORE), suppress(FileNotFoundError):
+    with _keep_choice(state, read_key(state), OWN_STORE), suppress(FileNotFoundError):
         os.unlink(os.path.join(state, ELSEWHERE))
 
 
@@ -118,7 +118,7 @@ def leave_own(state: str) -> None:
 
 
 @contextmanager
-def _choosing(state: str, key: bytes, seal: str) -> Iterator[None]:
+def _keep_choice(state: str, key: bytes, seal: str) -> Iterator[None]:
     """Keep outside of a state folder which store it uses: until this is over both, for hooks go on meanwhile."""
     outside, before = OutsideHead(state, key), OWN_STORE
     with suppress(StoreError):
@@ -129,7 +129,7 @@ def _choosing(state: str, key: bytes, seal: str) -> Iterator[None]:
 
 
 @contextmanager
-def shared_store(state: str, url: str, name: str, busy_seconds: float = 10.0) -> Iterator[PostgresStore]:
+def open_shared_store(state: str, url: str, name: str, busy_seconds: float = 10.0) -> Iterator[PostgresStore]:
     """The shared store at an address, as the gate of a state folder, open as long as this lasts.
 
     Raises:
@@ -217,7 +217,7 @@ def copy_store(state: str, url: str, name: str, *, back: bool) -> tuple[CopyResu
         StoreError: A store cannot be used; nothing was changed.
     """
     with ExitStack() as stack:
-        shared = stack.enter_context(shared_store(state, url, name, _COPY_SECONDS))
+        shared = stack.enter_context(open_shared_store(state, url, name, _COPY_SECONDS))
         opened = SqliteStore.open_to_fill if back else SqliteStore.open
         own = opened(state, busy_seconds=_COPY_SECONDS)
         stack.callback(own.close)
@@ -256,4 +256,4 @@ def verify_gates(store: Store, state: str) -> tuple[list[tuple[GateRow, Verifica
     """
     with store.reading() as tx:
         gates = [(row, verify_chain(tx, row, store.key)) for row in tx.gates()]
-        return gates, verify_anchors(tx, noted(os.path.join(state, NOTES)))
+        return gates, verify_anchors(tx, read_noted(os.path.join(state, NOTES)))

@@ -121,7 +121,7 @@ def epoch_of(key: bytes, head: AuditHead) -> str | None:
     return epoch if head.seal == seal(key, head.seq, head.digest, epoch) else None
 
 
-def keyed(key: bytes, purpose: bytes, text: str) -> str:
+def keyed_hash(key: bytes, purpose: bytes, text: str) -> str:
     """A keyed hash of a text for one purpose, so that none of one purpose passes for one of another."""
     return blake2b(text.encode(), key=key, person=purpose, digest_size=32).hexdigest()
 

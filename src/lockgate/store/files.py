@@ -134,9 +134,10 @@ def _make_folder(folder: str) -> None:
 
 def _another(user: int) -> str:
     """What to say of a place that is another user's: nothing in it is to be removed."""
-    from lockgate.system.ownership import named
+    from lockgate.system.ownership import user_name
 
-    return f"belongs to user {named(user)}, and you are {named(os.geteuid())}: run this as {named(user)}, without sudo"
+    owner = user_name(user)
+    return f"belongs to user {owner}, and you are {user_name(os.geteuid())}: run this as {owner}, without sudo"
 
 
 def _tighten(path: str, mode: int) -> None:

@@ -244,7 +244,7 @@ class AnchorRow(Record):
 TAINT_COLUMNS = "at, id, label, source, tool, call_id, state, origin"
 
 
-def parsed_column(text: str, damaged: str) -> Any:
+def parse_column(text: str, damaged: str) -> Any:
     """The value of a column that holds JSON.
 
     Args:

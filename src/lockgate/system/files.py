@@ -183,14 +183,14 @@ def real_path(path: str) -> str:
 
 def _from_kernel(path: str) -> str:
     try:
-        return _opened_at(path)
+        return _open_at(path)
     except FileNotFoundError:
         return _of_what_is_missing(path)
     except OSError:
         return ""
 
 
-def _opened_at(path: str, flags: int = 0) -> str:
+def _open_at(path: str, flags: int = 0) -> str:
     file = os.open(path, _ONLY_PATH | os.O_CLOEXEC | flags)
     try:
         found = os.readlink(f"/proc/self/fd/{file}")
@@ -209,7 +209,7 @@ def _of_what_is_missing(path: str) -> str:
             return ""
         folder, missing = above or "/", f"/{name}{missing}"
     try:
-        found = missing and _opened_at(folder, os.O_DIRECTORY)
+        found = missing and _open_at(folder, os.O_DIRECTORY)
     except OSError:
         return ""
     return found and f"{found.rstrip('/')}{missing}"

@@ -33,7 +33,7 @@ def library(name: str) -> Any:
         return __import__(name)
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether a top-level package lies where :func:`library` would find it. Nothing of it is imported."""
     return name in sys.modules or any(os.path.isdir(os.path.join(folder, name)) for folder in _folders())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 
-def named(user: int) -> str:
+def user_name(user: int) -> str:
     """A user's name, for a person; the number where the system knows none."""
     import pwd
 
@@ -28,8 +28,8 @@ def problem_of(path: str) -> str:
     place, owner = _there(path)
     if owner in (os.geteuid(), 0):
         return ""
-    whose = named(owner)
-    return f"{place} belongs to user {whose}, and you are {named(os.geteuid())}: run this as {whose}, without sudo"
+    whose = user_name(owner)
+    return f"{place} belongs to user {whose}, and you are {user_name(os.geteuid())}: run this as {whose}, without sudo"
 
 
 def make_folders(path: str, mode: int = 0o700) -> None:

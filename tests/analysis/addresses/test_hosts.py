@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.resources.host_view import AnalysisRules, HostView, TrustedDomain
-from lockgate.resources.hosts import is_here, is_loopback, is_metadata, trusted
+from lockgate.resources.hosts import find_trusted, is_here, is_loopback, is_metadata
 from lockgate.resources.relays import leads_elsewhere
 
 
@@ -210,7 +210,7 @@ DOMAINS = (
     ],
 )
 def test_trusted(host, expected):
-    found = trusted(host, HostView(rules=AnalysisRules(trusted_domains=DOMAINS)))
+    found = find_trusted(host, HostView(rules=AnalysisRules(trusted_domains=DOMAINS)))
     assert (found.host if found else None) == expected
 
 
@@ -218,4 +218,4 @@ def test_trusted(host, expected):
 def test_no_host_is_refused_with_an_error(host):
     is_loopback(host)
     is_metadata(host)
-    trusted(host, HostView(rules=AnalysisRules(trusted_domains=DOMAINS)))
+    find_trusted(host, HostView(rules=AnalysisRules(trusted_domains=DOMAINS)))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.resources.globs import (
-    beginning,
-    ending,
+    common_beginning,
+    common_ending,
     longest_text,
     name_matches,
     names_meet,
@@ -38,8 +38,8 @@ def test_a_pattern_matches_what_the_standard_library_matches(pattern, name):
 @given(st.text(st.sampled_from([*ALPHABET, "*", "?", "[", "]"]), max_size=6))
 def test_all_names_that_a_pattern_matches_begin_and_end_alike_and_hold_a_text(pattern):
     for name in filter(lambda name: name_matches(pattern, name), EVERY_NAME):
-        assert name.startswith(beginning(pattern))
-        assert name.endswith(ending(pattern))
+        assert name.startswith(common_beginning(pattern))
+        assert name.endswith(common_ending(pattern))
         assert longest_text(pattern) in name
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.patterns.engine.check import Check
-from lockgate.patterns.engine.matcher import _OVERLAP, PIECE, _bounded, _finder, _finder_by_search
+from lockgate.patterns.engine.matcher import _OVERLAP, PIECE, _finder, _finder_by_search, _is_bounded
 from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field, fields_of
@@ -117,7 +117,7 @@ def test_no_match_that_stands_alone_is_passed_over(text: str, boundary: str) -> 
     data = text.encode()
     for start in range(len(text)):
         match = re2.compile(_WORDS).match(text, start)
-        if match is not None and _bounded(data, *match.span(), boundary):
+        if match is not None and _is_bounded(data, *match.span(), boundary):
             assert any(begin < match.end() and match.start() < end for begin, end in found)
 
 

@@ -99,7 +99,7 @@ def test_files_are_joined_to_one(tmp_path: Path) -> None:
     one, other = tmp_path / "a.yaml", tmp_path / "b.yaml"
     one.write_text("patterns: {input: {g: {mode: block, rules: [{type: a, pattern: aa}]}}}")
     other.write_text("patterns: {input: {g: {mode: block, include: [h], rules: [{type: b, pattern: bb}]}}}")
-    group = build.joined([one, other], LENIENT)["patterns"]["input"]["g"]
+    group = build.join_files([one, other], LENIENT)["patterns"]["input"]["g"]
     assert [rule["type"] for rule in group["rules"]] == ["a", "b"]
     assert (group["mode"], group["include"]) == ("block", ["h"])
 
@@ -120,7 +120,7 @@ def test_files_that_contradict_each_other_are_refused(tmp_path: Path, text: str,
     )
     other.write_text(text)
     with pytest.raises(ConfigError, match=problem):
-        build.joined([one, other], LENIENT)
+        build.join_files([one, other], LENIENT)
 
 
 def test_no_two_rules_of_a_group_have_one_id() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from lockgate.resources.host_view import HostView, ScriptFile
 from lockgate.shell import analyse_shell
-from lockgate.shell.analyse import beginning
+from lockgate.shell.analyse import initial_scope
 from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import Script
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
@@ -91,7 +91,7 @@ def test_a_fault_leaves_nothing_behind(text: str) -> None:
     script = read(text, "bash")
     assert isinstance(script, Script)
     with pytest.raises(LookupError):
-        machine.run(script, beginning(_PROJECT, machine.around))
+        machine.run(script, initial_scope(_PROJECT, machine.around))
     assert (machine.flow.beside, machine.flow.levels, machine.flow.frames) == ([], [], [])
     assert machine.budget.depth == 0
     assert (machine.scripts.place, machine.scripts.silent) == (0, False)

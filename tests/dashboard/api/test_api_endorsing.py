@@ -11,7 +11,7 @@ import pytest
 
 from lockgate.core.events import Context
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.gate.session import begin_session, expect, finished, labels_of
+from lockgate.gate.session import begin_session, expect, labels_of, settle_result
 from lockgate.store.audit.chain import verify_store
 from lockgate.system.folders import user_name
 from support.api_server import Machine, Server
@@ -39,7 +39,7 @@ class Reading:
             gives = [{"what": told.tool, "gives": "untrusted"}]
             body = {"event": "decision", "session": self.session, "agent": "", "call": call, "digest": "0" * 64}
             tx.append_audit(at, {**body, "effects": gives})
-            finished(tx, self.subject, told, text, at, digest="0" * 64, fresh=lambda: source, keep=True)
+            settle_result(tx, self.subject, told, text, at, digest="0" * 64, fresh=lambda: source, keep=True)
 
     def write(self) -> None:
         with self.machine.store.transaction() as tx:

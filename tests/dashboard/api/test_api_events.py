@@ -26,7 +26,14 @@ from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.service.http import event_stream as events
 from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.auth.tokens import add, remove
-from lockgate.service.http.event_stream import MOST_LISTENERS, MOST_PROGRAMS, _StreamListener, frame, framed, kind_of
+from lockgate.service.http.event_stream import (
+    MOST_LISTENERS,
+    MOST_PROGRAMS,
+    _StreamListener,
+    encode_event,
+    frame,
+    kind_of,
+)
 from lockgate.store.rows import AuditRow
 from support.api_server import Machine, Server
 
@@ -62,7 +69,7 @@ def test_an_event_is_one_event_whatever_it_says(event: str, data: str, name: int
 
 @given(st.dictionaries(st.sampled_from(["event", "session", "approval"]), st.text() | st.integers() | st.none()))
 def test_a_record_is_one_event_whatever_it_says(body: dict[str, Any]) -> None:
-    (event,) = parsed(framed(AuditRow(7, 1.0, json.dumps(body), "", "")).decode())
+    (event,) = parsed(encode_event(AuditRow(7, 1.0, json.dumps(body), "", "")).decode())
     assert event["id"] == "7"
     assert json.loads(event["data"])["seq"] == 7
 

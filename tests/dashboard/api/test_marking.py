@@ -11,7 +11,7 @@ from lockgate.configuration.load import load_for_cli
 from lockgate.core.model import ToolCall
 from lockgate.gate.host.host_view import host_view_of
 from lockgate.service.http.schemas.calls import Call, EffectShown
-from lockgate.service.http.views.call_spans import marked
+from lockgate.service.http.views.call_spans import mark_effects
 from lockgate.service.http.views.display_values import shown
 from lockgate.system.folders import Folders
 
@@ -26,7 +26,7 @@ def call_of(tool: str, given: dict[str, object]) -> Call:
         EffectShown(row=each.row, what=each.what, rule=each.rule, because=each.because, gives=each.gives)
         for each in analysis.effects
     ]
-    return marked(WHERE, tool, given, "/nowhere", effects, whole=True)
+    return mark_effects(WHERE, tool, given, "/nowhere", effects, whole=True)
 
 
 def marks(command: str) -> list[str]:

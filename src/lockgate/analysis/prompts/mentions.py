@@ -20,7 +20,7 @@ _RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://|[\w-]+:(?!//|\d[\d:,-]*$).", 
 _LINES = lazy_re(r"#L?\d.*")
 
 
-def attached(text: str, cwd: str, around: HostView, most: int = 200) -> tuple[Effect, ...]:
+def mention_effects_of(text: str, cwd: str, around: HostView, most: int = 200) -> tuple[Effect, ...]:
     """The effects of what a text mentions with ``@``.
 
     Args:
@@ -30,7 +30,7 @@ def attached(text: str, cwd: str, around: HostView, most: int = 200) -> tuple[Ef
         most: How many mentions are looked at.
     """
     found: dict[Effect, None] = {}
-    for name in islice(mentioned(text), most):
+    for name in islice(find_mentions(text), most):
         if _RESOURCE.match(name):
             found[
                 Effect(
@@ -47,7 +47,7 @@ def attached(text: str, cwd: str, around: HostView, most: int = 200) -> tuple[Ef
     return tuple(found)
 
 
-def mentioned(text: str) -> Iterator[str]:
+def find_mentions(text: str) -> Iterator[str]:
     """What stands behind each ``@`` of a text, each once."""
     seen: set[str] = set()
     for match in _MENTION.finditer(text):

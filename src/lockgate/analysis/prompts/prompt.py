@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 
-from lockgate.analysis.prompts.mentions import attached
+from lockgate.analysis.prompts.mentions import mention_effects_of
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label, ToolCall
 from lockgate.resources.host_view import HostView
@@ -47,7 +47,7 @@ def mention_effects(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ..
         cwd: The folder that relative paths start at.
         around: The view of this machine.
     """
-    return tuple(dict.fromkeys((*_of_skill(prompt, cwd, around), *attached(prompt, cwd, around))))
+    return tuple(dict.fromkeys((*_of_skill(prompt, cwd, around), *mention_effects_of(prompt, cwd, around))))
 
 
 def _of_skill(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ...]:

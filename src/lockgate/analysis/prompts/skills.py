@@ -45,33 +45,33 @@ def skill_effects(name: str, arguments: str, cwd: str, around: HostView) -> tupl
     """
     name, _, rest = name.strip().removeprefix("/").partition(" ")
     given = " ".join(filter(None, (rest, arguments)))
-    found: dict[Effect, None] = dict.fromkeys(_attached(name, given, cwd, around)) if "@" in given else {}
+    found: dict[Effect, None] = dict.fromkeys(_argument_effects(name, given, cwd, around)) if "@" in given else {}
     for text in dict.fromkeys((*around.read_skills(name, cwd), *(around.nested_skills(name) or ()))) if name else ():
         if text is None:
             found[_opaque(name, "its text cannot be read")] = None
             continue
         if "@" in text:
-            found.update(dict.fromkeys(_mentioned_in(text, given, cwd, around)))
+            found.update(dict.fromkeys(_mention_effects(text, given, cwd, around)))
         if "!`" in text or "```!" in text:
             found.update(dict.fromkeys(_of_text(name, text, given, cwd, around)))
     return tuple(found)
 
 
-def _attached(name: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
+def _argument_effects(name: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
     """What the arguments mention."""
-    from lockgate.analysis.prompts.mentions import attached, mentioned
+    from lockgate.analysis.prompts.mentions import find_mentions, mention_effects_of
 
-    if sum(1 for _ in islice(mentioned(arguments), _MOST + 1)) > _MOST:
+    if sum(1 for _ in islice(find_mentions(arguments), _MOST + 1)) > _MOST:
         yield _opaque(name, f"its arguments mention more than {_MOST} files")
-    yield from attached(arguments, cwd, around)
+    yield from mention_effects_of(arguments, cwd, around)
 
 
-def _mentioned_in(text: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
+def _mention_effects(text: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
     """What a text mentions with the arguments in it."""
-    from lockgate.analysis.prompts.mentions import attached
+    from lockgate.analysis.prompts.mentions import mention_effects_of
 
     for first in _FIRST:
-        yield from attached(_filled(text, arguments, _names(text), first), cwd, around, _MOST_IN_TEXT)
+        yield from mention_effects_of(_fill_in(text, arguments, _names(text), first), cwd, around, _MOST_IN_TEXT)
 
 
 def _of_text(name: str, text: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
@@ -80,10 +80,12 @@ def _of_text(name: str, text: str, arguments: str, cwd: str, around: HostView) -
     if _OTHER_SHELL.search(text):
         yield _opaque(name, "its commands are for another shell")
     names = _names(text)
-    if not _PLAIN.fullmatch(arguments) and any(_WORD.search(each) or names & _used(each) for each in _commands(text)):
+    if not _PLAIN.fullmatch(arguments) and any(
+        _WORD.search(each) or names & _used_names(each) for each in _commands(text)
+    ):
         yield _opaque(name, "its commands are put together from parts of its arguments")
     commands = dict.fromkeys(
-        command for first in _FIRST for command in _commands(_filled(text, arguments, names, first))
+        command for first in _FIRST for command in _commands(_fill_in(text, arguments, names, first))
     )
     if len(commands) > _MOST:
         yield _opaque(name, f"it has more than {_MOST} commands")
@@ -101,11 +103,11 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(_NAME.findall(match["names"])) if match else frozenset()
 
 
-def _used(command: str) -> frozenset[str]:
+def _used_names(command: str) -> frozenset[str]:
     return frozenset(_NAME.findall(command))
 
 
-def _filled(text: str, arguments: str, names: frozenset[str], first: int) -> str:
+def _fill_in(text: str, arguments: str, names: frozenset[str], first: int) -> str:
     """A text with the arguments in it. A named one is given them all: which of them it is matters to few commands."""
     words = arguments.split()
     harmless = arguments.replace("```!", "``` \\!").replace("!`", "\\! `")

@@ -9,17 +9,17 @@ import click
 
 from lockgate.cli.approvals import text
 from lockgate.cli.approvals.find import (
-    answering,
     clients,
     ids,
     is_waited,
+    open_for_questions,
     open_questions,
-    opened_for_questions,
     person,
     question_of,
+    tell_answer_errors,
 )
 from lockgate.cli.approvals.key import key, signer
-from lockgate.cli.common.state import opened, record_act
+from lockgate.cli.common.state import open_state, record_act
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import WHOLE
 from lockgate.store.rows import ApprovalRow
@@ -49,7 +49,7 @@ def list_questions(everything: bool, as_json: bool) -> None:
     """
     rows: list[ApprovalRow] = []
     now = 0.0
-    with opened() as store:
+    with open_state() as store:
         if store is not None and everything:
             with store.reading() as tx:
                 rows = tx.approvals()[-_RECENT:]
@@ -74,7 +74,7 @@ def show(approval: str, as_json: bool) -> None:
 
     Exit status: 0 shown, 1 there is no such question, 3 state not readable.
     """
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         row, now = question_of(store, approval), store.clock()
     if as_json:
         whole: dict[str, Any] = {WHOLE: row.about[WHOLE]} if text.is_whole(row) else {}
@@ -100,11 +100,11 @@ def retract(approval: str) -> None:
     from lockgate.cli.common.person import require_approver
     from lockgate.gate.approvals.answering import take_back
 
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         require_approver("take a refusal back", clients(store))
         row = question_of(store, approval)
         signs = signer(store)
-        answering(lambda: take_back(store, row.approval, by=person(), signer=signs))
+        tell_answer_errors(lambda: take_back(store, row.approval, by=person(), signer=signs))
     click.echo("taken back: the call is asked about again when it is made again")
 
 
@@ -118,7 +118,7 @@ def list_deployments() -> None:
     from lockgate.gate.monitor import deployments
 
     found = []
-    with opened() as store:
+    with open_state() as store:
         if store is not None:
             with store.reading() as tx:
                 found = deployments.deployments(tx)
@@ -137,7 +137,7 @@ def forget(deployment: str) -> None:
     """
     from lockgate.gate.monitor import deployments
 
-    with opened_for_questions() as store, store.transaction() as tx:
+    with open_for_questions() as store, store.transaction() as tx:
         if not deployments.forget(tx, deployment):
             raise click.ClickException("there is no such deployment: `lockgate approvals deployments` lists them")
         record_act(tx, store.clock(), "deployment-forgotten", {"deployment": deployment})

@@ -8,7 +8,7 @@ import time
 import click
 
 from lockgate.cli.approvals import text
-from lockgate.cli.approvals.find import clients, ids, opened_for_questions, question_of, settle
+from lockgate.cli.approvals.find import clients, ids, open_for_questions, question_of, settle
 from lockgate.cli.common.person import require_approver
 from lockgate.core.errors import ApprovalError
 from lockgate.gate.approvals.fetches import NO_FETCH, host_in
@@ -33,7 +33,7 @@ def approve(approval: str, yes: bool, fetches: bool) -> None:
     Exit status: 0 approved, 1 not confirmed, nothing to approve any more, or not a person's terminal, 2 usage,
     3 state not usable.
     """
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         require_approver("approve", clients(store))
         row = question_of(store, approval)
         for line in text.lines(row, store.clock()):
@@ -66,7 +66,7 @@ def deny(approval: str, reason: str) -> None:
 
     Exit status: 0 refused, 1 nothing to refuse any more, or an agent seems to ask, 2 usage, 3 state not usable.
     """
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         require_approver("answer for a person", clients(store))
         row = question_of(store, approval)
         settle(store, row, approve=False, reason=reason)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from lockgate.cli.approvals.find import clients, opened_for_questions, person
+from lockgate.cli.approvals.find import clients, open_for_questions, person
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import unreadable
-from lockgate.core.display_text import BAR, condensed, visible, visible_block
+from lockgate.core.display_text import BAR, condense, visible, visible_block
 from lockgate.core.errors import StoreError
 from lockgate.gate.delegates import briefs
 
@@ -21,7 +21,7 @@ def brief(brief: str) -> None:
 
     Exit status: 0 shown, 1 there is no such brief, or not a person's terminal, 2 usage, 3 state not usable.
     """
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         require_approver("read a brief for a delegate", clients(store))
         try:
             row = briefs.note_shown(store, brief.strip().lower(), by=person())
@@ -33,7 +33,7 @@ def brief(brief: str) -> None:
     state = "read by you, and waiting for your answer in the client" if waits else row.state
     click.echo(f"Brief {row.brief[: briefs.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {state}")
     # Escapes make it longer: none of it may be left out.
-    for line in visible_block(condensed(row.text), briefs.LONGEST * 8).split("\n"):
+    for line in visible_block(condense(row.text), briefs.LONGEST * 8).split("\n"):
         click.echo(f"{BAR}{line}")
     if briefs.steps(row.text):
         click.echo("Each line after `$` may run once, whatever the steps before it print.")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, opened_for_questions, person
+from lockgate.cli.approvals.find import clients, open_for_questions, person
 from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import unreadable
 from lockgate.cli.status import session_here
-from lockgate.core.display_text import BAR, condensed, visible, visible_block
+from lockgate.core.display_text import BAR, condense, visible, visible_block
 from lockgate.core.errors import EndorsementError, StoreError
 from lockgate.gate.approvals import endorsing
 from lockgate.gate.session import endorsements
@@ -52,7 +52,7 @@ def endorse(result: str, session: str, of_packages: bool, yes: bool) -> None:
     Exit status: 0 listed or endorsed, 1 not confirmed, nothing to endorse, or not a person's terminal, 2 usage,
     3 state not usable.
     """
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         if of_packages:
             _endorse_packages(store, result, yes=yes)
             return
@@ -139,7 +139,7 @@ def _lines(source: UntrustedResult) -> list[str]:
         *(f"  source   {visible(each, 300)}" for each in source.sources),
     ]
     if source.text:
-        block = visible_block(condensed(source.text), _LONGEST)
+        block = visible_block(condense(source.text), _LONGEST)
         lines += ["What it says:", *(f"{BAR}{line}" for line in block.split("\n"))]
         lines.append(f"{source.more} more lines are not shown" if source.more else "That is all of it.")
     return lines

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lockgate.cli.approvals.text import summary
-from lockgate.cli.common.state import opened, unreadable
+from lockgate.cli.common.state import open_state, unreadable
 from lockgate.core.errors import ApprovalError, LockgateError, StoreError
 from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.questions import IN_DIALOG
@@ -21,9 +21,9 @@ from lockgate.system.folders import state_dir, user_name
 
 
 @contextmanager
-def opened_for_questions() -> Iterator[Store]:
+def open_for_questions() -> Iterator[Store]:
     """The store; exits with 1 where nothing was ever recorded, and with 3 where it cannot be used."""
-    with opened() as store:
+    with open_state() as store:
         if store is None:
             raise click.ClickException("nothing was recorded yet, so that no question waits")
         yield store
@@ -87,7 +87,7 @@ def settle(store: Store, row: ApprovalRow, *, approve: bool, reason: str = "", f
 
     signs = signer(store) if approve else None
     state, by = state_dir(), person()
-    answering(
+    tell_answer_errors(
         lambda: answer(
             *(store, state, row.approval),
             approve=approve,
@@ -105,7 +105,7 @@ def person() -> str:
     return f"{user_name()} (terminal)"
 
 
-def answering(act: Callable[[], object]) -> None:
+def tell_answer_errors(act: Callable[[], object]) -> None:
     """Do something with a question.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lockgate.cli.approvals import text
-from lockgate.cli.approvals.find import ids, opened_for_questions, question_of
+from lockgate.cli.approvals.find import ids, open_for_questions, question_of
 from lockgate.cli.common.colour import paint
 from lockgate.core.display_text import visible
 from lockgate.core.model import Subject, Taint
@@ -33,13 +33,13 @@ def question(approval: str, as_json: bool) -> None:
 
     Exit status: 0 shown, 1 there is no such question, 3 state not readable.
     """
-    with opened_for_questions() as store:
+    with open_for_questions() as store:
         row, now = question_of(store, approval), store.clock()
         sources, results = _sources(store, row)
     if as_json:
         click.echo(json.dumps(_told(row, sources)))
         return
-    for line in (*text.lines(row, now), *_reached(row), *_locked(sources, results), *_ways(row)):
+    for line in (*text.lines(row, now), *_place_lines(row), *_source_lines(sources, results), *_ways(row)):
         click.echo(line)
 
 
@@ -75,14 +75,14 @@ def _told(row: ApprovalRow, sources: list[Taint]) -> dict[str, Any]:
     }
 
 
-def _reached(row: ApprovalRow) -> Iterator[str]:
+def _place_lines(row: ApprovalRow) -> Iterator[str]:
     found = [str(each) for each in items(part(row.about).get(REACHED))]
     if found:
         yield paint("The addresses behind its names:", None, bold=True)
         yield from (f"  {paint(visible(each, 600), 'red')}" for each in found)
 
 
-def _locked(sources: list[Taint], results: list[UntrustedResult]) -> Iterator[str]:
+def _source_lines(sources: list[Taint], results: list[UntrustedResult]) -> Iterator[str]:
     """Each source, with the call that brought it, and what a person can say of its text."""
     if not sources:
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lockgate.cli.common.colour import paint
-from lockgate.core.display_text import condensed, visible
+from lockgate.core.display_text import condense, visible
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import IN_DIALOG, WHOLE
 from lockgate.store.audit.bodies import items, number, part
@@ -74,7 +74,7 @@ def lines(row: ApprovalRow, now: float) -> Iterator[str]:
         yield from _part("A delegate with clean labels would act on this brief:", _text(str(brief)))
     yield from _part("The exact call:", _call(row))
     yield from _part("Why you are asked:", _reasons(_parts(about.get("reasons"))))
-    yield from _part("Whom it can reach:", _reached(_parts(about.get("effects"))))
+    yield from _part("Whom it can reach:", _place_lines(_parts(about.get("effects"))))
     yield from _part("What else it can do:", _others(about))
     yield from _part("What this session has read:", _read(_parts(about.get("provenance")), now))
     yield from _part("What the patterns found in it:", _found(_parts(part(about.get("guardrail")).get("matches"))))
@@ -110,7 +110,7 @@ def _call(row: ApprovalRow) -> Iterator[str]:
 
 def _text(text: str) -> Iterator[str]:
     """Every line of a text; many empty ones are counted."""
-    yield from map(_uncut, condensed(text).split("\n"))
+    yield from map(_uncut, condense(text).split("\n"))
 
 
 def _uncut(line: str) -> str:
@@ -123,7 +123,7 @@ def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{visible(str(reason.get('because')), _SENTENCE)} [{visible(str(reason.get('rule')), _NAME)}]"
 
 
-def _reached(effects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _place_lines(effects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for what in dict.fromkeys(str(effect.get("what")) for effect in effects if notification_text.reaches(effect)):
         yield paint(visible(what, _SENTENCE), "red")
 

@@ -12,7 +12,7 @@ import click
 
 from lockgate.cli.approvals import text
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, is_waited, open_questions, opened_for_questions, question_of, settle
+from lockgate.cli.approvals.find import clients, is_waited, open_for_questions, open_questions, question_of, settle
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import made
 from lockgate.core.display_text import visible
@@ -37,7 +37,7 @@ def run(*, as_json: bool) -> None:
         pass  # one that runs before the first hook waits for it
     state = folders().state
     with (
-        opened_for_questions() as store,
+        open_for_questions() as store,
         WakeupSocket(state, WATCHERS) as wakeup,
         store.listen(_on_change(wakeup), watching=True),
     ):
@@ -79,7 +79,7 @@ def _ask(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> None:
     choices = "n, n REASON, needless (writes a report), or nothing to leave it"
     choices = f"y, {choices}" if may_approve else choices
     click.echo(f"Let exactly this run, once? [{choices}] ", nl=False)
-    said = _typed(store, row, wakeup)
+    said = _read_line(store, row, wakeup)
     if said is None:
         click.echo(f"\n{text.left(question_of(store, row.approval), store.clock())}")
         return
@@ -101,7 +101,7 @@ def _ask(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> None:
         problem.show()
 
 
-def _typed(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> str | None:
+def _read_line(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> str | None:
     """The line that is typed; ``None`` where the question is not open any more before one is."""
     listening = [0] if wakeup.socket is None else [0, wakeup.socket.fileno()]
     while _is_open(store, row):

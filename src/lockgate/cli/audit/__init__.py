@@ -16,14 +16,14 @@ from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import WRONG, head_anchors, looking, opened
+from lockgate.cli.common.state import WRONG, head_anchors, look_at_state, open_state
 from lockgate.cli.common.times import clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
 from lockgate.core.model import Tier, ToolCall
 from lockgate.gate import contradictions
 from lockgate.gate.messages.calls import call_text
-from lockgate.store.audit.archives import reading
+from lockgate.store.audit.archives import open_records
 from lockgate.store.audit.chain import Verification, items, verify_parts, verify_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import AuditRow
@@ -59,7 +59,7 @@ def show(session: str, limit: int, as_json: bool) -> None:
 
     Exit status: 0 shown (also where there are none), 2 usage, 3 state not readable.
     """
-    with looking() as tx:
+    with look_at_state() as tx:
         rows = _newest(tx, session, limit) if tx is not None else []
     if not rows and not as_json:
         click.echo("nothing recorded yet" if not session else "nothing recorded of such a session")
@@ -175,7 +175,7 @@ def _what(facts: dict[str, Any], answers: Mapping[str, str]) -> str:
     reasons = facts.get("reasons")
     if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":
         said.append(f"[{visible(str(reasons[0].get('rule', '')), 80)}]" if isinstance(reasons[0], dict) else "")
-    said.append(_decided_by(facts.get("cascade"), answers))
+    said.append(_tier_text(facts.get("cascade"), answers))
     if not tool:
         said.append(
             visible(", ".join(_fact(*fact) for fact in facts.items() if fact[0] not in _UNSAID and fact[1]), 140)
@@ -183,12 +183,12 @@ def _what(facts: dict[str, Any], answers: Mapping[str, str]) -> str:
     return " ".join(part for part in said if part)
 
 
-def _decided_by(cascade: Any, answers: Mapping[str, str]) -> str:
+def _tier_text(cascade: Any, answers: Mapping[str, str]) -> str:
     """Which tier decided, in how long, and what the judge said where it was asked: ``by judge in 412 ms (flagged)``."""
     if not isinstance(cascade, dict) or not isinstance(cascade.get("ms"), int | float):
         return ""
     judge = cascade.get("judge")
-    said = _judged(judge) if isinstance(judge, dict) else ""
+    said = _judge_text(judge) if isinstance(judge, dict) else ""
     approval = str(cascade.get("approval") or "")
     more = ", ".join(filter(None, (said, f"approval {visible(approval, 40)}" if approval else "")))
     who = f"by {visible(str(cascade.get('tier', '')), 20)}"
@@ -204,7 +204,7 @@ def _took(ms: float) -> str:
     return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.1f} ms"
 
 
-def _judged(judge: dict[str, Any]) -> str:
+def _judge_text(judge: dict[str, Any]) -> str:
     if judge.get("failed"):
         return f"the judge failed: {visible(str(judge['failed']), 80)}"
     said = f"{visible(str(judge.get('model') or 'the judge'), 60)}: {'' if judge.get('flagged') else 'not '}flagged"
@@ -231,7 +231,7 @@ def _fact(name: str, value: Any) -> str:
 
 def _verify_state() -> tuple[Verification, list[str]]:
     """Whether the chain holds, and what the state says against it, or a place that the machine does not own."""
-    with opened() as store:
+    with open_state() as store:
         if store is None:
             return Verification(True, 0), []
         with store.reading() as tx:
@@ -239,7 +239,7 @@ def _verify_state() -> tuple[Verification, list[str]]:
             if not found.ok:
                 return found, []
     _compare_elsewhere()
-    with looking() as tx:
+    with look_at_state() as tx:
         return found, problems(tx) if tx is not None else []
 
 
@@ -251,9 +251,9 @@ def _compare_elsewhere() -> None:
 def _verify_files(files: Sequence[str], *, foreign: bool, then_state: bool) -> Verification:
     key = None if foreign else _own_key()
     with ExitStack() as stack:
-        parts = [stack.enter_context(reading(file)) for file in files]
+        parts = [stack.enter_context(open_records(file)) for file in files]
         if then_state:
-            tx = stack.enter_context(looking())
+            tx = stack.enter_context(look_at_state())
             if tx is not None:
                 parts.append(items(tx))
         try:
@@ -263,7 +263,7 @@ def _verify_files(files: Sequence[str], *, foreign: bool, then_state: bool) -> V
 
 
 def _own_key() -> bytes:
-    with opened() as store:
+    with open_state() as store:
         if store is None:
             raise click.UsageError("there is no key here to check the file's seal with: say --foreign")
         return store.key
@@ -303,7 +303,7 @@ def accept(yes: bool) -> None:
 
     Exit status: 0 done (also where nothing is wrong), 1 not done, 2 usage, 3 state not readable.
     """
-    with opened() as store:
+    with open_state() as store:
         if store is not None:
             require_approver("accept the state as it is", clients(store))
             with store.reading() as tx:

@@ -13,11 +13,11 @@ from typing import TextIO
 
 import click
 
-from lockgate.cli.common.state import looking, unreadable
+from lockgate.cli.common.state import look_at_state, unreadable
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.record import Record
-from lockgate.service.observability.tail import ChainPosition, Followed, pages, settled
+from lockgate.service.observability.tail import ChainPosition, Followed, pages, settle_position
 from lockgate.store.audit.bodies import body_of
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.exports import export_lines, record_line
@@ -124,7 +124,7 @@ def _line_of(form: str) -> Callable[[AuditRow], str]:
 
 def write_chain(output: str) -> None:
     """Write the whole chain as JSON lines, with its sealed head: what ``lockgate audit verify FILE`` checks."""
-    with looking() as tx:
+    with look_at_state() as tx:
         if tx is None:
             click.echo("nothing recorded yet", err=True)
             return
@@ -134,7 +134,7 @@ def write_chain(output: str) -> None:
 
 
 def _write(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted) -> None:
-    with looking() as tx:
+    with look_at_state() as tx:
         if tx is None:
             click.echo("nothing recorded yet", err=True)
             return
@@ -161,7 +161,7 @@ def _as_they_come(after: int | None) -> Iterator[AuditRow]:
         while True:
             store = followed.opened()
             if store is not None:
-                place = _settled(store, place)
+                place = _settle(store, place)
                 for page in pages(store, place):
                     yield from page
                     place = ChainPosition(page[-1].seq, page[-1].digest)
@@ -174,9 +174,9 @@ def _as_they_come(after: int | None) -> Iterator[AuditRow]:
         followed.close()
 
 
-def _settled(store: Store, place: ChainPosition | None) -> ChainPosition:
+def _settle(store: Store, place: ChainPosition | None) -> ChainPosition:
     if place is not None and place.digest:
-        return settled(store, place)[0]
+        return settle_position(store, place)[0]
     with store.reading() as tx:
         head = tx.audit_head()
         if place is None:

@@ -12,7 +12,7 @@ import click
 
 from lockgate.cli.audit.export_records import moment
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import opened
+from lockgate.cli.common.state import open_state
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
 from lockgate.core.record import Record
@@ -85,7 +85,7 @@ def _limit(keep_days: int | None, before: float | None) -> float:
 
 
 def _shorten(limit: float, file: str, folder: str) -> _Cut:
-    with opened() as store:
+    with open_state() as store:
         if store is None:
             return _Cut()
         try:
@@ -105,9 +105,9 @@ def _cut(store: Store, limit: float, file: str, folder: str) -> _Cut:
             raise AuditError(f"the audit chain does not hold: {found.problem}")
         kept: dict[str, Any] = {}
         if file or folder:
-            end = pruning.closing(tx, store.key, last, now)
+            end = pruning.make_checkpoint(tx, store.key, last, now)
             file = file or os.path.join(_made(folder), archives.archive_name(base.seq + 1, end))
-            archives.write_archive(file, pruning.beginning(tx, last), end)
+            archives.write_archive(file, pruning.chain_beginning(tx, last), end)
     if file:
         kept = {"archive": {"file": os.path.basename(file), "sha256": _read_back(file, store.key, last - base.seq)}}
     _remove(store, last, now, {"by": "command", "before": limit, **kept})
@@ -124,7 +124,7 @@ def _made(folder: str) -> str:
 
 def _read_back(file: str, key: bytes, count: int) -> str:
     """Read an archive back; its digest."""
-    with archives.reading(file) as part:
+    with archives.open_records(file) as part:
         found = verify_parts([part], key)
     if not found.ok or found.records != count:
         raise AuditError(f"{file} does not verify: {found.problem or 'records are missing'}")

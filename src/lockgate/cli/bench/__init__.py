@@ -37,7 +37,7 @@ def bench(rounds: int, seconds: float, as_json: bool, plot: TextIO | None) -> No
     thrown away, and ended.
     """
     from lockgate.cli.bench.run import gates, inside, processes, resident
-    from lockgate.cli.bench.run.report import drawing, report_of, table
+    from lockgate.cli.bench.run.report import draw_ratios, report_of, table
 
     with (
         tempfile.TemporaryDirectory(prefix="lockgate-bench-") as folder,
@@ -56,5 +56,5 @@ def bench(rounds: int, seconds: float, as_json: bool, plot: TextIO | None) -> No
         progress.update(1)
     report = report_of(found, told, rounds)
     if plot:
-        plot.write(drawing(report))
+        plot.write(draw_ratios(report))
     click.echo(json.dumps(report, indent=2) if as_json else "\n".join(table(report)))

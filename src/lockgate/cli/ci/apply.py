@@ -15,7 +15,7 @@ import click
 from lockgate.cli.ci.base_commit import BaseTree
 from lockgate.cli.ci.job import base_of, job_facts, log_text, read_event
 from lockgate.cli.ci.output import planned_target
-from lockgate.cli.ci.plan import PLAN_FILE, PlanTarget, declared, read_plan
+from lockgate.cli.ci.plan import PLAN_FILE, PlanTarget, read_declaration, read_plan
 from lockgate.cli.ci.safe_markdown import PostingPlace, rewritten
 from lockgate.cli.ci.service_api import ServiceApi
 from lockgate.cli.common.person import require_person
@@ -49,7 +49,7 @@ def apply(plan_file: str, base: str, *, dry_run: bool) -> None:
     """
     require_person("carry out a plan")
     target = planned_target(os.environ)
-    outputs = _allowed(plan_file, target, base)
+    outputs = _allow(plan_file, target, base)
     _refuse_secrets(outputs)
     requests = list(_requests(outputs, target))
     if dry_run:
@@ -62,12 +62,12 @@ def apply(plan_file: str, base: str, *, dry_run: bool) -> None:
         click.echo(f"posted to {path}")
 
 
-def _allowed(plan_file: str, target: PlanTarget, base: str) -> Sequence[Mapping[str, Any]]:
+def _allow(plan_file: str, target: PlanTarget, base: str) -> Sequence[Mapping[str, Any]]:
     plan = read_plan(plan_file)
     if (plan["run"], plan["repository"], plan["number"]) != target:
         raise click.ClickException("the plan is of another run, repository, issue or pull request than this job")
     commit = base_of(job_facts(os.environ, read_event(os.environ)), base)
-    declaration = declared(BaseTree(os.getcwd(), commit).content("lockgate.yaml"))
+    declaration = read_declaration(BaseTree(os.getcwd(), commit).content("lockgate.yaml"))
     outputs: Sequence[Mapping[str, Any]] = plan["outputs"]
     for problem in declaration.problems(outputs):
         raise click.ClickException(f"the plan holds what the base commit does not declare: {log_text(problem)}")

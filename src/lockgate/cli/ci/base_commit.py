@@ -71,7 +71,7 @@ def restore(root: str, commit: str) -> RestoredFiles:
     wanted = {path: tree.content(path) for path in tree.entries if tells_agents(path)}
     kept = {path: data for path, data in wanted.items() if data is not None}
     try:
-        removed = [path for path in sorted(_existing(root)) if path not in kept]
+        removed = [path for path in sorted(_find_existing(root)) if path not in kept]
         for path in removed:
             os.unlink(os.path.join(root, path))
         changed = [path for path, data in sorted(kept.items()) if not _is_there(root, path, data)]
@@ -140,7 +140,7 @@ def _git(root: str, *words: str) -> bytes | None:
     return done.stdout if done.returncode == 0 else None
 
 
-def _existing(root: str) -> Iterator[str]:
+def _find_existing(root: str) -> Iterator[str]:
     """The files of a checkout that tell agents what to do, and links of such names, by their paths from its root."""
     for folder, inside, files in os.walk(root, onerror=_raise):
         inside[:] = [name for name in inside if name.casefold() != ".git"]
@@ -169,7 +169,7 @@ def _write(root: str, path: str, data: bytes, mode: int) -> None:
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for each in folders:
-            inner = _entered(folder, each)
+            inner = _enter(folder, each)
             os.close(folder)
             folder = inner
         try:
@@ -181,7 +181,7 @@ def _write(root: str, path: str, data: bytes, mode: int) -> None:
         os.close(folder)
 
 
-def _entered(folder: int, name: str) -> int:
+def _enter(folder: int, name: str) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except FileNotFoundError:

@@ -63,9 +63,9 @@ def facts_of(name: str, event: object, sha: str, bots: Collection[str] = ()) -> 
     number = _at(event, row.get("number", ""))
     return JobFacts(
         name,
-        _matching(_NAME, repository.get("full_name") if isinstance(repository, Mapping) else None),
+        _match(_NAME, repository.get("full_name") if isinstance(repository, Mapping) else None),
         number if type(number) is int and number > 0 else 0,
-        _matching(_SHA, commit),
+        _match(_SHA, commit),
         _login(event.get("sender")),
         strangers,
     )
@@ -138,7 +138,7 @@ def _foreign_commits(event: Mapping[str, Any]) -> Iterator[str]:
     for commit in (*commits, newest):
         said = [_at(commit, f"{who}.username") for who in ("author", "committer")]
         if others := [who for who in said if who != sender]:
-            named = sorted(_matching(_LOGIN, who) or "somebody" for who in others)
+            named = sorted(_match(_LOGIN, who) or "somebody" for who in others)
             yield f"a commit by {named[0]}"
 
 
@@ -158,10 +158,10 @@ def _is_named(user: object, bots: frozenset[str]) -> bool:
 
 
 def _login(user: object) -> str:
-    return _matching(_LOGIN, _at(user, "login"))
+    return _match(_LOGIN, _at(user, "login"))
 
 
-def _matching(form: Any, value: object) -> str:
+def _match(form: Any, value: object) -> str:
     return value if isinstance(value, str) and form.fullmatch(value) else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lockgate.cli.ci.job import job_facts, read_event
-from lockgate.cli.ci.plan import MOST, PlanTarget, added
+from lockgate.cli.ci.plan import MOST, PlanTarget, add_act
 from lockgate.system.files import read_regular
 
 _BODY = click.option("--body-file", required=True, type=click.Path(), help="The file that holds the text, as Markdown.")
@@ -63,7 +63,7 @@ def planned_target(environ: Mapping[str, str]) -> PlanTarget:
 
 def _add(entry: Mapping[str, Any]) -> None:
     root = os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
-    count = added(root, planned_target(os.environ), entry)
+    count = add_act(root, planned_target(os.environ), entry)
     click.echo(f"planned, and not done yet: another job looks at it ({count} in the plan)")
 
 

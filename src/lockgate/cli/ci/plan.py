@@ -56,7 +56,7 @@ class Declaration(NamedTuple):
             yield "an approval is not declared"
 
 
-def declared(data: bytes | None) -> Declaration:
+def read_declaration(data: bytes | None) -> Declaration:
     """What a ``lockgate.yaml`` declares; nothing where there is none.
 
     Raises:
@@ -93,10 +93,10 @@ def read_plan(path: str) -> Mapping[str, Any]:
         raise click.ClickException(f"the plan cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         raise click.ClickException("the plan is no JSON") from None
-    return checked(value)
+    return check_plan(value)
 
 
-def checked(value: Any) -> Mapping[str, Any]:
+def check_plan(value: Any) -> Mapping[str, Any]:
     """A value that has the shape of a plan. Raises ``ClickException`` where it has not."""
     import jsonschema
 
@@ -108,7 +108,7 @@ def checked(value: Any) -> Mapping[str, Any]:
     return found
 
 
-def added(root: str, target: PlanTarget, output: Mapping[str, Any]) -> int:
+def add_act(root: str, target: PlanTarget, output: Mapping[str, Any]) -> int:
     """Add what an agent would have done to the plan of its job.
 
     Args:
@@ -124,8 +124,8 @@ def added(root: str, target: PlanTarget, output: Mapping[str, Any]) -> int:
     """
     path = os.path.join(root, PLAN_FILE)
     before = read_plan(path)["outputs"] if os.path.lexists(path) else []
-    plan = checked({"version": 1, **target._asdict(), "outputs": [*before, output]})
-    for problem in declared(_declaration_in(root)).problems(plan["outputs"]):
+    plan = check_plan({"version": 1, **target._asdict(), "outputs": [*before, output]})
+    for problem in read_declaration(_declaration_in(root)).problems(plan["outputs"]):
         raise click.ClickException(f"this is not declared for this job: {problem}")
     try:
         replace(path, json.dumps(plan, indent=1).encode(), draft=f"{path}.{os.getpid()}")

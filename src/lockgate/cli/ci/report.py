@@ -18,7 +18,7 @@ import click
 from lockgate.cli.audit.export_records import private, write_chain
 from lockgate.cli.ci.job import log_text
 from lockgate.cli.ci.plan import PLAN_FILE
-from lockgate.cli.common.state import WRONG, looking
+from lockgate.cli.common.state import WRONG, look_at_state
 from lockgate.cli.scan.findings import file_uri, sarif_log
 from lockgate.core.display_text import visible
 from lockgate.core.model import Label, ToolCall, Verdict
@@ -104,7 +104,7 @@ def _found(root: str, run: str) -> JobReport:
     verdicts: Counter[str] = Counter()
     refused: list[RefusedCall] = []
     secret = False
-    with looking() as tx:
+    with look_at_state() as tx:
         for row in tx.audit() if tx is not None and run else ():
             body = body_of(row.body)
             if body.get("run") != run or body.get("trial"):
@@ -117,13 +117,13 @@ def _found(root: str, run: str) -> JobReport:
             if body.get("event") == _DECISION:
                 verdicts[str(body.get("verdict"))] += 1
                 if body.get("verdict") == Verdict.DENY.word:
-                    refused.append(_refused(body, root))
+                    refused.append(_read_refusal(body, root))
     return JobReport(
         facts, len(sessions), verdicts, tuple(refused), secret and os.path.lexists(os.path.join(root, PLAN_FILE))
     )
 
 
-def _refused(body: Mapping[str, Any], root: str) -> RefusedCall:
+def _read_refusal(body: Mapping[str, Any], root: str) -> RefusedCall:
     call = ToolCall(str(body.get("tool")), part(body.get("input")))
     reasons = [part(reason) for reason in items(body.get("reasons"))]
     why = "; ".join(dict.fromkeys(str(reason.get("because")) for reason in reasons))
@@ -194,11 +194,11 @@ def _annotations(found: JobReport) -> Iterator[str]:
 
 
 def _annotation(kind: str, file: str, text: str) -> str:
-    place = f"file={_replaced(log_text(file), _PROPERTY)},line=1," if file else ""
-    return f"::{kind} {place}title=Lockgate::{_replaced(log_text(text, 2 * _WHY), _ANNOTATION)}"
+    place = f"file={_replace_marks(log_text(file), _PROPERTY)},line=1," if file else ""
+    return f"::{kind} {place}title=Lockgate::{_replace_marks(log_text(text, 2 * _WHY), _ANNOTATION)}"
 
 
-def _replaced(text: str, marks: Mapping[str, str]) -> str:
+def _replace_marks(text: str, marks: Mapping[str, str]) -> str:
     return "".join(marks.get(each, each) for each in text)
 
 

@@ -75,7 +75,7 @@ class _Writer:
                 first = int(node.attrs.get("start", 1))
                 return self._list([f"{first + index}. " for index in range(len(node.children))], node.children)
             case "fence" | "code_block":
-                return _fenced(node.content, node.info.strip())
+                return _fence(node.content, node.info.strip())
             case "table":
                 return list(self._table(node))
             case "hr":
@@ -124,7 +124,7 @@ class _Writer:
             case "strong" | "em":
                 return f"{node.markup}{self._inline(node.children, code=code)}{node.markup}"
             case "code_inline" if code and node.content.strip():
-                return _spanned(node.content)
+                return _span(node.content)
             case "link" | "image":
                 return self._link(node, code=code)
             case _:
@@ -171,13 +171,13 @@ class _Writer:
         return each if each.isalnum() or each == " " else f"&#{ord(each)};"
 
 
-def _fenced(content: str, info: str) -> list[str]:
+def _fence(content: str, info: str) -> list[str]:
     lines = [visible(line.replace("\t", "    "), 12 * len(line) + 12) for line in content.rstrip("\n").split("\n")]
     fence = _ticks(content, 3)
     return [f"{fence}{info if info in _LANGUAGES else ''}", *lines, fence]
 
 
-def _spanned(content: str) -> str:
+def _span(content: str) -> str:
     ticks, shown = _ticks(content, 1), visible(content, 12 * len(content) + 12)
     return f"{ticks} {shown} {ticks}" if "`" in shown or shown != shown.strip() else f"{ticks}{shown}{ticks}"
 

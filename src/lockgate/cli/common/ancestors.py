@@ -66,7 +66,7 @@ def agent_above(known: Collection[str] = (), look: Look | None = None) -> str:
         known: Identities of processes that are known to be clients, from the gate's own records.
         look: Tells about a process.
     """
-    for process in _above(look or looked_up):
+    for process in _above(look or look_up):
         if process.identity in known or is_client(process.words):
             name = os.path.basename(process.words[0]) if process.words else "unknown"
             return f"{name}, process {process.pid}"
@@ -96,7 +96,7 @@ def _above(look: Look) -> Iterator[AncestorProcess]:
         pid = process.parent
 
 
-def looked_up(pid: int) -> AncestorProcess | None:
+def look_up(pid: int) -> AncestorProcess | None:
     """What the system tells about a process; ``None`` where there is none, or nothing is told."""
     if os.path.isdir("/proc/self"):
         return _from_proc(pid)

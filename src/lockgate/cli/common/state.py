@@ -13,7 +13,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 from lockgate.store.opening import open_existing, open_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.system.folders import state_dir
@@ -33,7 +33,7 @@ UNREADABLE = 3
 
 
 @contextmanager
-def opened() -> Iterator[Store | None]:
+def open_state() -> Iterator[Store | None]:
     """The store, or ``None`` where nothing was recorded yet. Never makes one; exits with 3 where it cannot be read."""
     try:
         store = open_existing(state_dir())
@@ -61,7 +61,7 @@ def made() -> Iterator[Store]:
 
 def record_act(tx: Transaction, now: float, event: str, facts: Mapping[str, Any]) -> None:
     """Write what a person has done with a command into the audit. ``now`` is the store's time."""
-    tx.append_audit(now, happened(Context("cli", Subject("")), event, facts))
+    tx.append_audit(now, event_record(Context("cli", Subject("")), event, facts))
 
 
 def unreadable(error: StoreError) -> click.exceptions.Exit:
@@ -71,9 +71,9 @@ def unreadable(error: StoreError) -> click.exceptions.Exit:
 
 
 @contextmanager
-def looking() -> Iterator[Transaction | None]:
+def look_at_state() -> Iterator[Transaction | None]:
     """A consistent look at the state, or ``None`` where nothing was recorded yet."""
-    with opened() as store:
+    with open_state() as store:
         if store is None:
             yield None
         else:

@@ -178,7 +178,7 @@ class Film:
         answer = self.before(tool, tool_input)
         if answer.decision != "silent":
             raise click.ClickException(f"local work was disturbed: {tool_input}: {answer.reason}")
-        self.after(tool, tool_input, answer.call, _printed(run()))
+        self.after(tool, tool_input, answer.call, _print_event(run()))
         _say("ok", "goes on", next(iter(tool_input.values())))
 
     def must_block(self, what: str, tool: str, tool_input: dict[str, Any], *, show: bool = False) -> None:
@@ -189,7 +189,7 @@ class Film:
         shown = next(iter(tool_input.values()))
         _say("blocked", "blocked", f"{shown}   ({what})" if what else shown)
         if show:
-            click.echo(_indented(answer.reason))
+            click.echo(_indent(answer.reason))
 
     # ------------------------------------------------------------ the scenes
     def ingest(self) -> None:
@@ -223,9 +223,9 @@ class Film:
         if answer.decision != "contain":
             raise click.ClickException(f"the project's code was not contained: {answer.decision}: {answer.reason}")
         text = self._run(["/bin/sh", "-c", answer.command], self.work)
-        self.after("Bash", {"command": answer.command}, answer.call, _printed(text))
+        self.after("Bash", {"command": answer.command}, answer.call, _print_event(text))
         _say("contained", "contained", "./check.sh   (code that nobody can see through runs in a sandbox, unasked)")
-        click.echo(_indented(text.rstrip()))
+        click.echo(_indent(text.rstrip()))
 
     def delegate(self) -> bool:
         """Have a person approve exactly one push."""
@@ -235,7 +235,7 @@ class Film:
         if asked.decision != "ask":
             raise click.ClickException(f"the delegate was not put before a person: {asked.reason}")
         _say("asked", "asks", "the person sees, in the client's own prompt:")
-        click.echo(_indented(asked.reason))
+        click.echo(_indent(asked.reason))
         if not self._person("Approve this brief?"):
             _say("note", "refused", "the person said no; nothing runs")
             return False
@@ -248,7 +248,7 @@ class Film:
         approved = self.before("Bash", push, agent)
         if approved.decision != "silent":
             raise click.ClickException(f"the approved push was stopped: {approved.reason}")
-        self.after("Bash", push, approved.call, _printed(self.git("push", "origin", "main")), agent)
+        self.after("Bash", push, approved.call, _print_event(self.git("push", "origin", "main")), agent)
         _say("ok", "delegate", "git push origin main")
         self.hook("SubagentStop", agent, last_assistant_message="pushed")
         done = {"status": "completed", "agentId": agent, "content": [{"type": "text", "text": "pushed"}]}
@@ -256,7 +256,7 @@ class Film:
         return True
 
 
-def _printed(text: str) -> dict[str, Any]:
+def _print_event(text: str) -> dict[str, Any]:
     return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
 
 
@@ -266,7 +266,7 @@ def _say(kind: str, word: str, text: str) -> None:
     click.echo(f"  {paint(f'{word:>9}', _STYLES[kind], bold=True)}  {visible(str(text), 150)}")
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     width = max(shutil.get_terminal_size().columns - 16, 40) if sys.stdout.isatty() else 10_000
     lines = [part for line in text.split("\n") for part in textwrap.wrap(line, width) or [""]]
     return "\n".join(f"             | {line}" for line in lines)

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 
 from lockgate.clients.install import claude, claude_checks, other_checks, registration
-from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, enabled_plugins, hook_commands
+from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, find_enabled_plugins, hook_commands
 from lockgate.core.display_text import visible
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session.trials import TrialSession
@@ -35,7 +35,7 @@ def claude_version() -> str:
 
 def _has_claude(seen: CheckContext) -> bool:
     """Whether Claude Code is to be looked at: it is here, it is guarded, or no other client is."""
-    return seen.has_hooks or shutil.which("claude") is not None or not other_checks.guarded(seen)
+    return seen.has_hooks or shutil.which("claude") is not None or not other_checks.find_guarded(seen)
 
 
 def client_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
@@ -71,7 +71,7 @@ def _hooks_elsewhere(seen: CheckContext) -> dict[str, str]:
         for layer, command in hook_commands(seen, "PreToolUse")
         if claude_checks.may_be_tried(seen, layer, command)
     ]
-    hooks += [(client, claude.read_text(file) or "") for client, file in other_checks.guarded(seen)]
+    hooks += [(client, claude.read_text(file) or "") for client, file in other_checks.find_guarded(seen)]
     return {client: text for client, text in hooks if registration.other_state(text, seen.folders.state)}
 
 
@@ -80,7 +80,7 @@ def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
     elsewhere = _hooks_elsewhere(seen)
     if _has_claude(seen) and "claude-code" not in elsewhere:
         yield _self_test(seen)
-    for client in dict(other_checks.guarded(seen)):
+    for client in dict(other_checks.find_guarded(seen)):
         if client not in elsewhere:
             yield from _other_self_test(client, seen)
 
@@ -101,7 +101,7 @@ def unproven(client: str, seen: CheckContext) -> list[DoctorCheck]:
     """What leaves it open whether the hooks of a client run: also what :func:`unguarded` leaves to a person."""
     if client == "claude-code":
         return unguarded(client, seen)
-    file = dict(other_checks.guarded(seen)).get(client)
+    file = dict(other_checks.find_guarded(seen)).get(client)
     if file is None:
         return [DoctorCheck(client, "fail", "its hooks stand in no file", f"run: lockgate install {client}")]
     current, *hazards = other_checks.checks_of(client, file, seen)
@@ -115,12 +115,12 @@ def _other_self_test(client: str, seen: CheckContext) -> Iterator[DoctorCheck]:
         tried = other_checks.trial(client, seen, session)
         if tried is not None:
             command, payload = tried
-            yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
+            yield _try_hook(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
 
 
 def _self_test(seen: CheckContext) -> DoctorCheck:
     """Send a call that must be refused through the registered hook, as the client does."""
-    command = _registered(seen)
+    command = _registered_command(seen)
     if isinstance(command, DoctorCheck):
         return command
     target = os.path.join(seen.folders.state, "lockgate.db")
@@ -133,15 +133,15 @@ def _self_test(seen: CheckContext) -> DoctorCheck:
     }
     with TrialSession(lambda: open_store(seen.folders.state)) as session:
         ids = {"session_id": session, "tool_use_id": session}
-        return _tried(_SELF_TEST, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
+        return _try_hook(_SELF_TEST, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
 
 
-def _tried(name: str, command: str, payload: Mapping[str, Any], seen: CheckContext, mend: str) -> DoctorCheck:
+def _try_hook(name: str, command: str, payload: Mapping[str, Any], seen: CheckContext, mend: str) -> DoctorCheck:
     words = ["/bin/sh", "-c", command]
     ran = run(words, _SECONDS, given=json.dumps(payload), cwd=seen.project, environ=dict(seen.environ))
     if ran.problem:
         return DoctorCheck(name, "fail", f"the hook does not answer ({ran.problem})", mend)
-    if ran.code == 0 and _denied(ran.out):
+    if ran.code == 0 and _is_denied(ran.out):
         return DoctorCheck(name, "ok", "a call that tampers with the gate was refused, for that reason")
     if ran.code == 2:
         says = f"the gate cannot decide and blocks everything: {visible(ran.err.strip(), 200)}"
@@ -149,7 +149,7 @@ def _tried(name: str, command: str, payload: Mapping[str, Any], seen: CheckConte
     return DoctorCheck(name, "fail", "the hook let a call through that it must refuse", mend)
 
 
-def _registered(seen: CheckContext) -> str | DoctorCheck:
+def _registered_command(seen: CheckContext) -> str | DoctorCheck:
     """The registered command; or, where there is none that may be run, why."""
     own = hook_commands(seen, "PreToolUse")
     for layer, command in own:
@@ -157,7 +157,7 @@ def _registered(seen: CheckContext) -> str | DoctorCheck:
             return command
     if own:
         return _not_run(own[0][0].file)
-    copies = claude_checks.plugin_copies(seen) if enabled_plugins(seen) else ()
+    copies = claude_checks.plugin_copies(seen) if find_enabled_plugins(seen) else ()
     if not copies:
         says = "there is no registered hook to try"
         return DoctorCheck(_SELF_TEST, "fail", says, "run: lockgate install claude-code")
@@ -174,7 +174,7 @@ def _not_run(file: str) -> DoctorCheck:
     return DoctorCheck(_SELF_TEST, "fail", says, "look at it; then: lockgate install claude-code")
 
 
-def _denied(stdout: str) -> bool:
+def _is_denied(stdout: str) -> bool:
     """Whether an answer refuses a call for the place that it touches, in whichever client's dialect."""
     try:
         answer = json.loads(stdout)

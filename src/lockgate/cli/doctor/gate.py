@@ -38,7 +38,7 @@ def resident_gate(state: str, environ: Mapping[str, str]) -> Found:
         return "ok", "none runs now; hooks decide by themselves, and one of the next starts it", ""
     if found.problem:
         return "warn", f"one runs and hooks cannot ask it: {found.problem}; they decide by themselves", _RESTART
-    return _running(found.facts)
+    return _check_running(found.facts)
 
 
 def _folder(folder: str) -> str:
@@ -54,7 +54,7 @@ def _folder(folder: str) -> str:
     return ""
 
 
-def _running(facts: Mapping[str, Any]) -> Found:
+def _check_running(facts: Mapping[str, Any]) -> Found:
     memory, slowest = facts.get("memory_mb"), facts.get("p99_ms")
     says = f"process {facts.get('pid')}, version {facts.get('version')}, answered {facts.get('answered')}"
     says += f", p99 {slowest:g} ms" if slowest is not None else ""

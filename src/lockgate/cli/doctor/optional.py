@@ -17,14 +17,14 @@ from lockgate.clients.common.hook_command import CALL_TIMEOUT
 from lockgate.configuration import load
 from lockgate.configuration.bundles.fleet import Fleet, look
 from lockgate.configuration.bundles.keys import NOT_INSTALLED
-from lockgate.configuration.layers.files import joined
+from lockgate.configuration.layers.files import may_be_in_fleet
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.gate.approvals import notifiers, waiting
 from lockgate.gate.authors import whose_words
 from lockgate.service.observability.process import only_exporter
 from lockgate.service.observability.settings import TelemetrySettings, settings_of
 from lockgate.store.opening import open_existing
-from lockgate.system.libraries import installed, library
+from lockgate.system.libraries import is_installed, library
 
 _HOOK_WAITS = CALL_TIMEOUT - 30
 """Seconds that a hook can wait at most, a little less than the client."""
@@ -88,12 +88,12 @@ def approver_keys(project: str) -> Iterator[Found]:
         return
     names = [str(each["name"]) for each in approvers["keys"]]
     yield "ok", f"a yes must be signed by one of {len(names)}: {', '.join(names[:_NAMED])}", ""
-    yield from _signing(approvers)
+    yield from _check_signing(approvers)
 
 
-def _signing(approvers: Mapping[str, Any]) -> Iterator[Found]:
+def _check_signing(approvers: Mapping[str, Any]) -> Iterator[Found]:
     """Whether what approvers sign can be verified here, and whether the person is one of them."""
-    if not installed("cryptography"):
+    if not is_installed("cryptography"):
         yield "fail", NOT_INSTALLED, "until then no yes counts: nobody can verify what approvers have signed"
         return
     try:
@@ -178,7 +178,7 @@ def fleet(state: str) -> Iterator[Found]:
     Args:
         state: The state folder.
     """
-    if not joined(state):
+    if not may_be_in_fleet(state):
         return
     try:
         found = _look(state)
@@ -187,7 +187,7 @@ def fleet(state: str) -> Iterator[Found]:
     if found is None:
         return
     current = found.current
-    if not installed("cryptography"):
+    if not is_installed("cryptography"):
         yield "fail", NOT_INSTALLED, "until then no new policy can be verified"
     for problem in found.problems:
         yield ("fail" if current is None else "warn"), str(problem), _MEND

@@ -16,7 +16,7 @@ from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCh
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.system.folders import Folders
-from lockgate.system.ownership import named
+from lockgate.system.ownership import user_name
 from lockgate.system.timestamps import local_time
 
 _LIBRARIES = (
@@ -71,7 +71,7 @@ def _mode(name: str, path: str, forbidden: int) -> DoctorCheck:
     except OSError:
         return DoctorCheck(name, "ok", f"{path} is not there yet")
     if found.st_uid not in (os.geteuid(), 0):
-        whose = named(found.st_uid)
+        whose = user_name(found.st_uid)
         return DoctorCheck(name, "fail", f"{path} belongs to user {whose}", f"run this, and your agents, as {whose}")
     if stat.S_ISLNK(found.st_mode):
         return DoctorCheck(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")

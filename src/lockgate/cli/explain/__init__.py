@@ -12,9 +12,9 @@ from typing import IO, Any
 import click
 
 from lockgate.cli.common.state import unreadable
-from lockgate.cli.explain.explanation import Explanation, explained
+from lockgate.cli.explain.explanation import Explanation, explain_call
 from lockgate.cli.explain.json_output import short, whole
-from lockgate.cli.explain.pattern_findings import Check, opened_check
+from lockgate.cli.explain.pattern_findings import Check, open_check
 from lockgate.core.display_text import visible
 from lockgate.core.errors import BadInputError, LockgateError, StoreError
 from lockgate.core.model import LabelState, ToolCall
@@ -33,7 +33,7 @@ class _Explain(click.Command):
         except click.NoSuchOption as error:
             if error.possibilities or words[0].startswith("-"):
                 raise
-            raise _unquoted(words) from error
+            raise _unquoted_hint(words) from error
 
 
 @click.command(cls=_Explain)
@@ -78,7 +78,7 @@ def explain(
     """  # noqa: D301 - the escape keeps click from folding the lines
     here = os.path.abspath(cwd) if cwd else os.getcwd()
     if len(words) > 1:
-        raise _unquoted(words)
+        raise _unquoted_hint(words)
     if as_json + jsonl + report > 1:
         raise click.UsageError("give one of --json, --jsonl and --report")
     if state is not None and (as_json or jsonl or report):
@@ -92,7 +92,7 @@ def explain(
                 raise click.UsageError("--jsonl reads its calls from standard input; leave COMMAND and --input out")
             _answer_lines(sys.stdin.buffer, sys.stdout, here)
             return
-        explanation = explained(_call(command, tool, tool_input, here))
+        explanation = explain_call(_call(command, tool, tool_input, here))
         _show(explanation, as_json=as_json, report=report, expected=expected, state=state)
     except StoreError as error:
         raise unreadable(error) from error
@@ -100,7 +100,7 @@ def explain(
         raise click.ClickException(visible(str(error), 600)) from error
 
 
-def _unquoted(words: Sequence[str]) -> click.UsageError:
+def _unquoted_hint(words: Sequence[str]) -> click.UsageError:
     quoted = visible(shlex.quote(" ".join(words)), 300)
     return click.UsageError(f"COMMAND is one argument; put it in quotes: lockgate explain {quoted}")
 
@@ -142,7 +142,7 @@ def _json(text: str, what: str) -> Any:
         raise BadInputError(f"{what} is not JSON: {problem}") from error
 
 
-def _decoded(text: str, cwd: str) -> ToolCall:
+def _decode_call(text: str, cwd: str) -> ToolCall:
     """The call that a JSON object describes. Raises ``BadInputError``."""
     value = _json(text, "the line")
     if not isinstance(value, dict):
@@ -182,14 +182,14 @@ def _answer(line: bytes | None, cwd: str, check: Check) -> dict[str, Any]:
             raise BadInputError(f"the line is not UTF-8 at byte {error.start}") from error
         if not text.strip():
             raise BadInputError("the line is empty")
-        return short(explained(_decoded(text.strip(), cwd), check))
+        return short(explain_call(_decode_call(text.strip(), cwd), check))
     except LockgateError as error:
         return {"error": visible(str(error), 600)}
 
 
 def _answer_lines(source: IO[bytes], target: IO[str], cwd: str) -> None:
     try:
-        with opened_check() as check:
+        with open_check() as check:
             for line in _lines(source):
                 target.write(json.dumps(_answer(line, cwd, check)) + "\n")
                 target.flush()

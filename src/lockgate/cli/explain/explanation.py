@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from lockgate.analysis import analyse
-from lockgate.cli.explain.pattern_findings import Check, PatternFindings, opened_check
+from lockgate.cli.explain.pattern_findings import Check, PatternFindings, open_check
 from lockgate.configuration.load import Configuration, find_workspace, load_for_cli
 from lockgate.core.display_text import visible
 from lockgate.core.events import Context
@@ -18,7 +18,7 @@ from lockgate.core.model import Analysis, Effect, Label, LabelState, Subject, Ti
 from lockgate.core.questions import Objection, RulesQuestion
 from lockgate.gate.authors import whose_words
 from lockgate.gate.host.host_view import host_view_of
-from lockgate.gate.parts import merged
+from lockgate.gate.parts import merge
 from lockgate.policy.compiled import Policy
 from lockgate.policy.decide import decide
 from lockgate.policy.steps import DecisionStep, steps
@@ -116,7 +116,7 @@ class Explanation(NamedTuple):
         return tree
 
 
-def explained(call: ToolCall, check: Check | None = None) -> Explanation:
+def explain_call(call: ToolCall, check: Check | None = None) -> Explanation:
     """Analyse a call and decide on it.
 
     Args:
@@ -127,11 +127,11 @@ def explained(call: ToolCall, check: Check | None = None) -> Explanation:
         LockgateError: It cannot be analysed, or the state cannot be read.
     """
     if check is None:
-        with opened_check() as opened:
-            return explained(call, opened)
+        with open_check() as opened:
+            return explain_call(call, opened)
     analyses = [(policy, analyse(call, around)) for policy, around in _policies(call.cwd)]
     found = [(policy, analysis.effects) for policy, analysis in analyses]
-    analysis = merged([analysis for _, analysis in analyses])
+    analysis = merge([analysis for _, analysis in analyses])
     patterns = check(call, partial(_outline, call))
     rules = [each._replace(reason=patterns.clean(each.reason)) for each in _objections(call, analysis)]
     return Explanation(

@@ -33,7 +33,7 @@ def text(explanation: Explanation, expected: str | None) -> str:
     lines = [
         f"**Call** (`{_public(call.tool, 100)}`, credentials and folders taken out; please read it once more)",
         "",
-        *_fenced(_public(what, _LONGEST)),
+        *_fence(_public(what, _LONGEST)),
         "",
         f"**Verdicts** under `{profiles}`: {verdicts}",
         f"**Expected**: {expected or '(which verdict, in which state, and why?)'}",
@@ -51,7 +51,7 @@ def text(explanation: Explanation, expected: str | None) -> str:
     return "\n".join(lines)
 
 
-def recorded(body: Mapping[str, Any]) -> str:
+def describe_record(body: Mapping[str, Any]) -> str:
     """What was decided when it happened, by its record in the audit. Markdown."""
     reasons = [each for each in body.get("reasons") or () if isinstance(each, dict)]
     lines = [
@@ -66,7 +66,7 @@ def recorded(body: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _fenced(block: str) -> list[str]:
+def _fence(block: str) -> list[str]:
     """A block of code; the fence is longer than any inside it."""
     longest = max((len(run) for run in re.findall("`+", block)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
 from lockgate.core.display_text import visible
 from lockgate.core.model import LabelState, Verdict
-from lockgate.policy.steps import DecisionStep, decided_by
+from lockgate.policy.steps import DecisionStep, deciding_step
 
 if TYPE_CHECKING:
     from lockgate.shell.report.outline import CommandStep, ProgramRun
@@ -47,7 +47,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
             "verdicts": _words(explanation.here(lacking)),
             "cannot_contain": lacking.get(Verdict.CONTAIN, ""),
             "cannot_judge": lacking.get(Verdict.JUDGE, ""),
-            "decided_by": {state.value: decided_by(taken).value for state, taken in steps.items()},
+            "decided_by": {state.value: deciding_step(taken).value for state, taken in steps.items()},
             "tiers": {state.value: [_tier(step) for step in taken] for state, taken in steps.items()},
         },
         "objections": [

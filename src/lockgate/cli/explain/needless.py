@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockgate.cli.common.state import opened, unreadable
-from lockgate.cli.explain.explanation import explained
+from lockgate.cli.common.state import open_state, unreadable
+from lockgate.cli.explain.explanation import explain_call
 from lockgate.cli.status import session_here
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
@@ -41,7 +41,7 @@ def needless(stop: str) -> None:
 
     Exit status: 0 written, 1 there is no such stop, 2 usage, 3 state not usable.
     """
-    with opened() as store:
+    with open_state() as store:
         body = _stop(store, stop.strip().lower()) if store is not None else None
     if body is None:
         raise click.ClickException("there is no such stop; see: lockgate approvals list --all, lockgate audit show")
@@ -70,13 +70,13 @@ def report(body: Mapping[str, Any]) -> str:
         LockgateError: The call cannot be explained any more.
         OSError: The file cannot be written.
     """
-    from lockgate.cli.explain.issue import recorded, text
+    from lockgate.cli.explain.issue import describe_record, text
 
     given = body.get("input")
     call = ToolCall(str(body.get("tool", "")), given if isinstance(given, dict) else {}, str(body.get("cwd", "")))
     name = f"needless-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}.md"
     path = os.path.join(state_dir(), REPORTS, name)
-    told = f"{text(explained(call), 'allow')}\n\n{recorded(body)}\n"
+    told = f"{text(explain_call(call), 'allow')}\n\n{describe_record(body)}\n"
     make_folders(os.path.dirname(path))
     replace(path, told.encode("utf-8", "backslashreplace"), draft=f"{path}.draft")
     return path

@@ -61,7 +61,7 @@ something was found."""
 
 
 @contextmanager
-def opened_check() -> Iterator[Check]:
+def open_check() -> Iterator[Check]:
     """The gate's own check of a call. Where nothing was recorded yet, it uses a state that is gone afterwards.
 
     Raises:

@@ -11,7 +11,7 @@ from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
 from lockgate.core.display_text import visible
 from lockgate.core.model import Effect, EffectKind, LabelState, Variant, Verdict
 from lockgate.patterns.model import GuardrailDecision
-from lockgate.policy.steps import DecisionStep, decided_by
+from lockgate.policy.steps import DecisionStep, deciding_step
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -68,7 +68,7 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
         tree.add(Text(f"hint: {visible(hint)}"))
     tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
-    tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts, explanation.here({}, _ASKED)))
+    tree.add(_colour(f"verdict under {profiles}", explanation.verdicts, explanation.here({}, _ASKED)))
     named = set(explanation.tables.values())
     _add_objections(tree, explanation)
     lacking = lacking_here(explanation)
@@ -76,7 +76,7 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
     for verdict, why in lacks.items():
         tree.add(Text(f"this host cannot {verdict.word}: {visible(why, 300)}"))
     if lacks:
-        tree.add(_coloured("here it is", explanation.here(lacking), explanation.here(lacking, _ASKED)))
+        tree.add(_colour("here it is", explanation.here(lacking), explanation.here(lacking, _ASKED)))
     _add_tiers(tree, {one: explanation.steps(one, lacking) for one in LabelState}, state)
     return tree
 
@@ -105,7 +105,7 @@ def _add_tiers(tree: Tree, steps: Mapping[LabelState, Sequence[DecisionStep]], s
     from rich.text import Text
 
     if state is None:
-        said = ", ".join(f"{one.value} {decided_by(taken).value}" for one, taken in steps.items())
+        said = ", ".join(f"{one.value} {deciding_step(taken).value}" for one, taken in steps.items())
         tree.add(Text(f"decided by: {said}"))
         return
     branch = tree.add(Text(f"tiers where {state.value}, the first that decides ends it"))
@@ -191,7 +191,7 @@ def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: C
     if effect.gives is not None:
         branch.add(Text(f"its result makes the session {effect.gives.value}"))
     if len(explanation.analysis.effects) > 1:
-        branch.add(_coloured("alone", explanation.of(effect), explanation.of(effect, _ASKED)))
+        branch.add(_colour("alone", explanation.of(effect), explanation.of(effect, _ASKED)))
 
 
 _ASKED = frozenset({Verdict.ASK})
@@ -213,7 +213,7 @@ def _commands_with(effect: Effect, outline: CommandStep) -> list[str]:
     return list(dict.fromkeys(found)) if len(simple) > 1 else []
 
 
-def _coloured(title: str, verdicts: Verdicts, asked: Verdicts) -> Any:
+def _colour(title: str, verdicts: Verdicts, asked: Verdicts) -> Any:
     """The verdicts, and those where a person is proven to be there, as far as these are others."""
     from rich.text import Text
 

@@ -78,7 +78,7 @@ def start(foreground: bool, idle: float | None) -> None:
     if (found := look(where.state)).answers:
         click.echo(f"it runs already: process {found.facts.get('pid')}")
         return
-    with _telling("it cannot be started"):
+    with _tell_errors("it cannot be started"):
         launch(where, sys.executable, idle)
     _await(where)
 
@@ -110,12 +110,12 @@ def restart(idle: float | None) -> None:
     from lockgate.clients.hook.start_resident import launch
 
     where = folders()
-    manager = managers.running(where)
+    manager = managers.find_running(where)
     _stop(where)
     if manager is not None:
         managers.start_again(manager)
     else:
-        with _telling("it cannot be started"):
+        with _tell_errors("it cannot be started"):
             launch(where, sys.executable, idle)
     _await(where)
 
@@ -130,7 +130,7 @@ def logs(lines: int, follow: bool) -> None:
 
     Exit status: 0, 2 usage, 3 the log cannot be read.
     """
-    from lockgate.cli.gate.log_output import followed, last_lines
+    from lockgate.cli.gate.log_output import follow_lines, last_lines
 
     state = folders().state
     try:
@@ -140,7 +140,7 @@ def logs(lines: int, follow: bool) -> None:
         if not shown and not follow:
             click.echo("nothing has failed", err=True)
         if follow:
-            for line in followed(state):
+            for line in follow_lines(state):
                 click.echo(visible(line, 1000))
     except OSError as error:
         raise click.exceptions.Exit(_unreadable(error)) from None
@@ -150,7 +150,7 @@ def logs(lines: int, follow: bool) -> None:
 def _become(where: Folders, idle: float | None) -> NoReturn:
     from lockgate.clients.hook.start_resident import arguments, environment
 
-    with _telling("it cannot be started"):
+    with _tell_errors("it cannot be started"):
         os.chdir("/")
         words = [sys.executable, *arguments(where, idle), "--replace", "yes"]
         os.execve(sys.executable, words, environment(where))  # noqa: S606 - without a shell is what is wanted
@@ -160,7 +160,7 @@ def _become(where: Folders, idle: float | None) -> NoReturn:
 def _stop(where: Folders) -> None:
     from lockgate.clients.wire.resident_control import stop_gate
 
-    with _telling("it cannot be ended"):
+    with _tell_errors("it cannot be ended"):
         click.echo("it has ended" if stop_gate(where.state) else "none was running")
 
 
@@ -175,7 +175,7 @@ def _await(where: Folders) -> None:
 
 
 @contextmanager
-def _telling(what: str) -> Iterator[None]:
+def _tell_errors(what: str) -> Iterator[None]:
     """Tell a person what failed, instead of a traceback."""
     try:
         yield

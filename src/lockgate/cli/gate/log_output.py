@@ -33,7 +33,7 @@ def last_lines(state: str, number: int) -> list[str]:
     return list(kept)
 
 
-def followed(state: str) -> Generator[str, None, None]:
+def follow_lines(state: str) -> Generator[str, None, None]:
     """The lines that are written from now on. Never ends.
 
     Args:

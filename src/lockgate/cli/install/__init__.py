@@ -16,8 +16,8 @@ from lockgate.cli.install.one_client import (
     say,
     take_out,
     tell_plugin,
+    tell_unchanged,
     told,
-    unchanged,
 )
 from lockgate.clients.adapter import CLIENTS
 from lockgate.clients.common.hook_command import remote_words
@@ -177,7 +177,7 @@ def update(dry_run: bool, as_json: bool) -> None:
     every_client.for_each(
         every_client.own_entries(guarded),
         # Hooks that are as this version writes them stay, also where a person chose Python to start them.
-        lambda client, asked, where: (put_in if client in old else unchanged)(client, asked, where),
+        lambda client, asked, where: (put_in if client in old else tell_unchanged)(client, asked, where),
         asked,
         where,
         "renewed",

@@ -11,7 +11,7 @@ import click
 
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError
-from lockgate.system.ownership import named
+from lockgate.system.ownership import user_name
 
 _ID = "/usr/bin/id"
 """The program by which the hooks find whose they are."""
@@ -33,10 +33,10 @@ def check(started: Iterable[str], *, dry_run: bool, root: int = 0) -> None:
     if not os.access(_ID, os.X_OK):
         raise InstallError(f"there is no {_ID}, by which each hook finds its user's home folder")
     places = dict.fromkeys(place for path in started if path for place in _above(path))
-    if problem := next(filter(None, (_changed_by_others(place, root) for place in places)), ""):
+    if problem := next(filter(None, (_who_else_can_change(place, root) for place in places)), ""):
         mend = 'install Lockgate for the machine first: docs/install.md, "For every user of a machine"'
         raise InstallError(f"{problem}, and every user would run it; {mend}")
-    if hidden := [str(place) for place in places if not _reached_by_all(place)]:
+    if hidden := [str(place) for place in places if not _is_reached_by_all(place)]:
         says = f"Warning: other users cannot reach {visible(hidden[0], 300)}, so their calls will be blocked."
         click.echo(says, err=True)
 
@@ -48,18 +48,18 @@ def _above(path: str) -> Iterable[Path]:
         yield from name.parents
 
 
-def _changed_by_others(place: Path, root: int) -> str:
+def _who_else_can_change(place: Path, root: int) -> str:
     """Who else can put another file there; empty where only root can."""
     found = place.lstat()
     if stat.S_ISLNK(found.st_mode):
-        return "" if found.st_uid == root else f"{place} belongs to user {named(found.st_uid)}"
+        return "" if found.st_uid == root else f"{place} belongs to user {user_name(found.st_uid)}"
     if found.st_uid not in (root, 0):
-        return f"{place} belongs to user {named(found.st_uid)}"
+        return f"{place} belongs to user {user_name(found.st_uid)}"
     shared = found.st_mode & (stat.S_IWOTH | (stat.S_IWGRP if found.st_gid else 0))
     # In a folder with this bit nobody can replace what is another's.
     return f"{place} can be written by others than root" if shared and not found.st_mode & stat.S_ISVTX else ""
 
 
-def _reached_by_all(place: Path) -> bool:
+def _is_reached_by_all(place: Path) -> bool:
     mode = place.stat().st_mode
     return bool(mode & (stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH))

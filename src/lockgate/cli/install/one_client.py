@@ -75,7 +75,7 @@ def _refuse_another_state(client: str, file: str, where: Folders) -> None:
         )
 
 
-def unchanged(client: str, asked: InstallOptions, where: Folders) -> SettingsChange:
+def tell_unchanged(client: str, asked: InstallOptions, where: Folders) -> SettingsChange:
     """What there is to tell of a client whose settings stay as they are.
 
     Raises:
@@ -120,7 +120,7 @@ def take_out(client: str, asked: InstallOptions, where: Folders) -> SettingsChan
     """
     file = _file(client, asked, where)
     change = registration.plan_uninstall(client, file, where)
-    trusted = registration.trusted_hooks(client, file)
+    trusted = registration.find_trusted_hooks(client, file)
     _carry_out(change, where, asked)
     if trusted and not asked.dry_run:
         registration.forget_trust(trusted, where.home)
@@ -166,7 +166,7 @@ def _prepare_patterns(where: Folders, project: str) -> None:
     try:
         store = open_store(where.state)
         try:
-            with _waiting("compiling the pattern library: once, a few seconds"):
+            with _show_waiting("compiling the pattern library: once, a few seconds"):
                 made = make_ready(store, where, workspace)
         finally:
             store.close()
@@ -182,7 +182,7 @@ def _prepare_for_every_user() -> None:
     from lockgate.configuration.pattern_library.readiness import make_beside
 
     try:
-        with _waiting("compiling the pattern library: once, a few seconds"):
+        with _show_waiting("compiling the pattern library: once, a few seconds"):
             make_beside()
     except (LockgateError, OSError, ImportError) as error:
         says = f"Warning: {visible(str(error), 600)}. Each user's first calls are blocked until theirs are compiled."
@@ -214,7 +214,7 @@ def _renew_gate(where: Folders) -> None:
     if not found.runs or found.facts.get("code") == code_of(os.path.join(PACKAGE_FOLDER, "hook.py")):
         return
     try:
-        manager = managers.running(where)
+        manager = managers.find_running(where)
         stop_gate(where.state)
         if manager is not None:
             managers.start_again(manager)
@@ -225,7 +225,7 @@ def _renew_gate(where: Folders) -> None:
         click.echo("The next hook ends it. To end it now: lockgate gate stop", err=True)
 
 
-def _waiting(says: str) -> AbstractContextManager[object]:
+def _show_waiting(says: str) -> AbstractContextManager[object]:
     """Say on a terminal what is waited for, as long as it lasts."""
     if not sys.stderr.isatty():
         return nullcontext()
@@ -259,9 +259,9 @@ def tell_plugin(asked: InstallOptions, where: Folders) -> None:
 
 def _prove_plugin(where: Folders, project: str) -> None:
     """Try the plugin's hook, where the plugin is there: it is told where the program is before it is installed, too."""
-    from lockgate.clients.install.claude_settings_view import enabled_plugins, look
+    from lockgate.clients.install.claude_settings_view import find_enabled_plugins, look
 
-    if enabled_plugins(look(where, project, os.environ, "")):
+    if find_enabled_plugins(look(where, project, os.environ, "")):
         _prove("claude-code", where, project)
         return
     mend = "claude plugin marketplace add ./ && claude plugin install lockgate@lockgate"

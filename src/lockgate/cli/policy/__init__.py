@@ -14,9 +14,9 @@ import click
 
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import WRONG, made, opened, record_act
+from lockgate.cli.common.state import WRONG, made, open_state, record_act
 from lockgate.cli.common.times import clock, iso
-from lockgate.cli.policy.files import problem_json, public_key, read_file, refused, report
+from lockgate.cli.policy.files import problem_json, public_key, read_file, refusal_error, report
 from lockgate.cli.policy.make import build, inspect, keygen, sign, verify
 from lockgate.configuration.bundles import enrolment, manifest
 from lockgate.configuration.bundles.acceptance import problems, verify_signed
@@ -39,7 +39,7 @@ for _command in (keygen, build, sign, inspect, verify):
 
 
 @contextmanager
-def _recording() -> Iterator[Tell]:
+def _open_record() -> Iterator[Tell]:
     """What writes acts of a person into the audit; exits with 3 where the state cannot be written."""
     from lockgate.configuration.bundles.fleet import audit_writer
 
@@ -47,7 +47,7 @@ def _recording() -> Iterator[Tell]:
         with made() as store:
             yield audit_writer(store, "cli")
     except BundleError as error:
-        raise refused(error) from error
+        raise refusal_error(error) from error
 
 
 @policy.command(short_help="Put a bundle in force on this machine.")
@@ -60,7 +60,7 @@ def install(file: str) -> None:
     require_person("install a fleet's policy")
     path = os.path.abspath(file)
     data = read_file(path)
-    with _recording() as tell:
+    with _open_record() as tell:
         current = enrolment.install(state_dir(), data, time.time(), path, tell)
     click.echo(f"{current.fleet}/{current.serial} is in force, signed by {current.key}")
 
@@ -88,7 +88,7 @@ def publish(file: str) -> None:
             facts = {"fleet": bundle.fleet, "serial": bundle.serial}
             record_act(tx, store.clock(), "policy-published", facts)
     except BundleError as error:
-        raise refused(error) from error
+        raise refusal_error(error) from error
     click.echo(f"{bundle.fleet}/{bundle.serial} is published")
 
 
@@ -124,7 +124,7 @@ def pin(lines: tuple[str, ...], fleet: str, source: str | None, yes: bool) -> No
             raise click.UsageError("this asks a person: run it in a terminal, or give --yes")
         click.confirm(f"Let whoever has one of these keys bind this machine as {fleet}?", default=False, abort=True)
     watched = os.path.abspath(source) if source else before.source if before else ""
-    with _recording() as tell:
+    with _open_record() as tell:
         enrolment.pin(state_dir(), fleet, tuple(known.values()), watched, tell)
     click.echo(f"pinned; keys of {fleet}: {len(known)}")
 
@@ -141,7 +141,7 @@ def unpin(ids: tuple[str, ...], leave: bool) -> None:
     if bool(ids) == leave:
         raise click.UsageError("give fingerprints, or --all")
     if leave:
-        with _recording() as tell:
+        with _open_record() as tell:
             enrolment.leave(state_dir(), tell)
         click.echo("this machine belongs to no fleet by its own settings")
         return
@@ -153,7 +153,7 @@ def unpin(ids: tuple[str, ...], leave: bool) -> None:
     left = tuple(key for key in keys if key.id not in ids)
     if not left:
         raise click.ClickException("that would be the last key; to leave the fleet: lockgate policy unpin --all")
-    with _recording() as tell:
+    with _open_record() as tell:
         enrolment.pin(state_dir(), before.fleet, left, before.source, tell)
     click.echo(f"taken back; keys left: {len(left)}")
 
@@ -181,7 +181,7 @@ def status(json_: bool) -> None:
     Exit status: 0 nothing is wrong, 1 something is, 3 state not readable.
     """
     state = state_dir()
-    with opened() as store:
+    with open_state() as store:
         found = look(state, store.clock(), store=store) if store is not None else look(state, time.time())
     if json_:
         click.echo(json.dumps(_status_json(found), indent=2))

@@ -25,7 +25,7 @@ _DAYS = re.compile(r"([1-9][0-9]{0,3})d")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def refused(error: Exception) -> click.ClickException:
+def refusal_error(error: Exception) -> click.ClickException:
     """What ends a command that was refused: 1, with the reason."""
     return click.ClickException(visible(str(error), 1000))
 
@@ -61,7 +61,7 @@ def public_key(text: str) -> PublicKey:
     try:
         return keys.parse(line)
     except BundleError as error:
-        raise refused(error) from error
+        raise refusal_error(error) from error
 
 
 def passphrase_from(file: str | None) -> bytes | None:
@@ -99,7 +99,7 @@ def new_key(file: str, comment: str, passphrase_file: str | None, *, no_passphra
     try:
         key = PrivateKey.generate()
     except BundleError as error:
-        raise refused(error) from error
+        raise refusal_error(error) from error
     public = key.public(comment or os.path.basename(file))
     _write_new(file, key.pem(passphrase), 0o600)
     _write_new(f"{file}.pub", f"{public.line}\n".encode(), 0o644)
@@ -143,7 +143,7 @@ def as_json(found: Envelope, bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def described(bundle: Bundle) -> Iterator[str]:
+def describe_bundle(bundle: Bundle) -> Iterator[str]:
     """What a bundle says, for a person."""
     expires = f"expires {clock(iso(bundle.expires))}" if bundle.expires else "never expires"
     if bundle.expires and bundle.expires <= time.time():

@@ -12,14 +12,14 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import WRONG
 from lockgate.cli.policy.files import (
     as_json,
-    described,
+    describe_bundle,
     expiry,
     new_key,
     private_key,
     public_key,
     read_bundle,
     read_file,
-    refused,
+    refusal_error,
     report,
     write_bundle,
 )
@@ -95,13 +95,13 @@ def build(
     try:
         payload = manifest.encode(bundle)
     except BundleError as error:
-        raise refused(error) from error
+        raise refusal_error(error) from error
     ran = _check(bundle)
     found = Envelope(payload)
     if key is not None:
-        found = _signed(found, key, passphrase_file)
+        found = _sign(found, key, passphrase_file)
     write_bundle(out, found)
-    for line in described(bundle):
+    for line in describe_bundle(bundle):
         click.echo(line)
     click.echo(f"valid; examples of patterns that hold: {ran}; {'signed' if found.signatures else 'not signed yet'}")
     for warning in _warnings(bundle):
@@ -170,7 +170,7 @@ def _warnings(bundle: Bundle) -> list[str]:
     return found
 
 
-def _signed(found: Envelope, key: str, passphrase_file: str | None) -> Envelope:
+def _sign(found: Envelope, key: str, passphrase_file: str | None) -> Envelope:
     private = private_key(key, passphrase_file)
     value = private.sign(found.signed)
     if any(each.value == value for each in found.signatures):
@@ -189,9 +189,9 @@ def sign(file: str, key: str, passphrase_file: str | None) -> None:
     """
     require_person("sign a fleet's policy")
     found, bundle = read_bundle(file)
-    made = _signed(found, key, passphrase_file)
+    made = _sign(found, key, passphrase_file)
     write_bundle(file, made)
-    for line in described(bundle):
+    for line in describe_bundle(bundle):
         click.echo(line)
     click.echo(f"signed by {made.signatures[-1].keyid}")
 
@@ -214,7 +214,7 @@ def inspect(file: str, name: str | None, json_: bool) -> None:
     elif json_:
         click.echo(json.dumps(as_json(found, bundle), indent=2))
     else:
-        for line in described(bundle):
+        for line in describe_bundle(bundle):
             click.echo(line)
         for each in found.signatures:
             click.echo(f"  says that it is signed by {visible(each.keyid, 100) or 'a key without a name'}")
@@ -231,19 +231,19 @@ def verify(file: str, lines: tuple[str, ...], json_: bool) -> None:
     """
     data = read_file(file)
     try:
-        signer = _verified_by(data, [public_key(line) for line in lines]) if lines else _taken_by(data, file)
+        signer = _verify(data, [public_key(line) for line in lines]) if lines else _taken_by(data, file)
     except BundleError as error:
         if json_:
             click.echo(json.dumps({"good": False, "problem": str(error)}, indent=2))
             raise click.exceptions.Exit(WRONG) from None
-        raise refused(error) from error
+        raise refusal_error(error) from error
     if json_:
         click.echo(json.dumps({"good": True, "key": signer}, indent=2))
     else:
         click.echo(f"good: signed by {signer}")
 
 
-def _verified_by(data: bytes, keys: list[PublicKey]) -> str:
+def _verify(data: bytes, keys: list[PublicKey]) -> str:
     from lockgate.configuration.bundles.acceptance import verify_signed
 
     found = verify_signed(data, keys)

@@ -25,7 +25,15 @@ from lockgate.cli.scan.findings import (
     scan,
     whole,
 )
-from lockgate.cli.scan.sources import MOST_BYTES, ScanError, ScannedText, Skipped, added_lines, files_below, read_file
+from lockgate.cli.scan.sources import (
+    MOST_BYTES,
+    ScanError,
+    ScannedText,
+    Skipped,
+    files_below,
+    read_added_lines,
+    read_file,
+)
 from lockgate.core.display_text import visible
 from lockgate.core.errors import PatternError
 from lockgate.core.version import __version__
@@ -99,9 +107,9 @@ def scan_command(
     sources: Iterable[ScannedText | Skipped]
     try:
         if staged or diff is not None:
-            sources = added_lines(os.getcwd(), ["--cached"] if diff is None else [diff])
+            sources = read_added_lines(os.getcwd(), ["--cached"] if diff is None else [diff])
         else:
-            sources = _read(list(dict.fromkeys(_named(paths, not no_ignore))), max_bytes)
+            sources = _read(list(dict.fromkeys(_read_named(paths, not no_ignore))), max_bytes)
         for source in sources:
             report.take(scanner, source)
     except ScanError as error:
@@ -145,7 +153,7 @@ def _scanner(*, known: bool) -> Scanner:
 
 
 # ---------------------------------------------------------------- what to look at
-def _named(paths: Sequence[str], honour_ignore: bool) -> Iterator[str | Skipped]:
+def _read_named(paths: Sequence[str], honour_ignore: bool) -> Iterator[str | Skipped]:
     for path in paths or ["."]:
         if path == "-":
             yield path
@@ -224,11 +232,11 @@ class _Report:
     def _summary(self) -> str:
         counts = Counter(finding.match.severity for finding in self.findings)
         found = ", ".join(f"{counts[severity]} {severity.word}" for severity in reversed(Severity) if counts[severity])
-        passed = f", {_counted(len(self.skipped), 'file')} passed over" if self.skipped else ""
-        return f"{_counted(self.texts, 'text')}, {found or 'nothing found'}{passed}"
+        passed = f", {_count_text(len(self.skipped), 'file')} passed over" if self.skipped else ""
+        return f"{_count_text(self.texts, 'text')}, {found or 'nothing found'}{passed}"
 
 
-def _counted(number: int, what: str) -> str:
+def _count_text(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number != 1 else ''}"
 
 

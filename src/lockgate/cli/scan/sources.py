@@ -59,7 +59,7 @@ def files_below(paths: Iterable[str], *, honour_ignore: bool = True) -> Iterator
     """
     for path in paths:
         if os.path.isdir(path):
-            yield from _walk(path, _ignored_above(path) if honour_ignore else [], honour_ignore)
+            yield from _walk(path, _rules_above(path) if honour_ignore else [], honour_ignore)
         else:
             yield path
 
@@ -110,7 +110,7 @@ def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
         return ()  # no pattern, such as a lone "!": it matches nothing
 
 
-def _ignored_above(folder: str) -> _Rules:
+def _rules_above(folder: str) -> _Rules:
     """The rules of the folders around one, up to the repository's root."""
     found: list[_Rules] = []
     here = os.path.abspath(folder)
@@ -161,7 +161,7 @@ def _because(error: OSError) -> str:
 
 
 # ---------------------------------------------------------------- git
-def added_lines(folder: str, arguments: Sequence[str]) -> list[ScannedText | Skipped]:
+def read_added_lines(folder: str, arguments: Sequence[str]) -> list[ScannedText | Skipped]:
     """The lines that a diff adds, one text for each file; of the whole repository, whatever its settings are.
 
     Args:
@@ -230,7 +230,7 @@ def _parse_diff(text: str) -> Iterator[ScannedText | Skipped]:
     for line in [*text.split("\n"), "diff --git "]:
         if line.startswith("diff --git "):
             if lines:
-                yield _added(name, "\n".join(lines), numbers)
+                yield _read_added(name, "\n".join(lines), numbers)
             name, lines, numbers, inside = "", [], [], False
         elif not inside and line.startswith("+++ "):
             name = _path_of(line[4:])
@@ -242,7 +242,7 @@ def _parse_diff(text: str) -> Iterator[ScannedText | Skipped]:
             number += 1
 
 
-def _added(name: str, text: str, numbers: Sequence[int]) -> ScannedText | Skipped:
+def _read_added(name: str, text: str, numbers: Sequence[int]) -> ScannedText | Skipped:
     if "\0" in text[:_BINARY_LOOK]:
         return Skipped(name, "binary", failed=False)
     return ScannedText(name, text, tuple(numbers))

@@ -63,10 +63,10 @@ def serve_command(
         os.path.abspath(ipc) if ipc else "", unix or "", listen or "", tls_cert or "", tls_key or "", poll
     )
     log_to_stderr(as_json, "lockgate.service.containers")
-    from lockgate.cli.telemetry import configured
+    from lockgate.cli.telemetry import read_settings
     from lockgate.service.observability.process import run_exporter
 
-    with run_exporter(configured(), logging.getLogger("lockgate.service.containers").warning):
+    with run_exporter(read_settings(), logging.getLogger("lockgate.service.containers").warning):
         _run(serve.serve(folders(), settings))
 
 

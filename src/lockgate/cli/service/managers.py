@@ -103,7 +103,7 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
     )
 
 
-def running(where: Folders) -> ServiceManager | None:
+def find_running(where: Folders) -> ServiceManager | None:
     """The service manager, where it runs the gate of these folders now."""
     try:
         found = manager(where)

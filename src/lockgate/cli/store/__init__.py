@@ -14,7 +14,7 @@ from lockgate.cli.approvals.find import clients
 from lockgate.cli.common.person import require_approver, require_person
 from lockgate.cli.common.state import UNREADABLE, WRONG, record_act, unreadable
 from lockgate.cli.common.times import clock, iso
-from lockgate.cli.store.store_status import LOCAL, status_lines, status_of, verified, verified_lines
+from lockgate.cli.store.store_status import LOCAL, describe_chains, status_lines, status_of, verify_chains
 from lockgate.clients.wire.resident_control import stop_gate
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError, StoreError
@@ -162,7 +162,7 @@ def mend(as_json: bool) -> None:
                 record_act(tx, found.clock(), "store", {"mended": facts})
     except (StoreError, OSError) as error:
         raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error
-    _say(facts, _mended_lines, as_json)
+    _say(facts, _describe_mended, as_json)
 
 
 def _require_approver(state: str, action: str) -> None:
@@ -175,7 +175,7 @@ def _require_approver(state: str, action: str) -> None:
     require_approver(action, known)
 
 
-def _mended_lines(facts: dict[str, Any]) -> Iterable[str]:
+def _describe_mended(facts: dict[str, Any]) -> Iterable[str]:
     yield from (f"removed: {visible(each, 300)}" for each in facts["removed"])
     yield from (f"made: {each}" for each in facts["made"])
     if facts["version"]:
@@ -218,7 +218,7 @@ def bind(gate: str, role: str, url: str, as_json: bool) -> None:
 
 
 def _url_of(state: str) -> str:
-    where = administration.shared_address(state)
+    where = administration.read_shared_address(state)
     if where is None:
         raise click.ClickException("this gate uses no shared store: say its address, postgresql://...")
     return where.url
@@ -274,7 +274,7 @@ def _record(found: Store, facts: dict[str, Any]) -> None:
 
 def _try(state: str, url: str, name: str) -> None:
     """Write into the store what is about to happen: whoever can do that can use it."""
-    with administration.shared_store(state, url, name) as found:
+    with administration.open_shared_store(state, url, name) as found:
         _record(found, {"begins": shown(url)})
         if name:  # `copy`, or a former `use`, may have made this gate known by another one
             with found.transaction() as tx:
@@ -292,7 +292,7 @@ def _warn_of_namesakes(gates: Sequence[GateRow]) -> None:
 def _is_used(state: str, url: str) -> bool:
     """Whether the state folder names this very database already, so that none is left."""
     with suppress(StoreError):
-        where = administration.shared_address(state)
+        where = administration.read_shared_address(state)
         return where is not None and where.url == url
     return False
 
@@ -356,8 +356,8 @@ def verify(as_json: bool) -> None:
 
     Exit status: 0 all hold, 1 something does not, 2 usage, 3 the store cannot be read.
     """
-    told = verified(folders().state)
-    _say(told, verified_lines, as_json)
+    told = verify_chains(folders().state)
+    _say(told, describe_chains, as_json)
     if not told["ok"]:
         raise click.exceptions.Exit(WRONG)
 

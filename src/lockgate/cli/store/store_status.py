@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from lockgate.cli.common.state import opened
+from lockgate.cli.common.state import open_state
 from lockgate.cli.common.times import iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
@@ -22,7 +22,7 @@ LOCAL = "sqlite"
 
 def status_of(state: str) -> dict[str, Any]:
     """Which store a state folder has, and whether it can be used, as JSON values."""
-    told: dict[str, Any] = {"usable": True, "problem": None, **_named(state)}
+    told: dict[str, Any] = {"usable": True, "problem": None, **_describe_folder(state)}
     try:
         found = open_existing(state)
         if found is None:
@@ -52,10 +52,10 @@ def status_of(state: str) -> dict[str, Any]:
     return told
 
 
-def _named(state: str) -> dict[str, Any]:
+def _describe_folder(state: str) -> dict[str, Any]:
     """What the state folder says, whether or not it can be opened."""
     try:
-        where = administration.shared_address(state)
+        where = administration.read_shared_address(state)
     except StoreError:
         return {"store": "postgresql", "where": os.path.join(state, ELSEWHERE)}
     if where is None:
@@ -88,9 +88,9 @@ def _clock(ahead: float) -> str:
     return f"its clock is {abs(ahead):g} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
 
 
-def verified(state: str) -> dict[str, Any]:
+def verify_chains(state: str) -> dict[str, Any]:
     """Whether the chains of all gates hold, and are those that were anchored, as JSON values."""
-    with opened() as found:
+    with open_state() as found:
         if found is None:
             return {"ok": True, "gates": [], "anchors": {"ok": True, "anchors": 0, "problem": ""}}
         gates, anchored = administration.verify_gates(found, state)
@@ -108,7 +108,7 @@ def verified(state: str) -> dict[str, Any]:
     return {"ok": anchored.ok and all(chain.ok for _, chain in gates), "gates": told, "anchors": anchored._asdict()}
 
 
-def verified_lines(told: dict[str, Any]) -> Iterator[str]:
+def describe_chains(told: dict[str, Any]) -> Iterator[str]:
     """The same for a person."""
     for gate in told["gates"]:
         said = f"{gate['records']} records hold" if gate["ok"] else f"DOES NOT HOLD: {gate['problem']}"

@@ -30,7 +30,7 @@ def taken_in(event: PromptSubmitted | ToolFinished) -> list[InstructionsLoaded]:
         path = event.call.tool_input.get("file_path")
         folder = os.path.dirname(os.path.normpath(path)) if isinstance(path, str) else ""
         folders = _above(folder, workspace) if _is_inside(folder, workspace) else []
-    return [InstructionsLoaded(event.context, file, "include") for file in _included_below(folders, workspace)]
+    return [InstructionsLoaded(event.context, file, "include") for file in _find_included_below(folders, workspace)]
 
 
 def _is_inside(path: str, workspace: str) -> bool:
@@ -46,13 +46,13 @@ def _above(folder: str, root: str) -> list[str]:
     return found
 
 
-def _included_below(folders: list[str], workspace: str) -> list[str]:
+def _find_included_below(folders: list[str], workspace: str) -> list[str]:
     """The files of the project that are included, each once. For others the client asks the person first."""
     found: dict[str, None] = {}
     todo = [(file, 0) for folder in folders if os.path.lexists(file := os.path.join(folder, _NAME))]
     while todo:
         file, depth = todo.pop()
-        for included in _included(file):
+        for included in _find_included(file):
             new = included not in found and len(found) < _MOST_FILES and _is_inside(included, workspace)
             if new and os.path.isfile(included):
                 found[included] = None
@@ -61,12 +61,12 @@ def _included_below(folders: list[str], workspace: str) -> list[str]:
     return list(found)
 
 
-def _included(file: str) -> Iterator[str]:
+def _find_included(file: str) -> Iterator[str]:
     text = read_file(file, _MOST_BYTES) or b""
     if b"@" not in text:
         return
-    from lockgate.analysis.prompts.mentions import mentioned
+    from lockgate.analysis.prompts.mentions import find_mentions
 
-    for name in mentioned(text.decode("utf-8", "replace")):
+    for name in find_mentions(text.decode("utf-8", "replace")):
         for spelt in dict.fromkeys((name, name.rstrip(".!?:"))):
             yield os.path.normpath(os.path.join(os.path.dirname(file), spelt))

@@ -92,7 +92,7 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
     usual = {name: value for name, value in environ.items() if name != "CLAUDE_CONFIG_DIR"}
     for named in (environ, usual) if len(usual) < len(environ) else (usual,):
         seen = claude_settings_view.look(folders, context.workspace, named, "")
-        seen = seen._replace(layers=(*seen.layers, *_served(seen.claude), *given))
+        seen = seen._replace(layers=(*seen.layers, *_served_layers(seen.claude), *given))
         for layer in seen.layers:
             if layer.problem:
                 return f"{layer.file} cannot be read ({layer.problem})"
@@ -103,7 +103,7 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
     return ""
 
 
-def _served(claude: str) -> Iterator[SettingsLayer]:
+def _served_layers(claude: str) -> Iterator[SettingsLayer]:
     """The settings that a server has given the client, which keeps them beside the person's."""
     from lockgate.clients.install.claude_settings_view import SettingsLayer
 

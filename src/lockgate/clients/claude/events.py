@@ -14,9 +14,9 @@ from lockgate.clients.common.payload import (
     decoder_of,
     identifier,
     kind,
-    mapping,
     of_agent,
     optional,
+    required_object,
     session_ended,
     text,
 )
@@ -52,12 +52,12 @@ CLIENT = "claude-code"
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    tool_input = mapping(payload, "tool_input")
+    tool_input = required_object(payload, "tool_input")
     tool = text(payload, "tool_name")
     return ToolCall(tool, tool_input, context.cwd, identifier(payload, "tool_use_id", maybe=True))
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     # By its whole name: docs/architecture.md, "The hot path".
     from lockgate.clients.claude import asks_person
 
@@ -65,7 +65,7 @@ def _requested(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRequested(context, call, asks_person.asks_a_person(call.tool, call.tool_input, context.mode))
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     call = _call(payload, context)
     if "tool_response" not in payload:
         raise BadInputError("the payload has no tool_response")
@@ -89,15 +89,15 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     )
 
 
-def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_failure(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolFailed(context, _call(payload, context), text(payload, "error", empty=True))
 
 
-def _refused(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_refusal(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRefused(context, _call(payload, context), optional(payload, "reason"))
 
 
-def _answered(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_answer(payload: Mapping[str, Any], context: Context) -> Event:
     return CallsAnswered(context)
 
 
@@ -105,10 +105,10 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     prompt = text(payload, "prompt", empty=True)
 
     human, outside = author(prompt, optional(payload, "source"))
-    return PromptSubmitted(context, prompt, human, transcripts.rejected_calls(context.transcript), outside)
+    return PromptSubmitted(context, prompt, human, transcripts.find_rejected_calls(context.transcript), outside)
 
 
-def _started(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_start(payload: Mapping[str, Any], context: Context) -> Event:
     how = text(payload, "source")
     parents: tuple[str, ...] = ()
     if how in {"fork", "resume"}:
@@ -130,18 +130,18 @@ def _config_changed(payload: Mapping[str, Any], context: Context, launch: HookLa
         harm = transcripts.harm_to_plugin(file, launch.plugin, context.workspace)
 
     source = text(payload, "source")
-    return ConfigChanged(context, source, file, harm, acting(source, file, entries))
+    return ConfigChanged(context, source, file, harm, acting_settings(source, file, entries))
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "PreToolUse": _requested,
-    "PostToolUse": _finished,
-    "PostToolUseFailure": _failed,
-    "PermissionDenied": _refused,
-    "PostToolBatch": _answered,
-    "Stop": _answered,
+    "PreToolUse": _read_request,
+    "PostToolUse": _read_result,
+    "PostToolUseFailure": _read_failure,
+    "PermissionDenied": _read_refusal,
+    "PostToolBatch": _read_answer,
+    "Stop": _read_answer,
     "UserPromptSubmit": _prompt,
-    "SessionStart": _started,
+    "SessionStart": _read_start,
     "SessionEnd": session_ended,
     "SubagentStart": of_agent("agent_id", AgentStarted),
     "SubagentStop": of_agent("agent_id", AgentStopped),
@@ -197,7 +197,7 @@ _ACTING = (
 """Settings that name a command, code that is loaded, or variables of the client."""
 
 
-def acting(source: str, file: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def acting_settings(source: str, file: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """The settings in a changed file that act, for a person; empty where there are none.
 
     Only the files of a project: whoever brings in a branch brings in those, and no agent can write the others.
@@ -268,7 +268,7 @@ class Claude(AnswersApart):
         agent_type = optional(payload, "agent_type")
         process = transcripts.client_process(environ.get("CLAUDE_PID", ""))
         mode = optional(payload, "permission_mode")
-        spawned_by = transcripts.spawning_call(transcript, agent) if agent else ""
+        spawned_by = transcripts.find_spawning_call(transcript, agent) if agent else ""
         return Context(CLIENT, subject, cwd, workspace, agent_type, process, transcript, mode, spawned_by)
 
     def answers(self) -> Answers:

@@ -45,7 +45,7 @@ def may_be_refused(context: Context, call: ToolCall, home: str) -> bool:
     if not started.exact and (not started.words or started.has(_SETTINGS)):
         return True
     rules = [rule for settings in _settings(context, home, started) for rule in _rules(settings, *_REFUSING)]
-    return any(_mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_disallowed(started)])
+    return any(_mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_disallowed_rules(started)])
 
 
 def asks_by_default(context: Context, call: ToolCall, home: str) -> bool:
@@ -70,7 +70,7 @@ def asks_by_default(context: Context, call: ToolCall, home: str) -> bool:
 
 def _means_all(permissions: Mapping[str, Any]) -> bool:
     """Whether a rule without brackets may refuse the shell as a whole, or have the client ask about all of it."""
-    rules = [rule for kind in _REFUSING for rule in _listed(permissions, kind)]
+    rules = [rule for kind in _REFUSING for rule in _list_of(permissions, kind)]
     return any(not isinstance(rule, str) or rule == "Bash" or "*" in rule.partition("(")[0] for rule in rules)
 
 
@@ -110,14 +110,14 @@ def _settings(context: Context, home: str, started: CommandLine) -> Iterator[Map
     files += [os.path.join(folder, "managed-settings.json") for folder in ("/etc/claude-code", mac)]
     for value in _command_line_settings(started):
         if value.lstrip().startswith("{"):
-            yield from _parsed(os.fsencode(value))
+            yield from _parse(os.fsencode(value))
         else:
             files.append(os.path.join(context.workspace, value))
     for file in files:
-        yield from _parsed(read_file(file, _MOST))
+        yield from _parse(read_file(file, _MOST))
 
 
-def _parsed(data: bytes | None) -> Iterator[Mapping[str, Any]]:
+def _parse(data: bytes | None) -> Iterator[Mapping[str, Any]]:
     if not data:
         return  # most of the places where settings may stand have none
     try:
@@ -131,12 +131,12 @@ def _parsed(data: bytes | None) -> Iterator[Mapping[str, Any]]:
 def _rules(permissions: Mapping[str, Any], *kinds: str) -> Iterator[str]:
     """What stands in the brackets of each rule about the shell."""
     for kind in kinds:
-        for rule in _listed(permissions, kind):
+        for rule in _list_of(permissions, kind):
             if isinstance(rule, str) and rule.startswith(_TOOL) and rule.endswith(")"):
                 yield rule[len(_TOOL) : -1]
 
 
-def _listed(permissions: Mapping[str, Any], kind: str) -> list[Any]:
+def _list_of(permissions: Mapping[str, Any], kind: str) -> list[Any]:
     rules = permissions.get(kind)
     return rules if isinstance(rules, list) else []
 
@@ -149,7 +149,7 @@ def _command_line_settings(started: CommandLine) -> Iterator[str]:
             yield value if equals else following
 
 
-def _disallowed(started: CommandLine) -> Iterator[str]:
+def _disallowed_rules(started: CommandLine) -> Iterator[str]:
     """Rules on the client's command line: after a flag, in one word or several, up to the next flag."""
     listening = False
     said = []

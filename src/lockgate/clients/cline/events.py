@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import HookOutput, OwnDialect, refusal_text
 from lockgate.clients.common import tool_names
-from lockgate.clients.common.payload import identifier, mapping, prompt_submitted, session_started, text
+from lockgate.clients.common.payload import identifier, prompt_submitted, required_object, session_started, text
 from lockgate.core.events import Answer, Context, Event, ToolFinished, ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
@@ -28,7 +28,7 @@ _SERVER_MARK = "__"
 """What stands between a server and its tool in a name; no tool of the client's own has it."""
 
 
-def _listed(value: Any, *fields: str) -> list[str]:
+def _texts_of(value: Any, *fields: str) -> list[str]:
     """The texts of a list of objects, or of texts where no field is named; empty where anything is something else."""
     items: list[Any] = value if isinstance(value, list) else []
     told = [item.get(field) if isinstance(item, dict) else None for item in items for field in fields]
@@ -43,40 +43,40 @@ def _as_one(commands: list[str]) -> str:
 
 def _in_our_words(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """A call of a tool that takes a list, as the analysis knows it; ``None`` where it is none, or is not understood."""
-    if tool == "run_commands" and (commands := _listed(given.get("commands"))):
+    if tool == "run_commands" and (commands := _texts_of(given.get("commands"))):
         return "Bash", {"command": _as_one(commands)}
-    if tool == "read_files" and (paths := _listed(given.get("files"), "path")):
+    if tool == "read_files" and (paths := _texts_of(given.get("files"), "path")):
         return "ReadFiles", {"paths": paths}
-    if tool == "fetch_web_content" and (words := _listed(given.get("requests"), "url", "prompt")):
+    if tool == "fetch_web_content" and (words := _texts_of(given.get("requests"), "url", "prompt")):
         return "WebFetches", {"prompt": "\n".join(words)}
-    if tool == "search_codebase" and (patterns := _listed(given.get("queries"))):
+    if tool == "search_codebase" and (patterns := _texts_of(given.get("queries"))):
         return "Grep", {"pattern": "\n".join(patterns)}
     return None
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
     if known := _in_our_words(call.tool, call.tool_input):
         return call._replace(tool=known[0], tool_input=known[1])
     if _SERVER_MARK in call.tool:
         return call._replace(tool=f"mcp__{call.tool}")
-    return tool_names.translated(CLIENT, call)
+    return tool_names.translate(CLIENT, call)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRequested(context, _call(payload, context), askable=False)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    return results.finished(context, _call(payload, context), payload.get("tool_output"))
+    return results.finished_event(context, _call(payload, context), payload.get("tool_output"))
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "before_tool": _requested,
-    "after_tool": _finished,
+    "before_tool": _read_request,
+    "after_tool": _read_result,
     "prompt": prompt_submitted,
     "session_start": session_started,
 }

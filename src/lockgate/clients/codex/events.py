@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.clients.adapter import AnswersApart
 from lockgate.clients.codex import transcript
 from lockgate.clients.common import tool_names
-from lockgate.clients.common.payload import identifier, mapping, of_agent, session_ended, text
+from lockgate.clients.common.payload import identifier, of_agent, required_object, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -56,17 +56,17 @@ _MACHINE_MARKS = ("<agent_message", "<subagent_notification", "<codex_delegation
 def _call(payload: Mapping[str, Any], context: Context, *, ran: bool = False) -> ToolCall:
     call = ToolCall(
         text(payload, "tool_name"),
-        mapping(payload, "tool_input"),
+        required_object(payload, "tool_input"),
         context.cwd,
         identifier(payload, "tool_use_id", maybe=True),
     )
-    call = tool_names.translated(CLIENT, call)
+    call = tool_names.translate(CLIENT, call)
     command = call.tool_input.get("command")
     if call.tool != "Bash" or not isinstance(command, str):
         return call
-    from lockgate.clients.codex.working_folder import working_folder
+    from lockgate.clients.codex.working_folder import find_working_folder
 
-    cwd = working_folder(context.transcript, call.call_id, command, context.cwd, ran=ran)
+    cwd = find_working_folder(context.transcript, call.call_id, command, context.cwd, ran=ran)
     return _as_patch(call, command, cwd) or call._replace(cwd=cwd)
 
 
@@ -81,17 +81,17 @@ def _as_patch(call: ToolCall, command: str, cwd: str) -> ToolCall | None:
     return call._replace(tool="ApplyPatch", tool_input={"patch": found.text}, cwd=folder)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRequested(context, _call(payload, context), askable=False, headless=True)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     if "tool_response" not in payload:
         raise BadInputError("the payload has no tool_response")
     from lockgate.clients.common import results
 
     call, result = _call(payload, context, ran=True), payload["tool_response"]
-    return results.finished(context, call, result)
+    return results.finished_event(context, call, result)
 
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
@@ -100,17 +100,17 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     return PromptSubmitted(context, prompt, human)
 
 
-def _started(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_start(payload: Mapping[str, Any], context: Context) -> Event:
     how = text(payload, "source")
     parents = transcript.parent_sessions(context.transcript, context.subject.session)
     return SessionStarted(context, "fork" if parents else how, parents)
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "PreToolUse": _requested,
-    "PostToolUse": _finished,
+    "PreToolUse": _read_request,
+    "PostToolUse": _read_result,
     "UserPromptSubmit": _prompt,
-    "SessionStart": _started,
+    "SessionStart": _read_start,
     "SessionEnd": session_ended,
     "SubagentStart": of_agent("agent_id", AgentStarted),
     "SubagentStop": of_agent("agent_id", AgentStopped),

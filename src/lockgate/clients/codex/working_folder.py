@@ -42,7 +42,7 @@ class Start(Record):
     """Empty where the call names none."""
 
 
-def working_folder(transcript: str, call_id: str, command: str, cwd: str, *, ran: bool = False) -> str:
+def find_working_folder(transcript: str, call_id: str, command: str, cwd: str, *, ran: bool = False) -> str:
     """The folder in which a command of the shell runs, empty where that is not known.
 
     Args:
@@ -57,7 +57,7 @@ def working_folder(transcript: str, call_id: str, command: str, cwd: str, *, ran
         if body.get("call_id") == call_id and body.get("type") == "function_call":
             arguments = parse_json(str(body.get("arguments", "")).encode())
             folder = arguments.get("workdir") if isinstance(arguments, dict) else None
-            return _joined(cwd, folder or "") if folder is None or isinstance(folder, str) else ""
+            return _join(cwd, folder or "") if folder is None or isinstance(folder, str) else ""
         if body.get("type") == "custom_tool_call" and isinstance(body.get("input"), str):
             cells = [*cells[-_CELLS + 1 :], body["input"]]
     folders = {start.folder for start in _starts(cells) if start.command in (None, command)}
@@ -68,7 +68,7 @@ def working_folder(transcript: str, call_id: str, command: str, cwd: str, *, ran
     if len(folders) != 1:
         return ""
     (folder,) = folders
-    return "" if folder is None else _joined(cwd, folder)
+    return "" if folder is None else _join(cwd, folder)
 
 
 def _calls(transcript: str) -> Iterable[dict[str, Any]]:
@@ -79,7 +79,7 @@ def _calls(transcript: str) -> Iterable[dict[str, Any]]:
             yield body
 
 
-def _joined(cwd: str, folder: str) -> str:
+def _join(cwd: str, folder: str) -> str:
     return os.path.normpath(os.path.join(cwd, folder))
 
 

@@ -70,7 +70,7 @@ def remote_words(place: str, key_file: str = "", ca_file: str = "") -> tuple[str
     return tuple(word for pair in zip(options[::2], options[1::2], strict=True) if pair[1] for word in pair)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a word for a POSIX shell."""
     return "'" + text.replace("'", "'\"'\"'") + "'"
 
@@ -107,21 +107,21 @@ def hook_command(launch: HookLaunch, event: str, client: str = _CLAUDE) -> str:
     Hooks stay behind where a package is uninstalled, or its environment is made anew. Nothing of ours is there to say
     so then, so the shell does, and names what to do.
     """
-    return f"{_started(launch, event, client)} {_otherwise(launch, event, client)}"
+    return f"{_started_file(launch, event, client)} {_otherwise(launch, event, client)}"
 
 
-def _started(launch: HookLaunch, event: str, client: str) -> str:
+def _started_file(launch: HookLaunch, event: str, client: str) -> str:
     if launch.for_everyone:
-        program = _joined([*_program(launch), client])
+        program = _join([*_program(launch), client])
         return f"{_find_home(_code(event))} {program} {_OWN_FOLDERS} --event {event}"
     words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
         words += ["--settings", launch.settings]
-    return _joined(words)
+    return _join(words)
 
 
-def _joined(words: Iterable[str]) -> str:
-    return " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
+def _join(words: Iterable[str]) -> str:
+    return " ".join(word if word.replace("-", "").isalnum() else quote(word) for word in words)
 
 
 def _find_home(code: int) -> str:
@@ -151,9 +151,9 @@ def _otherwise(launch: HookLaunch, event: str, client: str, deaf: str = _DEAF) -
     )
     # An interpreter that finds no such file ends with 2 as well.
     return (
-        f"|| {{ r=$?; {deaf}if [ -x {quoted(launch.python)} ] && [ -r {quoted(launch.hook)} ]; then"
+        f"|| {{ r=$?; {deaf}if [ -x {quote(launch.python)} ] && [ -r {quote(launch.hook)} ]; then"
         f' [ "$r" -eq 2 ] || {_SAYS}; else'
-        f" printf '%s\\n' {quoted(gone)} >&2; fi; exit {_code(event)}; }}"
+        f" printf '%s\\n' {quote(gone)} >&2; fi; exit {_code(event)}; }}"
     )
 
 
@@ -195,7 +195,7 @@ def valid_entries(launch: HookLaunch, events: Iterable[str]) -> dict[str, list[M
         event: [
             *(hook_entry(each, event) for each in either),
             *(
-                _entry(f"{_started(each, event, _CLAUDE)} {former}", event)
+                _entry(f"{_started_file(each, event, _CLAUDE)} {former}", event)
                 for each in either
                 for former in former_otherwise(each, event)
             ),
@@ -207,7 +207,7 @@ def valid_entries(launch: HookLaunch, events: Iterable[str]) -> dict[str, list[M
 def statusline_entry(launch: HookLaunch) -> dict[str, Any]:
     """Build the status line's entry."""
     script = os.path.join(os.path.dirname(launch.hook), "statusline.py")
-    command = f"{quoted(launch.python)} -I -S {quoted(script)} --state {quoted(launch.folders.state)}"
+    command = f"{quote(launch.python)} -I -S {quote(script)} --state {quote(launch.folders.state)}"
     return {"type": "command", "command": command}
 
 
@@ -216,7 +216,7 @@ def is_own_command(command: object) -> bool:
     return isinstance(command, str) and "lockgate/hook.py' " in command
 
 
-def missing_entries(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+def find_missing_entries(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     """List the events of which no entry stands in the settings exactly as it was installed, for every tool.
 
     Args:

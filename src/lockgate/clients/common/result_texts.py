@@ -176,7 +176,7 @@ def _grown(value: Any, change: str | dict[str | int, Any]) -> Any:
     """A copy of a JSON value with new texts; what is not on the way to one is shared. Without recursion, as above."""
     if isinstance(change, str):
         return change
-    whole = _copied(value)
+    whole = _copy(value)
     todo = [(whole, change)]
     while todo:
         copy, changes = todo.pop()
@@ -184,12 +184,12 @@ def _grown(value: Any, change: str | dict[str | int, Any]) -> Any:
             if isinstance(inner, str):
                 copy[step] = inner
             else:
-                copy[step] = _copied(copy[step])
+                copy[step] = _copy(copy[step])
                 todo.append((copy[step], inner))
     return whole
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else list(value)
 
 

@@ -19,7 +19,7 @@ _ENVELOPE = frozenset(
 """Names of fields that protocols and clients give, and nobody who writes a result."""
 
 
-def finished(
+def finished_event(
     context: Context, call: ToolCall, result: Any, *, agent: str = "", background: bool = False, whole: bool = True
 ) -> ToolFinished:
     """A call that has come back.
@@ -48,7 +48,7 @@ def finished(
 
 
 def with_texts(result: Any, texts: Mapping[str, str]) -> Any:
-    """The result in which some texts are others, by the paths of :func:`finished`."""
+    """The result in which some texts are others, by the paths of :func:`finished_event`."""
     return result_texts.with_texts("", result, texts)
 
 
@@ -59,7 +59,7 @@ def all_text(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
 
     Args:
         tool: The tool, in the words of the analysis.
-        result: As for :func:`finished`.
+        result: As for :func:`finished_event`.
         texts: What :func:`lockgate.clients.common.result_texts.texts_of` gives for it.
     """
     lines = [text for _, text in texts]

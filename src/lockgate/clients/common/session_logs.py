@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from lockgate.clients.common.folders import client_folder
-from lockgate.clients.common.transcripts import ends_of, finished_calls, moment_of, parent_sessions, parse_json
+from lockgate.clients.common.transcripts import ends_of, find_finished_calls, moment_of, parent_sessions, parse_json
 from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ def session_logs(home: str, environ: Mapping[str, str], since: float) -> Iterato
     for place in _PLACES:
         base = Path(client_folder(place.moved_by, f"{home}/{place.folder}", environ))
         for file in sorted(path for pattern in place.patterns for path in base.glob(pattern)):
-            if _changed(file) >= since:
+            if _changed_at(file) >= since:
                 for log in place.read(str(file)):
                     if calls := tuple(call for call in log.calls if since <= call.at < _LATEST):
                         yield log._replace(client=place.client, calls=calls)
 
 
-def _changed(file: Path) -> float:
+def _changed_at(file: Path) -> float:
     """When a file was last written to. A database is written to through its log, a file beside it."""
     times = []
     for name in (file, file.with_name(file.name + "-wal")):
@@ -125,7 +125,7 @@ def _claude(file: str) -> Iterator[SessionLog]:
     session = surface = folder = ""
     calls = []
     for record in _records(file, b'"tool_result"'):
-        names = finished_calls(record)
+        names = find_finished_calls(record)
         if names:
             session, surface = _word(record, "sessionId") or session, _word(record, "entrypoint") or surface
             folder = _word(record, "cwd") or folder

@@ -26,7 +26,7 @@ def table(client: str) -> Mapping[str, Any]:
     return loaded
 
 
-def translated(client: str, call: ToolCall) -> ToolCall:
+def translate(client: str, call: ToolCall) -> ToolCall:
     """A client's call in the words of the analysis.
 
     Parameters that are not renamed stay as they are. A tool that is not known is called ``CLIENT:NAME``, so that it is
@@ -67,9 +67,9 @@ def _as_command(value: Any, name: str) -> Any:
         return value
     if name == "patch":
         return value[-1]
-    return " ".join(_quoted(word) for word in value)
+    return " ".join(_quote(word) for word in value)
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     plain = word and all(character.isalnum() or character in "-_./:=@%+," for character in word) and word.isascii()
     return word if plain else "'" + word.replace("'", "'\"'\"'") + "'"

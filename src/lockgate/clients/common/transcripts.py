@@ -205,7 +205,7 @@ def _environ(pid: int, started: str, names: tuple[str, ...]) -> Mapping[str, str
 
 
 # ---------------------------------------------------------------- transcripts
-def spawning_call(transcript: str, agent: str) -> str:
+def find_spawning_call(transcript: str, agent: str) -> str:
     """Return the id of the call that started a sub-agent, empty where the client has not written it (yet).
 
     The record beside the transcript is there at the sub-agent's first tool call, but not at its start.
@@ -263,7 +263,7 @@ def parent_sessions(transcript: str, own: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def rejected_calls(transcript: str) -> tuple[str, ...]:
+def find_rejected_calls(transcript: str) -> tuple[str, ...]:
     """Return the ids of calls that the person answered with no in the client's dialog, as far as its end tells.
 
     No hook is run for that answer; the next event after it is the person's next prompt. The client writes a line of its
@@ -314,12 +314,12 @@ def results_since(transcript: str, since: float) -> tuple[str, ...]:
     """
     after, part = _written(since), _NEW_PART
     while True:
-        records = [record for line in ends_of(transcript, part, only_end=True) if (record := _stamped(line))]
+        records = [record for line in ends_of(transcript, part, only_end=True) if (record := _parse_stamped(line))]
         if part >= _MOST_NEW or (records and records[0]["timestamp"] <= after):
             break
         part *= 8
     new = (record for record in records if record["timestamp"] > after)
-    return tuple(dict.fromkeys(call for record in new for call in finished_calls(record)))
+    return tuple(dict.fromkeys(call for record in new for call in find_finished_calls(record)))
 
 
 def results_before(transcript: str, until: float) -> tuple[str, ...]:
@@ -329,15 +329,15 @@ def results_before(transcript: str, until: float) -> tuple[str, ...]:
     """
     before = _written(until)
     for line in lines_of(transcript):
-        record = _stamped(line)
+        record = _parse_stamped(line)
         if record and record["timestamp"] >= before:
             return ()
-        if record and (calls := finished_calls(record)):
+        if record and (calls := find_finished_calls(record)):
             return calls
     return ()
 
 
-def finished_calls(record: dict[str, Any]) -> tuple[str, ...]:
+def find_finished_calls(record: dict[str, Any]) -> tuple[str, ...]:
     """The ids of the calls that ran, and whose results a line of a transcript holds."""
     return () if _is_rejection(record) else tuple(_read_ids(record))
 
@@ -352,7 +352,7 @@ def moment_of(written: object) -> float | None:
         return None
 
 
-def _stamped(line: bytes) -> dict[str, Any] | None:
+def _parse_stamped(line: bytes) -> dict[str, Any] | None:
     """A line that says when it was written, as the client writes times; ``None`` for all others."""
     record = parse_json(line) if line else None
     at = record.get("timestamp") if isinstance(record, dict) else None
@@ -416,9 +416,9 @@ def harm_of_change(file: str, installed_in: str, entries: Mapping[str, Sequence[
     if settings.get("disableAllHooks"):
         return "disableAllHooks switches the gate off"
     if ours:
-        from lockgate.clients.common.hook_command import missing_entries
+        from lockgate.clients.common.hook_command import find_missing_entries
 
-        missing = missing_entries(settings, entries)
+        missing = find_missing_entries(settings, entries)
         if missing:
             return f"the gate's hooks are gone or changed for {', '.join(missing)}"
     off = [name for name, enabled in _plugin_switches(settings) if not enabled]

@@ -14,9 +14,9 @@ from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, new_tex
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
-    mapping,
     optional,
     prompt_submitted,
+    required_object,
     session_ended,
     shown,
     text,
@@ -63,28 +63,28 @@ def _transcript(session: str, environ: Mapping[str, str]) -> str:
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    call = ToolCall(text(payload, "toolName"), mapping(payload, "toolArgs"), context.cwd)
-    return tool_names.translated(CLIENT, call)
+    call = ToolCall(text(payload, "toolName"), required_object(payload, "toolArgs"), context.cwd)
+    return tool_names.translate(CLIENT, call)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     # Where nobody can be asked, the client refuses what a hook asks about.
     return ToolRequested(context, _call(payload, context), askable=True)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    background = tool_names.goes_on(CLIENT, text(payload, "toolName"), mapping(payload, "toolArgs"))
-    result = mapping(payload, "toolResult").get("textResultForLlm")
-    return results.finished(context, _call(payload, context), result, background=background, whole=False)
+    background = tool_names.goes_on(CLIENT, text(payload, "toolName"), required_object(payload, "toolArgs"))
+    result = required_object(payload, "toolResult").get("textResultForLlm")
+    return results.finished_event(context, _call(payload, context), result, background=background, whole=False)
 
 
-def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_failure(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolFailed(context, _call(payload, context), text(payload, "error", empty=True))
 
 
-def _started(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_start(payload: Mapping[str, Any], context: Context) -> Event:
     how = text(payload, "source")
     return SessionStarted(context, _BEGINNINGS.get(how, how))
 
@@ -95,17 +95,17 @@ def _agent(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 _BY_FIELD: tuple[tuple[str, Callable[[Mapping[str, Any], Context], Event]], ...] = (
-    ("toolResult", _finished),
-    ("error", _failed),
-    ("toolArgs", _requested),
-    ("source", _started),
+    ("toolResult", _read_result),
+    ("error", _read_failure),
+    ("toolArgs", _read_request),
+    ("source", _read_start),
     ("prompt", prompt_submitted),
     ("agentName", _agent),
     ("reason", session_ended),
 )
 
 
-def _decided(answer: Answer) -> dict[str, Any]:
+def _decision_answer(answer: Answer) -> dict[str, Any]:
     """What becomes of a call. With ``ask`` the client runs what was asked for, whatever else stands in the answer."""
     if answer.verdict is Verdict.ALLOW:
         return {"permissionDecision": "allow"} if answer.permitted else {}
@@ -197,7 +197,7 @@ class Copilot(ClientAdapter):
         """Spell an answer: one JSON object or nothing, and the exit code."""
         output: dict[str, Any] = {}
         if event_name == "preToolUse":
-            output = _decided(answer)
+            output = _decision_answer(answer)
         elif event_name == "postToolUse":
             new = new_text(answer, event)
             if new is not None:

@@ -14,10 +14,10 @@ from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, new_tex
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
-    mapping,
     of_agent,
     optional,
     prompt_submitted,
+    required_object,
     session_ended,
     session_started,
     text,
@@ -60,37 +60,37 @@ _MOST = 1024 * 1024
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
     if call.tool.startswith(_MCP):
         name = call.tool[len(_MCP) :]
         # The server is not named, so that nothing that is declared of a server holds for the tool.
         return call._replace(tool=f"mcp__{name}" if "__" not in name else f"{CLIENT}:{call.tool}")
     if call.tool.startswith("mcp__"):
         return call._replace(tool=f"{CLIENT}:{call.tool}")
-    return tool_names.translated(CLIENT, call)
+    return tool_names.translate(CLIENT, call)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRequested(context, _call(payload, context), askable=False, headless=True)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     if "tool_output" not in payload:
         raise BadInputError("the payload has no tool_output")
     from lockgate.clients.common import results
 
-    return results.finished(context, _call(payload, context), payload["tool_output"])
+    return results.finished_event(context, _call(payload, context), payload["tool_output"])
 
 
-def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_failure(payload: Mapping[str, Any], context: Context) -> Event:
     error = payload.get("error_message", payload.get("error"))
     return ToolFailed(context, _call(payload, context), error if isinstance(error, str) else json.dumps(error))
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "preToolUse": _requested,
-    "postToolUse": _finished,
-    "postToolUseFailure": _failed,
+    "preToolUse": _read_request,
+    "postToolUse": _read_result,
+    "postToolUseFailure": _read_failure,
     "beforeSubmitPrompt": prompt_submitted,
     "sessionStart": session_started,
     "sessionEnd": session_ended,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
-from lockgate.clients.common.payload import identifier, mapping, session_begun, session_ended, text
+from lockgate.clients.common.payload import identifier, required_object, session_begun, session_ended, text
 from lockgate.core.events import (
     REGISTERED,
     Answer,
@@ -44,25 +44,25 @@ _BLOCKS = frozenset({"BeforeTool", "AfterTool", "BeforeAgent"})
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd)
+    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd)
     server = payload.get("mcp_context")
     if isinstance(server, Mapping):
         return call._replace(tool=f"mcp__{identifier(server, 'server_name')}__{identifier(server, 'tool_name')}")
     if call.tool.startswith("mcp__"):  # by its own name alone, nobody could say whose tool it is
         return call._replace(tool=f"{CLIENT}:{call.tool}")
-    return tool_names.translated(CLIENT, call)
+    return tool_names.translate(CLIENT, call)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRequested(context, _call(payload, context), askable=False, headless=True)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
-    response = mapping(payload, "tool_response")
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
+    response = required_object(payload, "tool_response")
     from lockgate.clients.common import results
 
-    background = tool_names.goes_on(CLIENT, text(payload, "tool_name"), mapping(payload, "tool_input"))
-    event = results.finished(context, _call(payload, context), response.get("llmContent"), background=background)
+    background = tool_names.goes_on(CLIENT, text(payload, "tool_name"), required_object(payload, "tool_input"))
+    event = results.finished_event(context, _call(payload, context), response.get("llmContent"), background=background)
     lines = (line.removeprefix("Output: ") for line in event.text.split("\n") if not _FRAME.fullmatch(line))
     return event._replace(text="\n".join(lines))
 
@@ -75,8 +75,8 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "BeforeTool": _requested,
-    "AfterTool": _finished,
+    "BeforeTool": _read_request,
+    "AfterTool": _read_result,
     "BeforeAgent": _prompt,
     "SessionStart": session_begun,
     "SessionEnd": session_ended,

@@ -275,13 +275,13 @@ def _join(arguments: "Sequence[str]", options: "dict[str, str]") -> None:
     Hooks that all load what a decision takes, at once, would take so long that none is in time.
     """
     from lockgate.clients.common.hook_command import CALL_EVENTS
-    from lockgate.clients.hook.start_resident import joined
+    from lockgate.clients.hook.start_resident import join_gate
     from lockgate.system.folders import Folders
 
     where = Folders(options["--home"], options["--state"], options["--config"])
     asked = _THERE[0] or "--asked" in options
     spent = int(options.get("--asked") or options.get("--missed") or 0) / 1000
     patient = options.get("--event") in CALL_EVENTS
-    if joined(where, sys.executable, missed=not asked, began=_BEGAN - spent, patient=patient):
+    if join_gate(where, sys.executable, missed=not asked, began=_BEGAN - spent, patient=patient):
         _THERE[0] = True
         _ask(arguments, where.state)

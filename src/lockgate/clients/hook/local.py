@@ -273,9 +273,9 @@ def main(
         _occupy_descriptors()
         _keep_output()
         from lockgate.clients.hook.deadline import Deadline
-        from lockgate.clients.hook.options import announced, parse
+        from lockgate.clients.hook.options import announced_event, parse
 
-        _EVENT[0] = announced(arguments)
+        _EVENT[0] = announced_event(arguments)
         _speak_for(arguments)
         options = parse(arguments)
         state = options.state

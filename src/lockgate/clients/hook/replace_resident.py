@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from lockgate.clients.wire.resident_files import code_told, connect, locked
+from lockgate.clients.wire.resident_files import code_told, connect, is_held
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.code_identity import code_of
 from lockgate.system.peer_credentials import peer_of
@@ -32,9 +32,9 @@ def end_useless(state: str) -> bool:
         if pid <= 0:
             return False
         if _is_stopped(pid):
-            return _ended(state, pid, signal.SIGKILL)
+            return _has_ended(state, pid, signal.SIGKILL)
         if code_told(state) != code_of(os.path.join(PACKAGE_FOLDER, "hook.py")):
-            return _ended(state, pid, signal.SIGTERM) or _ended(state, pid, signal.SIGKILL)
+            return _has_ended(state, pid, signal.SIGTERM) or _has_ended(state, pid, signal.SIGKILL)
     except OSError:  # it is gone, or cannot be told
         pass
     return False
@@ -92,10 +92,10 @@ def _is_stopped(pid: int) -> bool:
         return listed.stdout.strip().startswith("T")
 
 
-def _ended(state: str, pid: int, number: int) -> bool:
+def _has_ended(state: str, pid: int, number: int) -> bool:
     os.kill(pid, number)
     until = time.monotonic() + _ENDING
-    while locked(state):
+    while is_held(state):
         if time.monotonic() > until:
             return False
         time.sleep(_PAUSE)

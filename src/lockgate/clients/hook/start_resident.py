@@ -6,7 +6,7 @@ import os
 import time
 
 from lockgate.clients.hook import turns
-from lockgate.clients.wire.resident_files import connect, locked, make_run_folder, run_folder
+from lockgate.clients.wire.resident_files import connect, is_held, make_run_folder, run_folder
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system import caller
@@ -33,7 +33,7 @@ _PASSED = ("USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 reach other projects by way of a gate that serves them all."""
 
 
-def joined(
+def join_gate(
     where: Folders, python: str, *, missed: bool = True, began: float | None = None, patient: bool = False
 ) -> bool:
     """Start a gate, where none runs and none was started just now; wait for one that was, or for a turn to decide.
@@ -59,11 +59,11 @@ def joined(
     until = began + (turns.SECONDS if patient else turns.SHORT_SECONDS)
     comes = True
     mark = os.path.join(run_folder(where.state), "started")
-    if not missed and _age(mark) >= _PAUSE and locked(where.state):
+    if not missed and _age(mark) >= _PAUSE and is_held(where.state):
         from lockgate.clients.hook.replace_resident import end_useless
 
         end_useless(where.state)
-    if not locked(where.state):
+    if not is_held(where.state):
         make_run_folder(where.state)
         if _take_turn(mark):
             launch(where, python)
@@ -72,12 +72,12 @@ def joined(
             comes = _age(mark) < LOCK_SECONDS
     if missed and comes and _wait_for_socket(where.state):
         return True
-    return turns.waited(where.state, until, lambda: missed and _listens(where.state))
+    return turns.wait_for_turn(where.state, until, lambda: missed and _listens(where.state))
 
 
 def _listens(state: str) -> bool:
     """Whether a gate listens by now."""
-    if not locked(state):
+    if not is_held(state):
         return False
     try:
         connection, _ = connect(state, time.monotonic())

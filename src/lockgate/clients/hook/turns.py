@@ -24,7 +24,7 @@ HELD: list[int] = []
 """The turn of this process, which ends with it."""
 
 
-def waited(state: str, until: float, come: Callable[[], bool]) -> bool:
+def wait_for_turn(state: str, until: float, come: Callable[[], bool]) -> bool:
     """Wait for a turn to decide, or for a gate.
 
     Args:

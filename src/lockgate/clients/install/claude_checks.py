@@ -10,20 +10,20 @@ from itertools import pairwise
 from pathlib import Path
 
 from lockgate.clients.common.hook_command import (
-    missing_entries,
+    find_missing_entries,
     remote_words,
     started_files,
     valid_entries,
 )
 from lockgate.clients.common.transcripts import EVENTS
 from lockgate.clients.install import claude
-from lockgate.clients.install.claude_entries import weakened_events
+from lockgate.clients.install.claude_entries import find_weakened_events
 from lockgate.clients.install.claude_hazards import hazards
 from lockgate.clients.install.claude_settings_view import (
     CheckContext,
     DoctorCheck,
     SettingsLayer,
-    enabled_plugins,
+    find_enabled_plugins,
     hook_commands,
 )
 from lockgate.core.display_text import visible
@@ -65,7 +65,7 @@ def _hooks(seen: CheckContext) -> DoctorCheck:
     if not missing:
         files = dict.fromkeys(layer.file for layer, _ in hook_commands(seen, "PreToolUse"))
         return DoctorCheck("hooks", "ok", f"registered for every event in {', '.join(files)}")
-    if enabled_plugins(seen):
+    if find_enabled_plugins(seen):
         return DoctorCheck("hooks", "ok", "the plugin's hooks do it")
     if len(missing) == len(EVENTS):
         return DoctorCheck("hooks", "fail", "no hooks are registered: nothing is guarded", _INSTALL)
@@ -82,7 +82,7 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
         remote = _remote(seen, layer)
         if layer.scope == claude.MANAGED:
             if not remote:
-                yield from _managed(name, seen, layer)
+                yield from _check_managed(name, seen, layer)
             continue
         again = " ".join((f"{_INSTALL} --scope {layer.scope}", *map(visible, remote)))
         try:
@@ -92,8 +92,8 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
             continue
         gone = _gone(seen, layer)
         entries = valid_entries(launch, EVENTS)
-        weak = weakened_events(layer.settings, entries)
-        stale = missing_entries(layer.settings, entries)
+        weak = find_weakened_events(layer.settings, entries)
+        stale = find_missing_entries(layer.settings, entries)
         if gone:
             yield DoctorCheck(name, "fail", f"{gone} does not exist, so every call is blocked", again)
         elif weak:
@@ -105,14 +105,14 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
             yield DoctorCheck(name, "ok", "exactly as this version registers them")
 
 
-def _managed(name: str, seen: CheckContext, layer: SettingsLayer) -> Iterator[DoctorCheck]:
+def _check_managed(name: str, seen: CheckContext, layer: SettingsLayer) -> Iterator[DoctorCheck]:
     """The hooks for every user of the machine. What the administrator wrote is theirs: the self-test tries it."""
     if seen.folders != folders({}):
         says = "they have the folders below your home folder; HOME, XDG_STATE_HOME or XDG_CONFIG_HOME names others"
         yield DoctorCheck(name, "fail", says, "unset these variables")
         return
     launch = claude.this_launch(seen.folders, layer.file)._replace(for_everyone=True)
-    stale = missing_entries(layer.settings, valid_entries(launch, EVENTS))
+    stale = find_missing_entries(layer.settings, valid_entries(launch, EVENTS))
     if stale:
         says = f"not as this version would register them ({', '.join(stale)})"
         yield DoctorCheck(name, "warn", says, f"run: sudo {_INSTALL.removeprefix('run: ')} --managed")
@@ -168,7 +168,7 @@ def _words(command: str) -> list[str]:
 
 # ---------------------------------------------------------------- the plugin
 def _plugin(seen: CheckContext) -> DoctorCheck:
-    enabled = enabled_plugins(seen)
+    enabled = find_enabled_plugins(seen)
     if not enabled:
         return DoctorCheck("plugin", "warn", "not installed: there is no delegate and no skill", _PLUGIN)
     if len(enabled) > 1:

@@ -18,7 +18,7 @@ _OTHERWISE = " || "
 """What stands between the hook and what blocks where it could not run."""
 
 
-def weakened_events(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+def find_weakened_events(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     """List the events for which entries of this program stand in the settings and none holds every call.
 
     An entry of another version, or of another place, still holds. One does not that is for some tools only, or that the

@@ -10,7 +10,7 @@ from lockgate.clients.common.hook_command import is_own_command
 from lockgate.clients.install.claude_settings_view import (
     CheckContext,
     DoctorCheck,
-    enabled_plugins,
+    find_enabled_plugins,
     hook_commands,
     hook_entries,
 )
@@ -31,7 +31,7 @@ _VARIABLE = lazy_re(
 
 def hazards(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Look for every one of them."""
-    yield _switched_off(seen)
+    yield _check_switched_off(seen)
     yield _other_hooks(seen, "PermissionRequest", "could answer the approval in a person's place")
     yield _other_hooks(seen, "PreToolUse", "could change a call after it was looked at")
     yield _permissions(seen)
@@ -41,7 +41,7 @@ def hazards(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield _mods(seen)
 
 
-def _switched_off(seen: CheckContext) -> DoctorCheck:
+def _check_switched_off(seen: CheckContext) -> DoctorCheck:
     for layer in seen.layers:
         settings = layer.settings
         if settings.get("disableAllHooks"):
@@ -55,9 +55,9 @@ def _switched_off(seen: CheckContext) -> DoctorCheck:
             return DoctorCheck(
                 "switches", "fail", f"{layer.file} allows only managed hooks", "ask who manages this machine"
             )
-        if (plugin_only is True or (isinstance(plugin_only, list) and "hooks" in plugin_only)) and not enabled_plugins(
-            seen
-        ):
+        if (
+            plugin_only is True or (isinstance(plugin_only, list) and "hooks" in plugin_only)
+        ) and not find_enabled_plugins(seen):
             return DoctorCheck("switches", "fail", f"{layer.file} allows only hooks of plugins", "install the plugin")
     return DoctorCheck("switches", "ok", "no setting switches hooks off")
 

@@ -53,7 +53,7 @@ class CheckContext(Record):
     @property
     def has_hooks(self) -> bool:
         """Whether Claude Code's settings, or a plugin that they switch on, register the gate for calls."""
-        return bool(hook_commands(self, "PreToolUse") or enabled_plugins(self))
+        return bool(hook_commands(self, "PreToolUse") or find_enabled_plugins(self))
 
 
 def look(folders: Folders, project: str, environ: Mapping[str, str], version: str) -> CheckContext:
@@ -62,13 +62,13 @@ def look(folders: Folders, project: str, environ: Mapping[str, str], version: st
     for scope in claude.SCOPES:
         # In the home folder, a project's settings are the user's.
         named.setdefault(claude.settings_file(scope, folders, project, environ), scope)
-    files = [("managed", file) for file in managed_files()]
+    files = [("managed", file) for file in find_managed_files()]
     files += [(scope, file) for file, scope in reversed(named.items())]
     layers = tuple(_layer(scope, file) for scope, file in files if os.path.lexists(file))
     return CheckContext(folders, project, layers, environ, version)
 
 
-def managed_files() -> list[str]:
+def find_managed_files() -> list[str]:
     """The settings files that only an administrator can write."""
     folder = Path(claude.managed_folder())
     return [str(folder / "managed-settings.json"), *sorted(map(str, folder.glob("managed-settings.d/*.json")))]
@@ -105,7 +105,7 @@ def hook_entries(seen: CheckContext, event: str) -> Iterator[tuple[SettingsLayer
                     yield layer, entry
 
 
-def enabled_plugins(seen: CheckContext) -> list[str]:
+def find_enabled_plugins(seen: CheckContext) -> list[str]:
     """Name the plugins called lockgate that are switched on, as ``lockgate@market``."""
     switched: dict[str, bool] = {}
     for layer in seen.layers:

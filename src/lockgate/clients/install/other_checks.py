@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lockgate.clients.adapter import OwnDialect, adapter
-from lockgate.clients.common.hook_command import either_client, hook_command, hook_words, missing_entries
+from lockgate.clients.common.hook_command import either_client, find_missing_entries, hook_command, hook_words
 from lockgate.clients.install import codex_trust, others
 from lockgate.clients.install.claude import this_launch
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
@@ -32,7 +32,7 @@ PROGRAMS = {
 """The program of each client, as it lies in PATH."""
 
 
-def guarded(seen: CheckContext) -> list[tuple[str, str]]:
+def find_guarded(seen: CheckContext) -> list[tuple[str, str]]:
     """The clients whose files hold hooks of the gate, each with its file."""
     found = []
     for client in others.WAYS:
@@ -45,7 +45,7 @@ def guarded(seen: CheckContext) -> list[tuple[str, str]]:
 
 def checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Look at each client that is guarded, or could be."""
-    there = guarded(seen)
+    there = find_guarded(seen)
     for client, file in there:
         yield from checks_of(client, file, seen)
     for client, program in PROGRAMS.items():
@@ -85,7 +85,7 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
     }
     if client not in payloads:
         return None
-    launch = this_launch(seen.folders, dict(guarded(seen))[client])
+    launch = this_launch(seen.folders, dict(find_guarded(seen))[client])
     if isinstance(dialect, OwnDialect):  # which starts the hook from a file of their own
         return shlex.join([*hook_words(launch, client), "--event", dialect.CALL_EVENT]), payloads[client]
     return hook_command(launch, dialect.CALL_EVENT, client), payloads[client]
@@ -109,7 +109,7 @@ def _current(client: str, file: str, seen: CheckContext) -> DoctorCheck:
                 client, "fail", f"{file} is not JSON, so that its hooks are not in force", f"mend {file}"
             )
         entries = others.valid_entries_of(client, launch)
-        missing = missing_entries(settings, entries) if way.grouped else _missing_flat(settings, entries)
+        missing = find_missing_entries(settings, entries) if way.grouped else _find_missing_flat(settings, entries)
     if missing:
         return DoctorCheck(
             client, "warn", f"{file} is not as this version would write it ({', '.join(missing)})", again
@@ -117,7 +117,7 @@ def _current(client: str, file: str, seen: CheckContext) -> DoctorCheck:
     return DoctorCheck(client, "ok", f"{file} holds every hook, exactly as this version writes them")
 
 
-def _missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+def _find_missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     hooks = settings.get("hooks") if isinstance(settings, dict) else None
     found = hooks if isinstance(hooks, dict) else {}
     return [event for event, valid in entries.items() if not any(each in (found.get(event) or []) for each in valid)]

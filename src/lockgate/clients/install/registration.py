@@ -17,7 +17,7 @@ from lockgate.clients.common.folders import client_folder
 from lockgate.clients.common.hook_command import HookLaunch, either_client
 from lockgate.clients.install import claude, codex_trust, other_checks, others
 from lockgate.clients.install.claude import SettingsChange
-from lockgate.clients.install.claude_settings_view import CheckContext, enabled_plugins, hook_commands
+from lockgate.clients.install.claude_settings_view import CheckContext, find_enabled_plugins, hook_commands
 from lockgate.core.errors import InstallError
 from lockgate.core.record import Record
 from lockgate.store.files import KEY, KEY_BYTES
@@ -184,7 +184,7 @@ def trust_hooks(file: str, project: str, home: str) -> int:
     return codex_trust.trust(file, project, home)
 
 
-def trusted_hooks(client: str, file: str) -> list[str]:
+def find_trusted_hooks(client: str, file: str) -> list[str]:
     """The names under which a client keeps its trust in the gate's hooks of a file; only Codex does.
 
     Raises:
@@ -209,18 +209,18 @@ def _user_file(client: str, seen: CheckContext) -> str:
 def _state(client: str, file: str, seen: CheckContext) -> GuardState:
     text = claude.read_text(file) or ""
     if "lockgate/hook.py" not in text:
-        return _guarded_otherwise(seen) if client == _CLAUDE else GuardState.NOT
+        return _other_guard_state(seen) if client == _CLAUDE else GuardState.NOT
     if _REMOTE.search(text):
         return GuardState.REMOTE
     plans = (plan_install(client, launch) for launch in either_client(claude.this_launch(seen.folders, file)))
     return GuardState.RENEW if all(plan.changes for plan in plans) else GuardState.GUARDED
 
 
-def _guarded_otherwise(seen: CheckContext) -> GuardState:
+def _other_guard_state(seen: CheckContext) -> GuardState:
     """Whether Claude Code is guarded by hooks that stand in none of the user's files."""
     if any(layer.scope == claude.MANAGED for layer, _ in hook_commands(seen, "PreToolUse")):
         return GuardState.MANAGED
-    return GuardState.BY_PLUGIN if enabled_plugins(seen) else GuardState.NOT
+    return GuardState.BY_PLUGIN if find_enabled_plugins(seen) else GuardState.NOT
 
 
 def _program(client: str) -> str:

@@ -31,7 +31,7 @@ def session_checks(seen: CheckContext, days: float) -> list[DoctorCheck]:
     Calls from before the audit's first record are not looked at: the gate was not there yet.
     """
     try:
-        recorded = _recorded(seen.folders.state, days)
+        recorded = _read_records(seen.folders.state, days)
     except LockgateError as error:
         return [DoctorCheck(_NAME, "warn", f"nobody can tell: {error}", "mend the state first")]
     if recorded is None:
@@ -42,7 +42,7 @@ def session_checks(seen: CheckContext, days: float) -> list[DoctorCheck]:
     return unguarded or [DoctorCheck(_NAME, "ok", _in_all(logs))]
 
 
-def _recorded(state: str, days: float) -> tuple[float, GateRecords] | None:
+def _read_records(state: str, days: float) -> tuple[float, GateRecords] | None:
     """From when on the audit can be compared, and what it knows since; ``None`` where nothing was recorded yet.
 
     Raises:
@@ -90,7 +90,7 @@ def _told(session: UnguardedSession, seen: CheckContext) -> DoctorCheck:
 
 
 def _mend(client: str, seen: CheckContext) -> str:
-    registered = seen.has_hooks if client == "claude-code" else client in dict(other_checks.guarded(seen))
+    registered = seen.has_hooks if client == "claude-code" else client in dict(other_checks.find_guarded(seen))
     if not registered:
         return f"run: lockgate install {client}"
     return "hooks were off, or not trusted, where it ran: docs/clients.md, Where hooks do not run"

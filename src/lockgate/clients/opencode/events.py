@@ -13,8 +13,8 @@ from lockgate.clients.adapter import HookOutput, OwnDialect, new_text, refusal_t
 from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
-    mapping,
     prompt_submitted,
+    required_object,
     session_started,
     text,
 )
@@ -34,13 +34,13 @@ _RULED = "ruled"
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
     if call.tool.startswith("mcp__"):  # a name of the client's own, that says nothing of a server
         return call._replace(tool=f"{context.client}:{call.tool}")
-    return tool_names.translated(context.client, call)
+    return tool_names.translate(context.client, call)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     call = _call(payload, context)
     command = call.tool_input.get("command")
     if call.tool == "Bash" and isinstance(command, str):
@@ -49,16 +49,16 @@ def _requested(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRequested(context, call, askable=False, headless=True)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
     output = text(payload, "tool_output", empty=True)
-    return results.finished(context, _call(payload, context), output, whole=False)
+    return results.finished_event(context, _call(payload, context), output, whole=False)
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "tool.execute.before": _requested,
-    "tool.execute.after": _finished,
+    "tool.execute.before": _read_request,
+    "tool.execute.after": _read_result,
     "chat.message": prompt_submitted,
     "session.created": session_started,
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import HookOutput, OwnDialect, refusal_text
 from lockgate.clients.common import tool_names, transcripts
-from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, text
+from lockgate.clients.common.payload import identifier, optional, required_object, session_ended, text
 from lockgate.core.events import (
     REGISTERED,
     Answer,
@@ -41,19 +41,19 @@ _TURN = b'"role":"assistant"'
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
-    return tool_names.translated(CLIENT, call)
+    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    return tool_names.translate(CLIENT, call)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     attended = payload.get("has_ui") is True
     return ToolRequested(context, _call(payload, context), askable=attended, headless=not attended)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    return results.finished(context, _call(payload, context), payload.get("tool_output"))
+    return results.finished_event(context, _call(payload, context), payload.get("tool_output"))
 
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
@@ -81,8 +81,8 @@ def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "tool_call": _requested,
-    "tool_result": _finished,
+    "tool_call": _read_request,
+    "tool_result": _read_result,
     "input": _prompt,
     "context_file": _instructions,
     "session_start": _begun,

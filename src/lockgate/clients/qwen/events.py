@@ -13,7 +13,15 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
-from lockgate.clients.common.payload import identifier, mapping, of_agent, optional, session_begun, session_ended, text
+from lockgate.clients.common.payload import (
+    identifier,
+    of_agent,
+    optional,
+    required_object,
+    session_begun,
+    session_ended,
+    text,
+)
 from lockgate.core.events import (
     REGISTERED,
     AgentStarted,
@@ -65,28 +73,28 @@ _NEWS = "<task-notification"
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
-    return tool_names.translated(CLIENT, call)
+    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    return tool_names.translate(CLIENT, call)
 
 
-def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
     # Its window asks in every mode; without one it refuses what a hook asks about.
     return ToolRequested(context, _call(payload, context), askable=True, rewritable=False)
 
 
-def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    tool, tool_input = text(payload, "tool_name"), mapping(payload, "tool_input")
+    tool, tool_input = text(payload, "tool_name"), required_object(payload, "tool_input")
     background = tool_names.goes_on(CLIENT, tool, tool_input)
-    shown = mapping(payload, "tool_response").get("llmContent")
-    event = results.finished(context, _call(payload, context), shown, background=background)
+    shown = required_object(payload, "tool_response").get("llmContent")
+    event = results.finished_event(context, _call(payload, context), shown, background=background)
     if tool != _SHELL:
         return event
-    return event._replace(text=_printed(event.text, str(tool_input.get("command", ""))))
+    return event._replace(text=_printed_text(event.text, str(tool_input.get("command", ""))))
 
 
-def _printed(text: str, command: str) -> str:
+def _printed_text(text: str, command: str) -> str:
     """What a command has printed, without the lines that the client puts before and behind it; in doubt all of it."""
     before = f"Command: {command}\nDirectory: "
     if not text.startswith(before):
@@ -96,7 +104,7 @@ def _printed(text: str, command: str) -> str:
     return "" if output == "(empty)" else output
 
 
-def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_failure(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolFailed(context, _call(payload, context), text(payload, "error", empty=True))
 
 
@@ -109,9 +117,9 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
-    "PreToolUse": _requested,
-    "PostToolUse": _finished,
-    "PostToolUseFailure": _failed,
+    "PreToolUse": _read_request,
+    "PostToolUse": _read_result,
+    "PostToolUseFailure": _read_failure,
     "UserPromptSubmit": _prompt,
     "SessionStart": session_begun,
     "SessionEnd": session_ended,

@@ -90,26 +90,26 @@ class RemoteGate:
             RemoteError: The host does not answer, or not as it must. The caller then refuses.
         """
         if isinstance(event, ToolRequested):
-            return self._requested(event)
+            return self._forward_request(event)
         if isinstance(event, _RESULTS):
             event = self._of_the_agent(event)
         if isinstance(event, ToolFinished) and event.kept:
-            return self._finished_with_file(event)
+            return self._finish_with_file(event)
         return self._ask(event).answer
 
     # ---------------------------------------------------------------- calls
-    def _requested(self, event: ToolRequested) -> Answer:
+    def _forward_request(self, event: ToolRequested) -> Answer:
         context, call = event.context, event.call
         analysis = self._analysis(context, call)
         if self._hands.objections is not None:
             objections = self._hands.objections(RulesQuestion(context, call, analysis))
             if objections:
-                return _objected(objections)
+                return _objection_answer(objections)
         found = analysis.effects
         if not found and self._may_report(call):
             self._report(event)
             return Answer()
-        contained = self._contained(context, call)
+        contained = self._contain(context, call)
         able = (CONTAIN,) if contained is not None else ()
         answer = self._ask(event, able=able, found=found).answer
         if answer.verdict is not Verdict.CONTAIN:
@@ -141,21 +141,21 @@ class RemoteGate:
         kind, _, path = self._where.place.partition(":")
         return (self._where.key_file, *([path] if kind in ("ipc", "unix") else []))
 
-    def _contained(self, context: Context, call: ToolCall) -> Mapping[str, Any] | None:
-        from lockgate.gate.host.host_view import containing
+    def _contain(self, context: Context, call: ToolCall) -> Mapping[str, Any] | None:
+        from lockgate.gate.host.host_view import make_contain
 
-        contain, _ = containing(self._where.folders, self._hands.has_rule)
+        contain, _ = make_contain(self._where.folders, self._hands.has_rule)
         return contain(context, call, "")
 
     def _of_the_agent(self, event: ToolFinished | ToolFailed | ToolRefused) -> ToolFinished | ToolFailed | ToolRefused:
         """The event with the call that the agent made, where that was rewritten."""
-        from lockgate.gate.host.host_view import containing
+        from lockgate.gate.host.host_view import make_contain
 
-        _, original = containing(self._where.folders, self._hands.has_rule)
+        _, original = make_contain(self._where.folders, self._hands.has_rule)
         return event._replace(call=original(event.context, event.call))
 
     # ---------------------------------------------------------------- results
-    def _finished_with_file(self, event: ToolFinished) -> Answer:
+    def _finish_with_file(self, event: ToolFinished) -> Answer:
         """A long result: the host looks at the whole, and the file is rewritten here."""
         from lockgate.gate.host.host_view import write_kept
 
@@ -224,7 +224,7 @@ class RemoteGate:
         return reply
 
 
-def _objected(objections: Sequence[Objection]) -> Answer:
+def _objection_answer(objections: Sequence[Objection]) -> Answer:
     from lockgate.core.display_text import visible
 
     text = f"Lockgate blocked this call: {'; '.join(visible(each.reason, 300) for each in objections)}"

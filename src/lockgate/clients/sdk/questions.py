@@ -55,7 +55,7 @@ class Asking:
         reply: Any = _NOT_ASKED
         try:
             answered = self._ask(asked)
-            reply = asyncio.run(_awaited(answered)) if inspect.isawaitable(answered) else answered
+            reply = asyncio.run(_await(answered)) if inspect.isawaitable(answered) else answered
         except Exception as error:  # noqa: BLE001 - a program that cannot ask has not asked
             _log.error("the person could not be asked", exc_info=error)
         self._driver.submit(lambda parts: _reply(parts, question, reply)).result()
@@ -69,7 +69,7 @@ async def _put(ask: Asker, asked: Question) -> Any:
     return await answered if inspect.isawaitable(answered) else answered
 
 
-async def _awaited(answered: Any) -> Any:
+async def _await(answered: Any) -> Any:
     return await answered
 
 

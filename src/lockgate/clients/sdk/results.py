@@ -90,7 +90,7 @@ def decision_of(call: ToolCall, answer: Answer) -> Decision:
     )
 
 
-def undecided(tool_input: Mapping[str, Any], error: Exception) -> Decision:
+def undecided_decision(tool_input: Mapping[str, Any], error: Exception) -> Decision:
     """What is to happen with a call on which the gate failed to decide."""
     reason = f"Lockgate could not decide and blocks to be safe: {_what_failed(error)}"
     return Decision("deny", tool_input, reason, reason)

@@ -8,7 +8,14 @@ from typing import Any
 
 from lockgate.clients.sdk.model import Ask, Decision, Result
 from lockgate.clients.sdk.questions import Asking
-from lockgate.clients.sdk.results import decision_of, finished_event, hook_decision_of, result_of, undecided, unreadable
+from lockgate.clients.sdk.results import (
+    decision_of,
+    finished_event,
+    hook_decision_of,
+    result_of,
+    undecided_decision,
+    unreadable,
+)
 from lockgate.clients.sdk.runner import Driver
 from lockgate.configuration.plugins import HookDecision
 from lockgate.core.errors import BadInputError
@@ -67,7 +74,7 @@ class Session:
             answer = await self._driver.answered(event, self._asking.wait, rewrites=rewrites)
             return decision_of(event.call, answer)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            return undecided(tool_input, error)
+            return undecided_decision(tool_input, error)
 
     def check_sync(
         self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "", rewrites: bool = True
@@ -77,7 +84,7 @@ class Session:
             event = self._requested(tool, tool_input, call_id, cwd)
             return decision_of(event.call, self._driver.answer(event, self._asking.block, rewrites=rewrites))
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            return undecided(tool_input, error)
+            return undecided_decision(tool_input, error)
 
     async def finished(
         self, tool: str, tool_input: Mapping[str, Any], output: Any, *, call_id: str = "", cwd: str = ""

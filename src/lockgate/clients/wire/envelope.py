@@ -45,7 +45,7 @@ def hmac_sha256(key: bytes, *parts: bytes) -> str:
     return sha256(key.translate(_OUTER) + inner.digest()).hexdigest()
 
 
-def authenticated(key: bytes, purpose: bytes, text: bytes) -> str:
+def authentication_code(key: bytes, purpose: bytes, text: bytes) -> str:
     """The authentication code of a text that is sent for a purpose, hexadecimal."""
     return hmac_sha256(key, b"lockgate ipc 1 ", purpose, b"\0", text)
 
@@ -58,7 +58,7 @@ def seal(key: bytes, purpose: bytes, text: bytes) -> bytes:
         purpose: ``REQUEST`` or ``ANSWER``.
         text: What is said.
     """
-    return b"%s%s\n%s" % (MARK, authenticated(key, purpose, text).encode(), text)
+    return b"%s%s\n%s" % (MARK, authentication_code(key, purpose, text).encode(), text)
 
 
 def unseal(key: bytes, purpose: bytes, message: bytes) -> bytes:
@@ -72,7 +72,7 @@ def unseal(key: bytes, purpose: bytes, message: bytes) -> bytes:
     if not message.startswith(MARK) or message[_SEAL : _SEAL + 1] != b"\n":
         raise RemoteError("the message has no seal")
     text = message[_SEAL + 1 :]
-    if not same(message[len(MARK) : _SEAL], authenticated(key, purpose, text).encode()):
+    if not same(message[len(MARK) : _SEAL], authentication_code(key, purpose, text).encode()):
         raise RemoteError("the message's seal does not hold: it is forged, cut, or made with another key")
     return text
 

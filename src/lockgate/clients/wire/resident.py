@@ -171,7 +171,7 @@ def proof_begun(key: bytes, spelt: bytes) -> Hash:
     return blake2b(spelt, key=key, person=_PERSON, digest_size=PROOF)
 
 
-def proved(begun: Hash, frame: bytes) -> bytes:
+def prove(begun: Hash, frame: bytes) -> bytes:
     """A frame with its proof."""
     proof = begun.copy()
     proof.update(frame)
@@ -180,7 +180,7 @@ def proved(begun: Hash, frame: bytes) -> bytes:
 
 def is_proved(begun: Hash, said: bytes) -> bool:
     """Whether a frame has its proof."""
-    return compare_digest(proved(begun, said[:-PROOF]), said)
+    return compare_digest(prove(begun, said[:-PROOF]), said)
 
 
 def wait(seconds: float) -> bytes:

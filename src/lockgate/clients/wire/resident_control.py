@@ -20,7 +20,7 @@ from lockgate.clients.wire.resident import (
     proof_begun,
     spelt_request,
 )
-from lockgate.clients.wire.resident_files import connect, locked
+from lockgate.clients.wire.resident_files import connect, is_held
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.peer_credentials import peer_of
@@ -61,11 +61,11 @@ def look(state: str, seconds: float = SECONDS) -> ResidentState:
         state: The state folder.
         seconds: How long it may take to answer.
     """
-    if not locked(state) and not (_is_reached(state) and not locked(state)):
+    if not is_held(state) and not (_is_reached(state) and not is_held(state)):
         return ResidentState(runs=False)
     try:
-        with _connected(state, seconds) as (connection, _):
-            code, stdout, _ = _asked(connection, "@status", _key(state))
+        with _connect(state, seconds) as (connection, _):
+            code, stdout, _ = _ask(connection, "@status", _key(state))
         facts = json.loads(stdout)
     except (OSError, BadInputError, ValueError) as error:
         return ResidentState(runs=True, problem=_why(error))
@@ -77,8 +77,8 @@ def look(state: str, seconds: float = SECONDS) -> ResidentState:
 def is_genuine(state: str) -> bool:
     """Whether what listens has the installation's key."""
     try:
-        with _connected(state, _PROVING) as (connection, _):
-            _asked(connection, "@status", _key(state))
+        with _connect(state, _PROVING) as (connection, _):
+            _ask(connection, "@status", _key(state))
     except (OSError, BadInputError):
         return False
     return True
@@ -97,14 +97,14 @@ def stop_gate(state: str, seconds: float = ENDING) -> bool:
     Raises:
         OSError: It cannot be ended.
     """
-    if not locked(state):
+    if not is_held(state):
         return False
     until = time.monotonic() + seconds
     pid = 0
-    with suppress(OSError), _connected(state, seconds) as (connection, process):
+    with suppress(OSError), _connect(state, seconds) as (connection, process):
         pid = process
         try:
-            _asked(connection, "@stop")
+            _ask(connection, "@stop")
         except BadInputError:  # an older one, which does not understand this
             os.kill(pid, signal.SIGTERM)
     if _gone(state, until):
@@ -131,7 +131,7 @@ def wait_for(state: str, seconds: float) -> ResidentState:
 
 
 def _gone(state: str, until: float) -> bool:
-    while locked(state):
+    while is_held(state):
         if time.monotonic() > until:
             return False
         time.sleep(_PAUSE)
@@ -139,7 +139,7 @@ def _gone(state: str, until: float) -> bool:
 
 
 @contextmanager
-def _connected(state: str, seconds: float) -> Iterator[tuple[Socket, int]]:
+def _connect(state: str, seconds: float) -> Iterator[tuple[Socket, int]]:
     """A connection to the gate, and its process id as the kernel tells it."""
     connection, _ = connect(state, time.monotonic() + seconds)
     with closing(connection):
@@ -153,7 +153,7 @@ def _connected(state: str, seconds: float) -> Iterator[tuple[Socket, int]]:
 def _is_reached(state: str) -> bool:
     """Whether something listens where a gate does. One without the lock is none."""
     try:
-        with _connected(state, _PROVING):
+        with _connect(state, _PROVING):
             return True
     except (OSError, BadInputError):
         return False
@@ -169,7 +169,7 @@ def _key(state: str) -> bytes:
         return b""
 
 
-def _asked(connection: Socket, word: str, key: bytes = b"") -> BytesAnswer:
+def _ask(connection: Socket, word: str, key: bytes = b"") -> BytesAnswer:
     """Ask one thing. With the key, the answer has to be of a process that has it too."""
     nonce = os.urandom(NONCE).hex() if key else ""
     spelt = spelt_request(HookRequest(os.getppid(), (word,), {}, b"", nonce=nonce))

@@ -60,7 +60,7 @@ def code_told(state: str) -> str:
         os.close(handle)
 
 
-def locked(state: str) -> bool:
+def is_held(state: str) -> bool:
     """Whether a gate listens here, or is about to."""
     from lockgate.system.files import is_locked
 
@@ -99,7 +99,7 @@ def connect(state: str, until: float, locked_by: float = 0.0) -> tuple[Socket, b
         except BaseException as error:
             connection.close()
             now = time.monotonic()
-            if not isinstance(error, _NOT_YET) or now >= until or (now >= locked_by and not locked(state)):
+            if not isinstance(error, _NOT_YET) or now >= until or (now >= locked_by and not is_held(state)):
                 raise
         else:
             return connection, at_once

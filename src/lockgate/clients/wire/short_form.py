@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lockgate.clients.common.payload import parse
-from lockgate.clients.wire.envelope import ANSWER, authenticated, digest
+from lockgate.clients.wire.envelope import ANSWER, authentication_code, digest
 from lockgate.clients.wire.events import require_fields, text
 from lockgate.clients.wire.messages import ContainerRequest, HostReply, is_id
 from lockgate.core.errors import BadInputError
@@ -67,4 +67,4 @@ def write_short(key: bytes, message: bytes, name: str, reply: HostReply) -> byte
         "request_sha256": digest(message),
     }
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "mac": authenticated(key, ANSWER, canonical.encode())}).encode()
+    return json.dumps({**body, "mac": authentication_code(key, ANSWER, canonical.encode())}).encode()

@@ -83,7 +83,7 @@ def read_accepted(state: str) -> Accepted:
         value = json.loads(read_regular(path, MOST_BYTES, follow=False))
         if value["format"] != FORMAT:
             raise ValueError("another version wrote it")
-        return _decoded(value)
+        return _decode(value)
     except (FileNotFoundError, NotADirectoryError):
         return Accepted()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -91,7 +91,7 @@ def read_accepted(state: str) -> Accepted:
         raise BundleError(f"{path} cannot be read: {reason}; install the newest bundle again") from None
 
 
-def _decoded(value: Mapping[str, Any]) -> Accepted:
+def _decode(value: Mapping[str, Any]) -> Accepted:
     current = Current(**value["current"]) if value["current"] else None
     highest = {fleet: (int(serial), str(digest)) for fleet, (serial, digest) in value["highest"].items()}
     looked = {source: Looked(*each) for source, each in value["looked"].items()}

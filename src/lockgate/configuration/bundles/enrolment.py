@@ -99,7 +99,7 @@ def leave(state: str, tell: Tell) -> None:
 @contextmanager
 def _alone(state: str) -> Iterator[None]:
     try:
-        with storage.locked(state, _WAIT) as alone:
+        with storage.hold_lock(state, _WAIT) as alone:
             if not alone:
                 raise BundleError("another process is accepting a policy: try again")
             yield

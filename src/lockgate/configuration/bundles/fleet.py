@@ -20,7 +20,7 @@ from lockgate.core.errors import BundleError, ConfigError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 
 if TYPE_CHECKING:
     from lockgate.configuration.bundles.protocol import BundleSource
@@ -132,7 +132,7 @@ def _keep(
     from lockgate.configuration.bundles import storage
 
     try:
-        with storage.locked(state, _WAIT) as alone:
+        with storage.hold_lock(state, _WAIT) as alone:
             if not alone:
                 return step, step.envelopes
             accepted = read_accepted(state)  # another process may have been faster
@@ -155,7 +155,7 @@ def _fleet(state: str, pins: Pins, accepted: Accepted, now: float, unkept: Mappi
     elif current.pins != pins.digest:
         text = "the policy in force cannot be verified with the keys that are pinned now; run: lockgate policy status"
         found.append(ConfigError(pins.path, 0, "", text))
-    return Fleet(pins.fleet, pins, current, (*found, *_expired(accepted, now)), state, unkept, _highest(accepted))
+    return Fleet(pins.fleet, pins, current, (*found, *_expiry_errors(accepted, now)), state, unkept, _highest(accepted))
 
 
 def _as_it_was(state: str, pins: Pins | None, accepted: Accepted, broken: str, now: float) -> Fleet:
@@ -177,7 +177,7 @@ def _as_it_was(state: str, pins: Pins | None, accepted: Accepted, broken: str, n
         named.fleet if named else "",
         pins,
         current,
-        (*found, *_expired(accepted, now)),
+        (*found, *_expiry_errors(accepted, now)),
         state,
         highest=_highest(accepted),
     )
@@ -187,7 +187,7 @@ def _highest(accepted: Accepted) -> dict[str, int]:
     return {fleet: serial for fleet, (serial, _) in accepted.highest.items()}
 
 
-def _expired(accepted: Accepted, now: float) -> tuple[ConfigError, ...]:
+def _expiry_errors(accepted: Accepted, now: float) -> tuple[ConfigError, ...]:
     current = accepted.current
     if current is None or not current.expires or max(now, accepted.clock) < current.expires:
         return ()
@@ -209,6 +209,6 @@ def audit_writer(store: Store, by: str) -> Callable[[Sequence[News]], None]:
             return
         with store.transaction() as tx:
             for each in news:
-                tx.append_audit(store.clock(), happened(Context(by, Subject("")), each.event, each.facts))
+                tx.append_audit(store.clock(), event_record(Context(by, Subject("")), each.event, each.facts))
 
     return tell

@@ -49,7 +49,7 @@ def write(state: str, accepted: Accepted, envelopes: Mapping[str, bytes]) -> Non
 
 
 @contextmanager
-def locked(state: str, seconds: float) -> Iterator[bool]:
+def hold_lock(state: str, seconds: float) -> Iterator[bool]:
     """Keep other writers out while in here; gives whether that could be done within so many seconds.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from lockgate.configuration.known_secrets.selection import encoded, says_secret, secrets_in, table
+from lockgate.configuration.known_secrets.selection import encode, says_secret, secrets_in, table
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.known_values.values import Named
 from lockgate.system.digests import blake2b
@@ -60,11 +60,11 @@ def sources(where: SearchScope, deep: Sequence[str]) -> list[SecretFile]:
     for number, row in enumerate(table()["files"]):
         if row["path"].startswith("~/"):
             folder, _, pattern = os.path.join(where.home, row["path"][2:]).rpartition("/")
-            for name in _listed(folder, listed) if "*" in pattern else (pattern,):
+            for name in _list_of(folder, listed) if "*" in pattern else (pattern,):
                 if _is_named(name, pattern, row):
                     found.setdefault(f"{folder}/{name}", SecretFile(f"{folder}/{name}", number))
     if where.workspace:
-        names = [os.path.join(where.workspace, name) for name in _listed(where.workspace, listed)]
+        names = [os.path.join(where.workspace, name) for name in _list_of(where.workspace, listed)]
         for path in (*names, *deep):
             number = _row_of(os.path.basename(path))
             if number >= 0:
@@ -106,7 +106,7 @@ def _entries(folder: str) -> tuple[list[str], list[str]]:
     return sorted(folders), sorted(files)
 
 
-def _listed(folder: str, known: dict[str, list[str]]) -> list[str]:
+def _list_of(folder: str, known: dict[str, list[str]]) -> list[str]:
     if folder not in known:
         try:
             known[folder] = sorted(os.listdir(folder))
@@ -178,7 +178,7 @@ def gather(where: SearchScope, found: Sequence[SecretFile]) -> list[Named]:
     """All values to look for, each once, under the names of the first places that have it."""
     places: dict[bytes, dict[str, None]] = {}
     for name, text in _all_values(where, found):
-        names = places.setdefault(encoded(text), {})
+        names = places.setdefault(encode(text), {})
         if len(names) < _MOST_PLACES:
             names[name] = None
     return [Named(_AND.join(names), data) for data, names in places.items()]

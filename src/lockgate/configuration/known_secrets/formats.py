@@ -35,14 +35,14 @@ def dotenv(text: str) -> Values:
         value = rest.lstrip()
         if sign and name and name.replace("_", "").replace("-", "").replace(".", "").isalnum():
             if value[:1] and value[0] in _QUOTES:
-                value, end = _quoted(text, end - len(value), end)
+                value, end = _read_quoted(text, end - len(value), end)
             else:
                 value = _without_comment(value)
             yield name, value
         at = end + 1
 
 
-def _quoted(text: str, at: int, line_end: int) -> tuple[str, int]:
+def _read_quoted(text: str, at: int, line_end: int) -> tuple[str, int]:
     """The value that a quote at a place begins, and where its line ends. Without an end it is that of the line."""
     quote = text[at]
     parts = []

@@ -76,7 +76,7 @@ def open_index(
     own_folder(folder, create=True)
     path = os.path.join(folder, _name_of(where))
     data, written = _read(path)
-    old, notes = _loaded(data, salt, hyperscan, before)
+    old, notes = _load(data, salt, hyperscan, before)
     told = json.dumps(sorted((canaries or {}).items())).encode()
     deep = _deep_of(old) if old is not None else []
     look = old is None or not 0 <= now() - written <= LOOK_AGAIN
@@ -99,7 +99,7 @@ def _name_of(where: SearchScope) -> str:
     return blake2b(place, digest_size=12).hexdigest() + ".index"
 
 
-def _loaded(
+def _load(
     data: bytes | None, salt: bytes, hyperscan: Any, before: OpenedIndex | None
 ) -> tuple[Index | None, tuple[str, ...]]:
     if data is None:

@@ -18,7 +18,7 @@ _FILE_FIELDS = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "
 """Tools of the client that write one file and do nothing else, with the field that names it."""
 
 
-def excused(result: GuardrailResult, call: ToolCall, where: SearchScope) -> GuardrailResult:
+def excuse_own_values(result: GuardrailResult, call: ToolCall, where: SearchScope) -> GuardrailResult:
     """A result in which values on their way back into their own file are worth a warning.
 
     Args:
@@ -36,7 +36,7 @@ def excused(result: GuardrailResult, call: ToolCall, where: SearchScope) -> Guar
     ]
     if not own:
         return result
-    matches = tuple(_excused(match, own) for match in result.pattern_matches)
+    matches = tuple(_excuse(match, own) for match in result.pattern_matches)
     decision = decision_of_all(matches, result.expired)
     return result._replace(decision=decision, reason=reason_of(matches, result.expired), pattern_matches=matches)
 
@@ -56,7 +56,7 @@ def _real_folder(file: str) -> str:
     return os.path.join(os.path.realpath(folder), name)
 
 
-def _excused(match: PatternMatch, own: list[PatternMatch]) -> PatternMatch:
+def _excuse(match: PatternMatch, own: list[PatternMatch]) -> PatternMatch:
     """A match that is one of the file's own values, or another rule's match of it."""
     is_own = match.kind is Kind.SECRET and any(
         match.path == other.path and match.start < other.end and other.start < match.end for other in own

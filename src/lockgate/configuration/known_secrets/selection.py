@@ -135,7 +135,7 @@ def is_rare(text: str, *, named: bool) -> bool:
     from lockgate.patterns.credentials.placeholders import is_placeholder
     from lockgate.patterns.credentials.randomness import score
 
-    if not SHORTEST <= len(encoded(text)) <= LONGEST or len(set(text)) < 5 or text.isdigit() or is_placeholder(text):
+    if not SHORTEST <= len(encode(text)) <= LONGEST or len(set(text)) < 5 or text.isdigit() or is_placeholder(text):
         return False
     rarity = score(text)
     if not named:
@@ -148,7 +148,7 @@ def is_rare(text: str, *, named: bool) -> bool:
     return rarity >= _SOMEWHAT_RARE
 
 
-def encoded(text: str) -> bytes:
+def encode(text: str) -> bytes:
     """The bytes of a text that was read from a file or the environment; none, where it cannot have been (JSON can)."""
     try:
         return text.encode("utf-8", "surrogateescape")

@@ -92,7 +92,7 @@ def text_digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def joined(state: str) -> bool:
+def may_be_in_fleet(state: str) -> bool:
     """Whether this machine may belong to a fleet, whose policy is then asked for. Two looks at the file system.
 
     Args:
@@ -117,15 +117,15 @@ def _may_be_there(path: str) -> bool:
 
 def trust_name(path: str) -> str:
     """The store's setting that holds the digest of the content of a path that a person trusts."""
-    return _named(_TRUST, path)
+    return _setting_name(_TRUST, path)
 
 
-def _named(prefix: str, path: str) -> str:
+def _setting_name(prefix: str, path: str) -> str:
     """The name of a setting about a path. A path need not be text: bytes that are none are written as escapes."""
     return prefix + path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def trusted_of(tx: Transaction, looks: Sequence[LayerFile]) -> frozenset[tuple[str, str]]:
+def trusted_files(tx: Transaction, looks: Sequence[LayerFile]) -> frozenset[tuple[str, str]]:
     """Paths of project files with the digest that a person trusts."""
     found = ((look.place.path, tx.setting(trust_name(look.place.path))) for look in looks if look.place.project)
     return frozenset((path, digest) for path, digest in found if digest)
@@ -136,16 +136,16 @@ def trusted_of(tx: Transaction, looks: Sequence[LayerFile]) -> frozenset[tuple[s
 
 def good_digest(tx: Transaction, path: str) -> str | None:
     """The digest of the last good content of a file; ``None`` where none is kept."""
-    return tx.setting(_named(_GOOD_DIGEST, path))
+    return tx.setting(_setting_name(_GOOD_DIGEST, path))
 
 
 def last_good(tx: Transaction | None, path: str) -> bytes | None:
     """The last good content of a file; ``None`` where none is kept."""
-    text = tx.setting(_named(_GOOD, path)) if tx is not None else None
+    text = tx.setting(_setting_name(_GOOD, path)) if tx is not None else None
     return None if text is None else text.encode("utf-8")
 
 
 def put_good(tx: Transaction, path: str, data: bytes | None) -> None:
     """Keep (or, with ``None``, forget) the last good content of a file."""
-    tx.put_setting(_named(_GOOD, path), None if data is None else data.decode("utf-8"))
-    tx.put_setting(_named(_GOOD_DIGEST, path), None if data is None else digest_of(data))
+    tx.put_setting(_setting_name(_GOOD, path), None if data is None else data.decode("utf-8"))
+    tx.put_setting(_setting_name(_GOOD_DIGEST, path), None if data is None else digest_of(data))

@@ -16,7 +16,7 @@ import json
 import os
 import stat
 
-from lockgate.configuration.layers.files import LayerState, good_digest, text_digest, trusted_of
+from lockgate.configuration.layers.files import LayerState, good_digest, text_digest, trusted_files
 from lockgate.configuration.pattern_library.layers import SHIPPED, looks_at
 from lockgate.core.errors import ConfigError
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -140,7 +140,7 @@ def freshness(tx: Transaction, looks: Sequence[LayerFile]) -> str:
     facts = [
         [_FORMAT, __version__, code],
         [[look.place.name, look.place.path, look.digest, look.problem, look.place.bound] for look in looks],
-        sorted(trusted_of(tx, looks)),
+        sorted(trusted_files(tx, looks)),
     ]
     return text_digest(json.dumps(facts))
 

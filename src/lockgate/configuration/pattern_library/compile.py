@@ -78,7 +78,7 @@ def make(
     """
     folder = os.path.join(where.state, FOLDER)
     own_folder(folder, create=True)
-    with _locked(folder, until) if lock < 0 else nullcontext(lock) as held:
+    with _hold_lock(folder, until) if lock < 0 else nullcontext(lock) as held:
         done = ready(store, where, workspace)
         if done is not None and done.digest != unlike:
             return done
@@ -140,7 +140,7 @@ def _compile(where: Folders, sources: _Sources) -> Stored:
     Raises:
         StoreError: It cannot be written, or what is read is something else.
     """
-    data = compiled(sources.gathered.linked.library)
+    data = compile_artefact(sources.gathered.linked.library)
     path = state_path(where, sources.name)
     write_artefact(path, data)
     found = read_pinned(where, sources.name, pin_of(data))
@@ -174,7 +174,7 @@ def _reap(child: int) -> None:
 
 
 @contextmanager
-def _locked(folder: str, until: float) -> Iterator[int]:
+def _hold_lock(folder: str, until: float) -> Iterator[int]:
     """Hold the lock. It ends with the last process that has its descriptor, however that ends."""
     try:
         descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -206,7 +206,7 @@ def artefact_name(patterns: Library) -> str:
     return text_digest(json.dumps(facts))[:40]
 
 
-def compiled(patterns: Library) -> bytes:
+def compile_artefact(patterns: Library) -> bytes:
     """The artefact of a library. Takes about two seconds."""
     from lockgate.patterns.engine.compiling import compile_library
 

@@ -92,7 +92,7 @@ def _finds(scanner: Scanner, index: int, rule: Rule, text: str) -> bool:
 # ---------------------------------------------------------------- explaining a text
 
 
-def explained(linked: Linked, text: str, tool: str, *, output: bool) -> dict[str, Any]:
+def explain_text(linked: Linked, text: str, tool: str, *, output: bool) -> dict[str, Any]:
     """What the library makes of a text, as plain values.
 
     Args:

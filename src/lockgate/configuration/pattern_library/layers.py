@@ -11,10 +11,10 @@ from lockgate.configuration.layers.files import (
     LayerPlace,
     LayerState,
     digest_of,
-    joined,
     last_good,
     look_at,
-    trusted_of,
+    may_be_in_fleet,
+    trusted_files,
 )
 from lockgate.core.errors import ConfigError, PatternError
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -79,7 +79,7 @@ def is_patterns(path: str) -> bool:
 def looks_at(where: Folders, workspace: str) -> tuple[LayerFile, ...]:
     """What is at all places now. A fleet's policy lies below them, and binds them."""
     found = pattern_places(where, workspace)
-    if not joined(where.state):
+    if not may_be_in_fleet(where.state):
         return tuple(map(look_at, found))
     import time
 
@@ -156,7 +156,7 @@ class _LayerReader:
     def __init__(self, tx: Transaction | None, looks: Sequence[LayerFile], checks: PatternChecks | None) -> None:
         self.tx = tx
         self.checks = checks
-        self.trusted = trusted_of(tx, looks) if tx is not None else frozenset()
+        self.trusted = trusted_files(tx, looks) if tx is not None else frozenset()
         self.layers: list[PatternLayer] = []
         self.states: list[LayerState] = []
         self.problems: list[ConfigError] = []

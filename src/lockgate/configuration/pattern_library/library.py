@@ -66,9 +66,9 @@ class PatternGuard:
             return result
 
         from lockgate.configuration.known_secrets.collect import SearchScope
-        from lockgate.configuration.known_secrets.own_file import excused
+        from lockgate.configuration.known_secrets.own_file import excuse_own_values
 
-        return excused(result, call, SearchScope(self._where.home, context.workspace, caller.environ()))
+        return excuse_own_values(result, call, SearchScope(self._where.home, context.workspace, caller.environ()))
 
     def check_output(
         self, context: Context, call: ToolCall, texts: Sequence[tuple[str, str]]
@@ -127,15 +127,17 @@ class PatternGuard:
         return opened.scanner
 
     def _opened(self, context: Context, before: OpenedLibrary | None) -> OpenedLibrary:
-        from lockgate.configuration.pattern_library.opening import open_library, refreshed
+        from lockgate.configuration.pattern_library.opening import open_library, refresh
 
         where = (self._store, self._where, context.workspace, self._seconds)
-        opened = open_library(*where) if before is None else refreshed(before, *where)
+        opened = open_library(*where) if before is None else refresh(before, *where)
         if opened.news:
             from lockgate.store.audit import record
 
             with self._store.transaction() as tx:
-                tx.append_audit(self._store.clock(), record.happened(context, "patterns", {"notes": list(opened.news)}))
+                tx.append_audit(
+                    self._store.clock(), record.event_record(context, "patterns", {"notes": list(opened.news)})
+                )
         return opened
 
 

@@ -99,12 +99,12 @@ def open_library(store: Store, where: Folders, workspace: str, seconds: float, *
         StoreError: The state cannot be read.
     """
     try:
-        return _opened(store, where, workspace, seconds, known=known)
+        return _open(store, where, workspace, seconds, known=known)
     except ImportError as error:
         raise PatternError(f"the library {error.name} is not installed; run: lockgate doctor") from None
 
 
-def refreshed(
+def refresh(
     opened: OpenedLibrary, store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True
 ) -> OpenedLibrary:
     """What :func:`open_library` would give now; what has not changed since is not loaded again.
@@ -132,7 +132,7 @@ def refreshed(
     return opened._replace(scanner=scanner, news=found.notes, known=found)
 
 
-def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> OpenedLibrary:
+def _open(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> OpenedLibrary:
     hyperscan = extension("hyperscan", "_hs_ext")
     artefact = load(store, where, workspace, seconds=seconds)
     try:

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from lockgate.configuration.pattern_library import cache
-from lockgate.configuration.pattern_library.compile import artefact_name, compiled, write_artefact
+from lockgate.configuration.pattern_library.compile import artefact_name, compile_artefact, write_artefact
 from lockgate.configuration.pattern_library.layers import gather
 from lockgate.configuration.pattern_library.opening import open_library
 from lockgate.core.errors import ConfigError, PatternError
@@ -76,7 +76,7 @@ def make_beside() -> None:
     if not os.path.exists(path):
         make_folders(cache.BESIDE, 0o755)
         old = [os.path.join(cache.BESIDE, name) for name in os.listdir(cache.BESIDE)]
-        write_artefact(path, compiled(library))
+        write_artefact(path, compile_artefact(library))
         for each in old:
             with suppress(OSError):
                 os.unlink(each)

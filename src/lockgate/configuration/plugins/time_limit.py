@@ -61,7 +61,7 @@ class _Call:
         try:
             value = self._work()
             if hasattr(type(value), "__await__"):
-                value = _awaited(value, self._until - time.monotonic())
+                value = _await(value, self._until - time.monotonic())
             outcome = TimedOutcome(value)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a plugin decides about a call, and nothing else
             outcome = TimedOutcome(error=error)
@@ -94,7 +94,7 @@ def call(work: Callable[[], Any], seconds: float, late: AbandonedCalls) -> Timed
     return made.wait()
 
 
-def _awaited(value: Awaitable[Any], seconds: float) -> Any:
+def _await(value: Awaitable[Any], seconds: float) -> Any:
     import asyncio
 
     async def bounded() -> Any:

@@ -56,16 +56,16 @@ def restrict(folders: tuple[str, ...]) -> bool:
     if _libc.syscall(_CREATE, None, 0, _VERSION) < _LEAST:
         return False
     handled = struct.pack("=Q", _WRITE | _MOVE)
-    rules = _checked(_libc.syscall(_CREATE, handled, len(handled), 0))
+    rules = _check(_libc.syscall(_CREATE, handled, len(handled), 0))
     for folder in folders:
         only_path: int = os.O_PATH  # type: ignore[attr-defined,unused-ignore] # Linux has it
         descriptor = os.open(folder, only_path | os.O_CLOEXEC)
-        _checked(_add(rules, _WRITE | _MOVE if os.path.isdir(folder) else _WRITE, descriptor))
+        _check(_add(rules, _WRITE | _MOVE if os.path.isdir(folder) else _WRITE, descriptor))
         os.close(descriptor)
     for descriptor in (0, 1, 2):
         _add(rules, _WRITE, descriptor)  # a pipe or a socket is in no folder and needs no rule
-    _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    _checked(_libc.syscall(_RESTRICT, rules, 0))
+    _check(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    _check(_libc.syscall(_RESTRICT, rules, 0))
     os.close(rules)
     return True
 
@@ -74,7 +74,7 @@ def _add(rules: int, access: int, descriptor: int) -> int:
     return int(_libc.syscall(_ADD, rules, _BENEATH, struct.pack("=Qi", access, descriptor), 0))
 
 
-def _checked(done: int) -> int:
+def _check(done: int) -> int:
     if done < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"cannot restrict what is written to: {os.strerror(number)}")

@@ -189,17 +189,17 @@ def spelt_plan(plan: Plan, host: Host, *, stays: bool) -> tuple[bytes, bytes]:
         raise ContainmentError(f"the launcher knows no way named {host.way!r}")
     words = [PLAN, host.way, host.program, plan.cwd, "stays" if stays else "ends"]
     by_bubblewrap = host.way == "bubblewrap"
-    words += _counted(bubblewrap.options(plan) if by_bubblewrap else ())
-    words += _counted([] if by_bubblewrap else [text for mount in plan.mounts for text in mount])
-    words += _counted([] if by_bubblewrap else settings())
-    words += _counted(plan.writable)
-    words += _counted([f"{name}={value}" for name, value in plan.environment.items()])
-    words += _counted(plan.command)
+    words += _count(bubblewrap.options(plan) if by_bubblewrap else ())
+    words += _count([] if by_bubblewrap else [text for mount in plan.mounts for text in mount])
+    words += _count([] if by_bubblewrap else settings())
+    words += _count(plan.writable)
+    words += _count([f"{name}={value}" for name, value in plan.environment.items()])
+    words += _count(plan.command)
     if any("\0" in word for word in words):
         raise ContainmentError("the plan holds a zero byte")
     return spelt(words), calls
 
 
-def _counted(words: Sequence[str]) -> Iterator[str]:
+def _count(words: Sequence[str]) -> Iterator[str]:
     yield str(len(words))
     yield from words

@@ -78,7 +78,7 @@ def try_profile(program: str) -> str:
         try:
             port = servers[0].getsockname()[1]
             command = (sys.executable, "-I", "-S", "-c", _TRY, here, str(port), str(os.getpid()))
-            return _judged(*command_line(_plan(here, command), program))
+            return _judge(*command_line(_plan(here, command), program))
         except (OSError, LockgateError) as error:
             return f"{type(error).__name__}: {error}"
         finally:
@@ -86,7 +86,7 @@ def try_profile(program: str) -> str:
                 server.close()
 
 
-def _judged(argv: list[str], environment: dict[str, str]) -> str:
+def _judge(argv: list[str], environment: dict[str, str]) -> str:
     ran = run(argv, _SECONDS, environ=environment)
     if ran.problem:
         return ran.problem

@@ -144,7 +144,7 @@ def _regex(root: str, names: Names) -> str:
     text = "".join(parts)
     # The place itself, and all below it.
     text = f"{text.removesuffix('(.*/)?').rstrip('/')}(/.*)?"
-    quoted = "".join(map(_quoted, root))
+    quoted = "".join(map(_quote, root))
     return f'(regex #"^{quoted}/{text}$")'
 
 
@@ -155,10 +155,10 @@ def _any_case(character: str) -> str:
         return "[^/]"
     if character.lower() != character.upper():
         return f"[{character.lower()}{character.upper()}]"
-    return _quoted(character)
+    return _quote(character)
 
 
-def _quoted(character: str) -> str:
+def _quote(character: str) -> str:
     if not character.isprintable() or character == '"':
         raise ValueError(f"{character!a} cannot be written in a profile")
     return character if character.isalnum() or character in "/_- ,@~=:" else f"\\{character}"

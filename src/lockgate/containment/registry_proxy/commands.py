@@ -112,7 +112,7 @@ def _of_npm(program: str, command: str, words: tuple[str, ...]) -> Install | Non
     return Install("npm outdated", program, words) if command == "outdated" else None
 
 
-def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[PackageIndex, PackageIndex]) -> Wanted:
+def find_wanted(install: Install, folder: str, read: ReadFile, indexes: tuple[PackageIndex, PackageIndex]) -> Wanted:
     """What an install asks for, as committed files say it.
 
     Args:
@@ -126,7 +126,7 @@ def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[Pack
     """
     python, npm = indexes
     if install.asks_only:
-        return _asked_about(install, folder, read, indexes)
+        return _find_asked_about(install, folder, read, indexes)
     if install.manager in ("pip", "uv pip"):
         return _by_pip(install.words, folder, read)
     if install.manager == "uv sync":
@@ -141,7 +141,9 @@ def wanted_by(install: Install, folder: str, read: ReadFile, indexes: tuple[Pack
     return lock_files.package_lock(folder, read, npm.base)
 
 
-def _asked_about(install: Install, folder: str, read: ReadFile, indexes: tuple[PackageIndex, PackageIndex]) -> Wanted:
+def _find_asked_about(
+    install: Install, folder: str, read: ReadFile, indexes: tuple[PackageIndex, PackageIndex]
+) -> Wanted:
     """What a command that installs nothing asks for: pages of packages that are committed."""
     flags = _PIP_QUERY_FLAGS if install.manager == "pip index" else _NPM_QUERY_FLAGS
     operands = [word for _, word in _operands(install.words, flags, frozenset(("--loglevel",)))]

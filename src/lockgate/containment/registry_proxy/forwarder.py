@@ -61,7 +61,7 @@ def _pass_on(listener: socket.socket, address: str, parent: int) -> None:
         os.dup2(listener.detach(), 3)
         os.closerange(4, 1 << 16)
         listener = socket.socket(fileno=3)
-        with _connected(address):  # tells the relay that it is still needed
+        with _connect(address):  # tells the relay that it is still needed
             while True:
                 connection, _ = listener.accept()
                 threading.Thread(target=_join, args=(connection, address), daemon=True).start()
@@ -69,14 +69,14 @@ def _pass_on(listener: socket.socket, address: str, parent: int) -> None:
         os._exit(0)
 
 
-def _connected(address: str) -> socket.socket:
+def _connect(address: str) -> socket.socket:
     found = socket.socket(socket.AF_UNIX)
     found.connect(address)
     return found
 
 
 def _join(connection: socket.socket, address: str) -> None:
-    with contextlib.suppress(OSError), connection, _connected(address) as relay:
+    with contextlib.suppress(OSError), connection, _connect(address) as relay:
         back = threading.Thread(target=_copy, args=(relay, connection), daemon=True)
         back.start()
         _copy(connection, relay)

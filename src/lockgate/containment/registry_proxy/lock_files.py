@@ -82,12 +82,12 @@ def project(folder: str, read: ReadFile, extras: Iterable[str] = (), *, build: b
         raise UncoveredError(f"{path} does not list its dependencies under [project]")
     optional = _table(table, "optional-dependencies")
     named = [*_texts(table.get("dependencies", []), path)]
-    known = {_normalised(name): _texts(listed, path) for name, listed in optional.items()}
+    known = {_normalise(name): _texts(listed, path) for name, listed in optional.items()}
     for extra in extras:
-        named += known.get(_normalised(extra), [])
+        named += known.get(_normalise(extra), [])
     if build:
         named += _builders(held, path)
-    own = _normalised(str(table.get("name", "")))
+    own = _normalise(str(table.get("name", "")))
     # A project's extras may name the project itself with other extras: pip finds it in the folder.
     return _projects((text for text in named), path, own, known)
 
@@ -123,7 +123,7 @@ def uv_lock(folder: str, read: ReadFile, index: str) -> Wanted:
             below = _inside(posixpath.normpath(posixpath.join(folder, local)))
             found = found.joined(Wanted() if "virtual" in source else builders(below, read))
         elif str(source.get("registry", "")).rstrip("/") == index:
-            found = found.joined(_locked(package, _normalised(name), path))
+            found = found.joined(_read_locked(package, _normalise(name), path))
         else:
             raise UncoveredError(f"{path} takes {_shown(name)} from another place than the index")
     return found
@@ -135,14 +135,14 @@ def python_package(name: str, folder: str, read: ReadFile, index: str) -> Wanted
     Raises:
         UncoveredError: None does.
     """
-    wished = _normalised(name)
-    for found in _listed_projects(folder, read, index):
+    wished = _normalise(name)
+    for found in _read_projects(folder, read, index):
         if wished in found:
             return Wanted({wished: found[wished]})
     raise UncoveredError(f"{_shown(name)} is not among the committed packages")
 
 
-def _listed_projects(folder: str, read: ReadFile, index: str) -> Iterator[Mapping[str, frozenset[str]]]:
+def _read_projects(folder: str, read: ReadFile, index: str) -> Iterator[Mapping[str, frozenset[str]]]:
     """What each committed file of a folder names; one that cannot be read so is passed over."""
     with contextlib.suppress(UncoveredError):
         yield uv_lock(folder, read, index).projects
@@ -152,7 +152,7 @@ def _listed_projects(folder: str, read: ReadFile, index: str) -> Iterator[Mappin
         yield project(folder, read).projects
 
 
-def _locked(package: Mapping[str, Any], name: str, path: str) -> Wanted:
+def _read_locked(package: Mapping[str, Any], name: str, path: str) -> Wanted:
     files = [*_tables(package.get("wheels"), path), *filter(None, [_table(package, "sdist")])]
     hashes = [str(file.get("hash", "")).removeprefix("sha256:") for file in files]
     if not files or not all(map(_SHA256.fullmatch, hashes)):
@@ -164,7 +164,7 @@ def _locked(package: Mapping[str, Any], name: str, path: str) -> Wanted:
 def _builders(held: Mapping[str, Any], path: str) -> list[str]:
     said = _table(held, "build-system")
     named = _texts(said.get("requires", []), path) if said else list(_BUILD_DEFAULT)
-    names = [_normalised(_parsed(text, path).name) for text in named]
+    names = [_normalise(_parse(text, path).name) for text in named]
     return [*named, *(more for name in names for more in _BACKEND_ASKS.get(name, ()))]
 
 
@@ -177,9 +177,9 @@ def _projects(
         if text in seen:
             continue
         seen.add(text)
-        parsed = _parsed(text, path)
-        if own and _normalised(parsed.name) == own:
-            due += [each for extra in parsed.extras for each in (extras or {}).get(_normalised(extra), ())]
+        parsed = _parse(text, path)
+        if own and _normalise(parsed.name) == own:
+            due += [each for extra in parsed.extras for each in (extras or {}).get(_normalise(extra), ())]
         else:
             found = found.joined(_requirement(text, path))
     return found
@@ -189,11 +189,11 @@ def _requirement(line: str, path: str) -> Wanted:
     """One requirement, with its hashes."""
     hashes = {match["digest"].lower() for match in _HASH.finditer(line) if match["kind"] == "sha256"}
     text = _HASH.sub("", line).strip()
-    parsed = _parsed(text, path)
-    return Wanted({_normalised(parsed.name): frozenset(digest for digest in hashes if _SHA256.fullmatch(digest))})
+    parsed = _parse(text, path)
+    return Wanted({_normalise(parsed.name): frozenset(digest for digest in hashes if _SHA256.fullmatch(digest))})
 
 
-def _parsed(text: str, path: str) -> Any:
+def _parse(text: str, path: str) -> Any:
     library("packaging")
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -206,7 +206,7 @@ def _parsed(text: str, path: str) -> Any:
     return parsed
 
 
-def _normalised(name: str) -> str:
+def _normalise(name: str) -> str:
     library("packaging")
     from packaging.utils import canonicalize_name
 

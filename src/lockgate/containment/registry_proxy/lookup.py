@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from lockgate.containment.registry_proxy.commands import RULES, Install, install_of, wanted_by
+from lockgate.containment.registry_proxy.commands import RULES, Install, find_wanted, install_of
 from lockgate.containment.registry_proxy.lock_files import ReadFile, UncoveredError
 from lockgate.containment.registry_proxy.opening import note, why_not
 from lockgate.containment.registry_proxy.settings import indexes_of
@@ -13,7 +13,7 @@ from lockgate.containment.registry_proxy.wanted import PackageFolder, Wanted
 from lockgate.core.model import Command, Effect, EffectKind
 from lockgate.system.digests import sha256
 
-__all__ = ["RULES", "UncoveredError", "Wanted", "asks_an_index", "note", "wanted_of", "why_not"]
+__all__ = ["RULES", "UncoveredError", "Wanted", "asks_an_index", "find_wanted_of", "note", "why_not"]
 
 _MARKS = "\0\1\2"
 """What stands for text that the analysis does not know."""
@@ -24,7 +24,7 @@ def asks_an_index(effect: Effect) -> bool:
     return effect.kind is EffectKind.FETCH and effect.rule in RULES
 
 
-def wanted_of(
+def find_wanted_of(
     commands: Sequence[Command], root: str, workspace: str, read: ReadFile, home: str, environ: Mapping[str, str]
 ) -> Wanted:
     """What the installs among some commands may ask for.
@@ -57,7 +57,7 @@ def wanted_of(
         environment = _environment_of(install, folder, commands, workspace, environ)
         place = os.path.relpath(folder, root)
         files: dict[str, str] = {}
-        wanted = wanted_by(install, "" if place == "." else place, _remembering(read, files), indexes)
+        wanted = find_wanted(install, "" if place == "." else place, _remembering(read, files), indexes)
         found = found.joined(wanted)
         if wanted != Wanted() and not install.asks_only:
             named = files if wanted.is_pinned else {}
@@ -102,7 +102,7 @@ def _environment_of(
     elif install.program == "uv" and not active:
         places = [os.path.join(folder, ".venv")]  # it takes the folder's own
     else:
-        every = [active, *(_activated(command) for command in commands)]
+        every = [active, *(_activated_environment(command) for command in commands)]
         places = [os.path.realpath(place) for place in every if place]
     inside = next((place for place in places if _is_below(place, workspace)), "")
     if not inside:
@@ -110,7 +110,7 @@ def _environment_of(
     return inside
 
 
-def _activated(command: Command) -> str:
+def _activated_environment(command: Command) -> str:
     """The environment that a command activates; empty where it does not."""
     words = command.words
     if words[:1] not in (("source",), (".",)) or len(words) < 2 or not words[1].endswith("/bin/activate"):

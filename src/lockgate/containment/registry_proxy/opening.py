@@ -18,7 +18,7 @@ from lockgate.containment.registry_proxy import forwarder
 from lockgate.core.errors import ContainmentError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.digests import sha256
-from lockgate.system.libraries import installed
+from lockgate.system.libraries import is_installed
 from lockgate.system.unix_sockets import short_path
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def why_not() -> str:
     """Why no contained install reaches an index on this machine; empty where one can."""
     if not sys.platform.startswith("linux"):
         return "only on Linux has a sandbox a network of its own"
-    missing = [name for name in _LIBRARIES if not installed(name)]
+    missing = [name for name in _LIBRARIES if not is_installed(name)]
     return (
         f"libraries are missing ({', '.join(missing)}); in a clone of Lockgate, run: pip install '.[installs]'"
         if missing
@@ -72,7 +72,7 @@ def note(state: str, room: str, wanted: Wanted) -> str:
     return name
 
 
-def opened(state: str, name: str, home: str, environ: Mapping[str, str]) -> OpenedProxy:
+def open_proxy(state: str, name: str, home: str, environ: Mapping[str, str]) -> OpenedProxy:
     """Start a relay where none listens, and tell how it is reached. It is not waited for.
 
     Args:

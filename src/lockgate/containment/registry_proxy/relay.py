@@ -96,7 +96,7 @@ class Relay:
         connection.settimeout(QUIET_SECONDS)
         try:
             with connection, contextlib.suppress(OSError, h11.ProtocolError):
-                authority = self._connected(connection)
+                authority = self._read_connect(connection)
                 if authority:
                     with self._contexts[authority].wrap_socket(connection, server_side=True) as secured:
                         self._speak(secured, authority)
@@ -105,7 +105,7 @@ class Relay:
                 self._open -= 1
                 self._left_at = time.monotonic()
 
-    def _connected(self, connection: socket.socket) -> str:
+    def _read_connect(self, connection: socket.socket) -> str:
         """The host that a client wants to be connected to; empty where that is none, which it is told."""
         speaker = _Speaker(connection)
         request = speaker.request()

@@ -49,7 +49,7 @@ def _npm(home: str, environ: Mapping[str, str]) -> PackageIndex:
     index = _index(NPM, said, ()) if said else NPMJS
     place = index.base.removeprefix("https:")
     token, basic = (settings.get(f"{place}/:{name}") for name in ("_authToken", "_auth"))
-    lets_in = f"Bearer {_expanded(token, environ)}" if token else f"Basic {basic}" if basic else index.authorization
+    lets_in = f"Bearer {_expand(token, environ)}" if token else f"Basic {basic}" if basic else index.authorization
     return index._replace(authorization=lets_in)
 
 
@@ -86,7 +86,7 @@ def _npm_settings(path: str) -> Iterator[tuple[str, str]]:
             yield name.strip(), value.strip().strip("\"'")
 
 
-def _expanded(text: str, environ: Mapping[str, str]) -> str:
+def _expand(text: str, environ: Mapping[str, str]) -> str:
     """A token that a person keeps in a variable, as npm's documentation recommends: ``${NPM_TOKEN}``."""
     inner = text.removeprefix("${").removesuffix("}")
     return environ.get(inner, "") if text == f"${{{inner}}}" else text

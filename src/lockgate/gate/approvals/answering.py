@@ -7,7 +7,7 @@ from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials, questions, wakeups
 from lockgate.gate.approvals.waiting import WATCHERS
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,12 +103,12 @@ def take_back(
     with store.transaction() as tx:
         row, now = denials.retract(tx, approval, by=by), store.clock()
         person = Context(client, Subject(row.session, row.agent))
-        body = happened(person, "retract", {"approval": row.approval, "digest": row.digest, "by": by})
-        tx.append_audit(now, {**body, **signed(signer, "retract", body, now)})
+        body = event_record(person, "retract", {"approval": row.approval, "digest": row.digest, "by": by})
+        tx.append_audit(now, {**body, **sign_record(signer, "retract", body, now)})
     return row
 
 
-def signed(signer: Signer | None, act: str, body: Mapping[str, Any], at: float) -> dict[str, Any]:
+def sign_record(signer: Signer | None, act: str, body: Mapping[str, Any], at: float) -> dict[str, Any]:
     """What an approver's signature adds to the record of something else than a yes; nothing where nobody signs."""
     if signer is None:
         return {}

@@ -7,10 +7,10 @@ from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import fetches
-from lockgate.gate.approvals.answering import signed
-from lockgate.gate.approvals.proof import parsed_body
+from lockgate.gate.approvals.answering import sign_record
+from lockgate.gate.approvals.proof import parse_body
 from lockgate.gate.session import endorsements, packages
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 from lockgate.store.rows import AuditQuery
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def endorse(
             "by": by,
             "left": sorted(left),
         }
-        body = happened(Context(client, shown.subject), "endorse", facts)
-        tx.append_audit(now, {**body, **signed(signer, "endorse", body, now)})
+        body = event_record(Context(client, shown.subject), "endorse", facts)
+        tx.append_audit(now, {**body, **sign_record(signer, "endorse", body, now)})
     return left
 
 
@@ -82,13 +82,13 @@ def endorse_file(store: Store, path: str, text: str, *, by: str, signer: Signer 
     by = signer.by if signer is not None else by
     with store.transaction() as tx:
         now = store.clock()
-        file = next((file for file in file_labels.labelled(tx) if file.path == path), None)
+        file = next((file for file in file_labels.list_labelled(tx) if file.path == path), None)
         if file is None:
             raise EndorsementError("this file has no label any more")
         file_labels.forget(tx, path)
         facts = {"path": path, "text": text, "source": file.source, "by": by}
-        body = happened(Context("cli", Subject(file.session)), "endorse-file", facts)
-        tx.append_audit(now, {**body, **signed(signer, "endorse", body, now)})
+        body = event_record(Context("cli", Subject(file.session)), "endorse-file", facts)
+        tx.append_audit(now, {**body, **sign_record(signer, "endorse", body, now)})
 
 
 def packages_to_endorse(store: Store) -> list[InstalledPackages]:
@@ -118,8 +118,8 @@ def endorse_packages(
         now = store.clock()
         if not packages.end(tx, shown):
             raise EndorsementError("something else is installed there by now: look at that first")
-        body = happened(Context(client, Subject("")), packages.ENDED, {**packages.told(shown), "by": by})
-        tx.append_audit(now, {**body, **signed(signer, packages.ENDED, body, now)})
+        body = event_record(Context(client, Subject("")), packages.ENDED, {**packages.told(shown), "by": by})
+        tx.append_audit(now, {**body, **sign_record(signer, packages.ENDED, body, now)})
 
 
 def _is_as_recorded(tx: Transaction, shown: UntrustedResult) -> bool:
@@ -138,7 +138,7 @@ def _most_sources(tx: Transaction, shown: UntrustedResult, digest: str) -> int:
     query = AuditQuery(event="decision", session=shown.subject.session, text=digest)
     for gate in tx.gates():
         for record in tx.find_audit(query, gate=gate.gate):
-            body = parsed_body(record.body)
+            body = parse_body(record.body)
             told = (body.get("digest"), body.get("agent"))
             if told == (digest, shown.subject.agent) and body.get("call") in (shown.call_id, ""):
                 effects = body.get("effects") or ()

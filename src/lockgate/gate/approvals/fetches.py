@@ -64,7 +64,7 @@ def for_all(row: ApprovalRow) -> ApprovalRow:
     return row._replace(about={**row.about, FETCHES: {"host": host, "labels": sorted(_labels(row.about))}})
 
 
-def granted(
+def is_granted(
     tx: Transaction, subject: Subject, host: str, labels: Collection[Label], approvers: Mapping[str, Any] | None
 ) -> bool:
     """Whether a person has said yes to all fetches of a host by this subject, which has the same labels as then.

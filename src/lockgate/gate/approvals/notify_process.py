@@ -53,9 +53,11 @@ def _tell(state: str, approval: str, way: str, how: Any) -> None:
         return
     message = notification_text.message(row)
     if way == "webhook":
-        _noted(store, row, way, lambda: notifiers.post(how, message, lambda: bool(_open_question(store, approval))))
+        _send_and_note(
+            store, row, way, lambda: notifiers.post(how, message, lambda: bool(_open_question(store, approval)))
+        )
     else:
-        _noted(store, row, way, lambda: notifiers.run_command(how, message))
+        _send_and_note(store, row, way, lambda: notifiers.run_command(how, message))
 
 
 def _open_question(store: Store, approval: str) -> ApprovalRow | None:
@@ -64,12 +66,12 @@ def _open_question(store: Store, approval: str) -> ApprovalRow | None:
     return row if row is not None and row.state == "pending" and not row.is_over(store.clock()) else None
 
 
-def _noted(store: Store, row: ApprovalRow, way: str, send: Callable[[], object]) -> None:
+def _send_and_note(store: Store, row: ApprovalRow, way: str, send: Callable[[], object]) -> None:
     """Send it, and record whether that worked: else nobody would know why nobody came."""
     from lockgate.core.errors import LockgateError
     from lockgate.core.events import Context
     from lockgate.core.model import Subject
-    from lockgate.store.audit.record import happened
+    from lockgate.store.audit.record import event_record
 
     problem = ""
     try:
@@ -79,7 +81,7 @@ def _noted(store: Store, row: ApprovalRow, way: str, send: Callable[[], object])
     context = Context(row.client, Subject(row.session, row.agent))
     with store.transaction() as tx:
         tx.append_audit(
-            store.clock(), happened(context, "notified", {"approval": row.approval, "by": way, "problem": problem})
+            store.clock(), event_record(context, "notified", {"approval": row.approval, "by": way, "problem": problem})
         )
 
 

@@ -114,7 +114,7 @@ def is_proven(
     link = found[0]
     if link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
         return False
-    body = parsed_body(link.body)
+    body = parse_body(link.body)
     if not _says(tx, row, gate, body, unused=unused) or (shown and body.get("shown") != shown):
         return False
     return approvers is None or _is_signed(tx, row, gate, body, approvers, shown)
@@ -130,7 +130,7 @@ def may_be_used(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: 
         since = query._replace(since=row.asked_at)
         others = [each.gate for each in tx.gates() if not each.own]
         later += [found for gate in others for found in tx.find_audit(since, gate=gate)]
-    return all(parsed_body(each.body).get("approval") != row.approval for each in later)
+    return all(parse_body(each.body).get("approval") != row.approval for each in later)
 
 
 def _is_signed(
@@ -180,6 +180,6 @@ def _bound(row: ApprovalRow, shown: object) -> str:
     return canonical({"yes": [*what, *times, row.about.get(FETCHES), *([] if shown is None else [shown])]})
 
 
-def parsed_body(text: str) -> Mapping[str, Any]:
+def parse_body(text: str) -> Mapping[str, Any]:
     """What a record says. One that is no JSON object says nothing."""
     return json_object(text) or {}

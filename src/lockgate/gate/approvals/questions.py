@@ -25,7 +25,7 @@ from lockgate.gate.approvals.proof import (
     shown_in,
     told_in,
 )
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 from lockgate.store.rows import ApprovalRow
 
 if TYPE_CHECKING:
@@ -249,13 +249,13 @@ def decide(
     facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": by, "reason": reason}
     if not approve:
         tx.put_approval(row)
-        facts |= _ended_with(tx, row)
-        tx.append_audit(now, happened(person, "deny", facts))
+        facts |= _end_others(tx, row)
+        tx.append_audit(now, event_record(person, "deny", facts))
         return row
     if for_all:
         row = fetches.for_all(row)
         facts[FETCHES] = row.about[FETCHES]
-    row = record_yes(tx, row, happened(person, "approve", facts), signer)
+    row = record_yes(tx, row, event_record(person, "approve", facts), signer)
     tx.put_approval(row)
     return row
 
@@ -286,7 +286,7 @@ def _answerable(
     return row
 
 
-def _ended_with(tx: Transaction, no: ApprovalRow) -> dict[str, Any]:
+def _end_others(tx: Transaction, no: ApprovalRow) -> dict[str, Any]:
     """End the other questions about the same call, which a no has answered too; they are told by its record."""
     others = [row for row in _open(tx, no.session) if row.digest == no.digest]
     for row in others:

@@ -46,7 +46,7 @@ class Signer(Record):
     @property
     def by(self) -> str:
         """The approver, as a question and the audit name them."""
-        return named(self.name)
+        return signer_name(self.name)
 
     def sign(self, act: str, facts: Mapping[str, Any]) -> dict[str, str]:
         """The signature of what is said, for its record."""
@@ -54,7 +54,7 @@ class Signer(Record):
         return {"name": self.name, "key": self.key.public().id, "value": envelope.to_base64(value)}
 
 
-def named(name: str) -> str:
+def signer_name(name: str) -> str:
     """An approver, as a question and the audit name who has signed."""
     return f"{name} (signed)"
 
@@ -86,7 +86,7 @@ def is_signed(configured: Mapping[str, Any], act: str, facts: Mapping[str, Any],
             pass
         case _:
             return False
-    if facts.get("by") != named(name):
+    if facts.get("by") != signer_name(name):
         return False
     at = facts["at"]
     try:

@@ -58,7 +58,7 @@ TOLD_SECONDS = 600.0
 """For how long a program or a server that was told of a question counts as somebody who listens."""
 
 
-def listened(state: str, options: Mapping[str, Any] | None, told: bool, watched: Callable[[], bool]) -> bool:
+def is_listened_to(state: str, options: Mapping[str, Any] | None, told: bool, watched: Callable[[], bool]) -> bool:
     """Whether a person is known to listen elsewhere, where a table takes one: being configured proves nothing.
 
     Args:

@@ -46,7 +46,7 @@ def authors_of(texts: Sequence[Mapping[str, Any]]) -> tuple[TextAuthor, ...]:
     return tuple(dict.fromkeys(author for text in texts for author in _authors(text)))
 
 
-def named_in(texts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def find_named(texts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The log-ins of all people who are named in texts by the service itself, as assignees are; each once."""
     found: dict[str, None] = {}
     stack: list[Any] = list(texts)

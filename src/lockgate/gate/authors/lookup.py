@@ -12,7 +12,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.authors import changes, facts
 from lockgate.gate.authors.acts import acts, is_within
 from lockgate.gate.authors.service import SECONDS, ReadingApi, UnansweredError, api_of, token_for
-from lockgate.gate.session.sealed_settings import drop_old, sealed, unsealed
+from lockgate.gate.session.sealed_settings import drop_old, seal_setting, unseal_setting
 from lockgate.store import chain_links
 from lockgate.store.audit import record
 from lockgate.system.digests import blake2b, sha256
@@ -107,13 +107,13 @@ def known_of(tx: Transaction, name: str, now: float) -> KnownObject | None:
 
 def _kept(tx: Transaction, name: str, now: float) -> dict[str, Any]:
     setting = sha256(name.encode("utf-8", "replace")).hexdigest()
-    kept = unsealed(tx, chain_links.PURPOSE_AUTHORS, setting, tx.setting(_SETTING + setting), now)
+    kept = unseal_setting(tx, chain_links.PURPOSE_AUTHORS, setting, tx.setting(_SETTING + setting), now)
     return kept if kept and 0 <= now - kept["at"] <= HOLDS else {}
 
 
 def _keep(tx: Transaction, name: str, now: float, facts: Mapping[str, Any]) -> None:
     setting = sha256(name.encode("utf-8", "replace")).hexdigest()
-    text = sealed(tx, chain_links.PURPOSE_AUTHORS, setting, {"at": now, **facts})
+    text = seal_setting(tx, chain_links.PURPOSE_AUTHORS, setting, {"at": now, **facts})
     tx.put_setting(_SETTING + setting, text)
 
 
@@ -185,7 +185,7 @@ class Lookup:
                 "stranger": said.stranger,
                 "written_by": [author.sentence for author in said.authors],
             }
-            tx.append_audit(now, record.happened(context, "authors", told))
+            tx.append_audit(now, record.event_record(context, "authors", told))
 
     def _said(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> KnownObject:
         """Why the words of an object are a stranger's, or all of its lines."""
@@ -199,14 +199,14 @@ class Lookup:
             return KnownObject("its repository has another owner")
         if each.part == "diff":
             texts = facts.texts_in(answers[:2], each.number)
-            return self._judged(api, each, trust, root, texts, changes.diff_lines(*answers))
+            return self._judge(api, each, trust, root, texts, changes.diff_lines(*answers))
         texts = facts.texts_in(answers, each.number)
         if each.kind != "commits":
-            return self._judged(api, each, trust, root, texts)
+            return self._judge(api, each, trust, root, texts)
         merged = api.get_all([f"{root}/commits/{facts.sha_of(text)}/pulls" for text in texts])
-        return self._judged(api, each, trust, root, [*texts, *facts.texts_in(merged, 0)], changes.log_lines(texts))
+        return self._judge(api, each, trust, root, [*texts, *facts.texts_in(merged, 0)], changes.log_lines(texts))
 
-    def _judged(
+    def _judge(
         self,
         api: ReadingApi,
         each: ServiceObject,
@@ -217,7 +217,7 @@ class Lookup:
     ) -> KnownObject:
         authors = facts.authors_of(texts)
         people = [author.login for author in authors if not author.is_bot]
-        named = [login for login in facts.named_in(texts) if login not in people]
+        named = [login for login in facts.find_named(texts) if login not in people]
         if len(people) > facts.MOST_AUTHORS:
             return KnownObject("it has too many authors")
         own, times = self._own_acts(api, each.host)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from lockgate.core.display_text import barred, visible_block
+from lockgate.core.display_text import add_bars, visible_block
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.redaction.credentials import redact
@@ -78,7 +78,7 @@ def fits(text: str) -> bool:
 
 def shown(text: str) -> list[str]:
     """The lines that a brief takes in such a question, with a bar before each."""
-    return barred(visible_block(text), SHOWN_COLUMNS)
+    return add_bars(visible_block(text), SHOWN_COLUMNS)
 
 
 def steps(text: str) -> list[str]:
@@ -98,7 +98,7 @@ def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: st
     return row
 
 
-def waiting_for(tx: Transaction, subject: Subject, agent_type: str, spawned_by: str) -> BriefRow | None:
+def find_waiting(tx: Transaction, subject: Subject, agent_type: str, spawned_by: str) -> BriefRow | None:
     """The brief that a sub-agent, which makes itself heard for the first time, was started for.
 
     That it has begun is the proof of the yes: the client runs an asked call only after one.
@@ -150,13 +150,13 @@ def note_shown(store: Store, wanted: str, *, by: str) -> BriefRow | BriefRefusal
         StoreError: The store cannot be written.
     """
     from lockgate.core.events import Context
-    from lockgate.store.audit.record import happened
+    from lockgate.store.audit.record import event_record
 
     with store.transaction() as tx:
         row = read(tx, wanted)
         if not isinstance(row, BriefRefusal) and row.state == READ:
             person = Context("cli", Subject(row.session, row.parent))
-            tx.append_audit(store.clock(), happened(person, "brief-read", {"brief": row.brief, "by": by}))
+            tx.append_audit(store.clock(), event_record(person, "brief-read", {"brief": row.brief, "by": by}))
     return row
 
 
@@ -175,14 +175,14 @@ def begun(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
     return bound
 
 
-def refused(tx: Transaction, session: str, calls: Sequence[str]) -> None:
+def close_refused(tx: Transaction, session: str, calls: Sequence[str]) -> None:
     """Close the briefs of calls that a person answered with no."""
     for row in tx.briefs(session) if calls else ():
         if row.call_id in calls and row.state in ("asked", READ) and not row.agent:
             tx.put_brief(row._replace(state="refused"))
 
 
-def running_under(tx: Transaction, subject: Subject) -> BriefRow | None:
+def find_running(tx: Transaction, subject: Subject) -> BriefRow | None:
     """The brief that a subject acts under, if it is a delegate."""
     row = tx.agent(subject) if subject.agent else None
     return tx.brief(row.delegate) if row is not None and row.delegate else None
@@ -190,12 +190,12 @@ def running_under(tx: Transaction, subject: Subject) -> BriefRow | None:
 
 def done(tx: Transaction, subject: Subject) -> None:
     """Record that a delegate has ended."""
-    row = running_under(tx, subject)
+    row = find_running(tx, subject)
     if row is not None and row.state == "running":
         tx.put_brief(row._replace(state="done"))
 
 
-def addressed(tx: Transaction, session: str, to: str) -> AgentRow | None:
+def find_addressed(tx: Transaction, session: str, to: str) -> AgentRow | None:
     """The delegate that a message is addressed to by its id, if it is one."""
     row = tx.agent(Subject(session, to)) if to else None
     return row if row is not None and row.delegate else None

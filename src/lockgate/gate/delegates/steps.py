@@ -37,7 +37,7 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     The same words mean another repository in another folder. So it must be the one in which the brief was put before
     the person.
     """
-    brief = briefs.running_under(tx, subject)
+    brief = briefs.find_running(tx, subject)
     if brief is None or call.tool != "Bash" or not _FIELDS.issuperset(call.tool_input):
         return ""
     asked = tx.call(subject.session, brief.call_id)

@@ -17,13 +17,13 @@ from lockgate.core.questions import NO_DIALOG, RuleSets
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.gate.host.host_view import (
-    containing,
-    ending_rooms,
     host_view_in,
     host_view_of,
     in_client,
     in_session,
-    leaving_out,
+    make_contain,
+    make_end_rooms,
+    make_leave_out,
     task_folders,
     write_kept,
 )
@@ -140,21 +140,21 @@ def open_parts(
         StoreError: The state cannot be opened or trusted.
     """
     store = open_store(where.state, groups=groups)
-    contain, original = containing(where, has_rule)
+    contain, original = make_contain(where, has_rule)
     patterns = PatternGuard(store, where, loading, cache=cache)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
     return Parts(
         store,
-        _configuring(store, where, limit, program, cache),
+        _make_configure(store, where, limit, program, cache),
         host_view_reader(where, cache),
         store.clock,
         above=processes_above,
         contain=contain,
         head=_head(where),
         installs=_installs(store, where),
-        end_rooms=ending_rooms(where),
+        end_rooms=make_end_rooms(where),
         original=original,
-        leave_out=leaving_out(where),
+        leave_out=make_leave_out(where),
         guard=guard,
         write_kept=write_kept,
         consultants=consultants_of(where, store, prolong),
@@ -165,7 +165,7 @@ def open_parts(
     )
 
 
-def _configuring(
+def _make_configure(
     store: Store,
     where: Folders,
     limit: Callable[[float], None],
@@ -214,7 +214,7 @@ def _unless_paused(found: Configuration, store: Store, context: Context, state: 
         with store.transaction() as tx:  # a second look: a person may be about to pause
             pauses = pause.look_at_pause(tx, state, instant())
             record_forged_pause(tx, context, pauses.problem, store.clock())
-    return pause.paused(found) if pauses.until and pause.may_pause(found) else found
+    return pause.pause_configuration(found) if pauses.until and pause.may_pause(found) else found
 
 
 def host_view_reader(where: Folders, cache: TtlCache | None) -> Callable[[Context, AnalysisRules], HostView]:
@@ -275,9 +275,9 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
             return labels[0]
 
         def outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
-            from lockgate.gate.host.repositories.repository import outgoing
+            from lockgate.gate.host.repositories.repository import find_outgoing
 
-            files, blobs = outgoing(folder, where.home, remote, revision), look().blobs()
+            files, blobs = find_outgoing(folder, where.home, remote, revision), look().blobs()
             return None if files is None else {path: blobs.get(content, ()) for path, content in files.items()}
 
         return around._replace(
@@ -302,9 +302,9 @@ def _installs(
         found, wanted = list(analyses), None
         effects = [effect for analysis in analyses for effect in analysis.effects]
         if any(effect.rule.startswith(_INSTALLERS) for effect in effects):
-            from lockgate.gate.host.installs import looked_into
+            from lockgate.gate.host.installs import look_into_installs
 
-            found, wanted = looked_into(store, where, context, analyses)
+            found, wanted = look_into_installs(store, where, context, analyses)
         if any(effect.kind is EffectKind.EXECUTE for effect in effects) and _has_packages(store):
             from lockgate.gate.host.installed_packages import held_by_packages
 
@@ -443,7 +443,7 @@ class _Asked:
         from lockgate.gate.approvals import waiting
 
         told = waiting.was_told(tx, self._store.clock())
-        return waiting.listened(self._where.state, configuration.options.approvals, told, self._store.watched)
+        return waiting.is_listened_to(self._where.state, configuration.options.approvals, told, self._store.watched)
 
     def can_judge(self, configuration: Configuration) -> bool:
         """Whether the configured judge can be asked."""

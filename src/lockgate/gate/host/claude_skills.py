@@ -69,7 +69,7 @@ def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | N
     return (*texts, None) if unknown and None not in texts else texts
 
 
-def nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | None:
+def read_nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | None:
     """The texts that a name could mean in the folders below a project's root.
 
     Claude Code adds the skills beside a file that its agent works with, and of which these are nothing tells the gate.
@@ -84,7 +84,7 @@ def nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | None:
     wanted = name.rpartition(":")[2]
     if not wanted or not workspace:
         return ()
-    beside = _having_skills(workspace)
+    beside = _find_skill_folders(workspace)
     files = None if beside is None else list(islice((file for folder in beside for file in _in(folder)), _MOST_FILES))
     if files is None or len(files) == _MOST_FILES:
         return None
@@ -93,7 +93,7 @@ def nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | None:
     return (*texts, None) if None in meant.values() and None not in texts else texts
 
 
-def _having_skills(workspace: str) -> list[str] | None:
+def _find_skill_folders(workspace: str) -> list[str] | None:
     """All folders called ``.claude`` below the root of a project, in a fixed order; no other links are followed.
 
     ``None`` where there are too many to look at, or looking takes too long.
@@ -156,14 +156,14 @@ def _in_plugins(plugins: str) -> Iterator[str | None]:
             for version in _names(os.path.join(cache, market, plugin)):
                 yield from _in(os.path.join(cache, market, plugin, version))
     listed = os.path.join(plugins, "installed_plugins.json")
-    for folder in _installed(listed):
+    for folder in _read_installed(listed):
         if folder is None:
             yield None
         elif not folder.startswith(f"{cache}/"):
             yield from _in(folder)
 
 
-def _installed(file: str) -> Iterator[str | None]:
+def _read_installed(file: str) -> Iterator[str | None]:
     """Where plugins lie, by the client's list of them: ``{"plugins": {NAME: [{"installPath": FOLDER}]}}``.
 
     ``None`` for each entry, and for a list, that cannot be understood. In its first version a list has no array there.
@@ -194,12 +194,12 @@ def _command_line_folders() -> Iterator[tuple[str, str]]:
             folder = os.readlink(f"/proc/{pid}/cwd")
         except OSError:
             return
-        for flag, value in _flagged(caller.words(pid)):
+        for flag, value in _flag_values(caller.words(pid)):
             yield flag, os.path.join(folder, value)
         pid = process.parent
 
 
-def _flagged(words: list[str]) -> Iterator[tuple[str, str]]:
+def _flag_values(words: list[str]) -> Iterator[tuple[str, str]]:
     """The values of the flags that name folders with skills: in one word with it, or in those that follow."""
     flag = ""
     for word in words:

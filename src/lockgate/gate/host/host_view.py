@@ -79,7 +79,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
         names_in=files.names_in,
         found_below=files.found_below,
         repository=_repositories(where.home),
-        copied=_copied,
+        copied=_find_copied,
         only_contained_see=lambda path: _only_contained_see(where.state, workspace, path),
     )
 
@@ -235,9 +235,9 @@ def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str |
 
 def _nested_skill_reader(workspace: str) -> Callable[[str], tuple[str | None, ...] | None]:
     def read(name: str) -> tuple[str | None, ...] | None:
-        from lockgate.gate.host.claude_skills import nested_skills
+        from lockgate.gate.host.claude_skills import read_nested_skills
 
-        return nested_skills(name, workspace)
+        return read_nested_skills(name, workspace)
 
     return read
 
@@ -260,7 +260,7 @@ def _repositories(home: str) -> Callable[[str], Repository]:
     return find
 
 
-def _copied(folder: str) -> tuple[str, ...] | None:
+def _find_copied(folder: str) -> tuple[str, ...] | None:
     from lockgate.gate.host.project_files import all_below
 
     return all_below(folder)
@@ -314,7 +314,7 @@ def _session_results(transcript: str, task_folders: Sequence[str]) -> tuple[str,
     return (*(f"{results}/tool-results/*" for results in kept), *tasks)
 
 
-def containing(
+def make_contain(
     where: Folders,
     has_rule: Callable[[Context, ToolCall], bool],
     able: Callable[[Context], Host] | None = None,
@@ -336,14 +336,14 @@ def containing(
     ) -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
             return None
-        from lockgate.containment.rewriting import contained_input
+        from lockgate.containment.rewriting import contain_input
 
         launch = _launch(where, context)._replace(room=room)
         if wanted is not None and wanted != type(wanted)():
             from lockgate.containment.registry_proxy import lookup
 
             launch = launch._replace(registries=lookup.note(where.state, room, wanted))
-        return contained_input(call.tool_input, launch, lambda: look(context))
+        return contain_input(call.tool_input, launch, lambda: look(context))
 
     def original(context: Context, call: ToolCall) -> ToolCall:
         if call.tool == "Grep" and context.client in _LEAVING_OUT and "!**/" in str(call.tool_input.get("glob", "")):
@@ -362,7 +362,7 @@ def containing(
     return contain, original
 
 
-def leaving_out(where: Folders) -> Callable[[Context, ToolCall], Mapping[str, Any] | None]:
+def make_leave_out(where: Folders) -> Callable[[Context, ToolCall], Mapping[str, Any] | None]:
     """How a search is told to leave the gate's state out."""
 
     def leave_out(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
@@ -375,7 +375,7 @@ def leaving_out(where: Folders) -> Callable[[Context, ToolCall], Mapping[str, An
     return leave_out
 
 
-def ending_rooms(where: Folders) -> Callable[[Sequence[str]], object]:
+def make_end_rooms(where: Folders) -> Callable[[Sequence[str]], object]:
     """How rooms of contained commands are ended."""
 
     def end(names: Sequence[str]) -> object:

@@ -79,7 +79,7 @@ def _needs(effect: Effect, wanted: Wanted | None) -> str:
 def _ended_by_commit(store: Store, where: Folders, context: Context, seen: packages.InstalledPackages) -> bool:
     """Whether somebody has committed the files that name the packages, when no untrusted session went on."""
     from lockgate.gate.host.repositories.repository import repository_at
-    from lockgate.store.audit.record import happened
+    from lockgate.store.audit.record import event_record
 
     if not seen.files:
         return False
@@ -99,7 +99,9 @@ def _ended_by_commit(store: Store, where: Folders, context: Context, seen: packa
         return False
     with store.transaction() as tx:
         if packages.end(tx, seen):
-            tx.append_audit(store.clock(), happened(context, packages.ENDED, {**packages.told(seen), "commit": head}))
+            tx.append_audit(
+                store.clock(), event_record(context, packages.ENDED, {**packages.told(seen), "commit": head})
+            )
     return True
 
 

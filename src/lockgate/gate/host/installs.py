@@ -35,7 +35,7 @@ def head_of(home: str, workspace: str) -> tuple[str, str]:
     return repository.root, repository.commit("HEAD")
 
 
-def looked_into(
+def look_into_installs(
     store: Store, where: Folders, context: Context, analyses: Sequence[Analysis]
 ) -> tuple[list[Analysis], Wanted | None]:
     """What a call can do, and what its installs may ask package indexes for: nothing where it is not covered."""
@@ -44,28 +44,28 @@ def looked_into(
     if not any(lookup.asks_an_index(effect) for analysis in analyses for effect in analysis.effects):
         return list(analyses), None
     try:
-        wanted = _wanted(store, where, context, analyses)
+        wanted = _find_wanted(store, where, context, analyses)
     except lookup.UncoveredError as error:
         why = visible(str(error), _MOST_SHOWN)
-        return [_changed(each, lambda effect: _explained(effect, why)) for each in analyses], None
+        return [_change(each, lambda effect: _explain(effect, why)) for each in analyses], None
     except LockgateError:
         return list(analyses), None
-    return [_changed(each, lambda effect: effect._replace(variant=Variant.PACKAGES)) for each in analyses], wanted
+    return [_change(each, lambda effect: effect._replace(variant=Variant.PACKAGES)) for each in analyses], wanted
 
 
-def _changed(analysis: Analysis, change: Callable[[Effect], Effect]) -> Analysis:
+def _change(analysis: Analysis, change: Callable[[Effect], Effect]) -> Analysis:
     from lockgate.containment.registry_proxy import lookup
 
     effects = (change(effect) if lookup.asks_an_index(effect) else effect for effect in analysis.effects)
     return analysis._replace(effects=tuple(effects))
 
 
-def _explained(effect: Effect, why: str) -> Effect:
+def _explain(effect: Effect, why: str) -> Effect:
     """The same, with the reason why it is not taken for what was committed."""
     return effect._replace(because=f"{effect.because}, and {why}")
 
 
-def _wanted(store: Store, where: Folders, context: Context, analyses: Sequence[Analysis]) -> Wanted:
+def _find_wanted(store: Store, where: Folders, context: Context, analyses: Sequence[Analysis]) -> Wanted:
     from lockgate.containment.registry_proxy import lookup
     from lockgate.gate.monitor.bases import base_of
 
@@ -77,7 +77,7 @@ def _wanted(store: Store, where: Folders, context: Context, analyses: Sequence[A
         raise lookup.UncoveredError("nothing is known of what was committed before this session")
     commands = [command for analysis in analyses for command in analysis.commands]
     read = _Committed(base, where.home)
-    return lookup.wanted_of(commands, base.root, context.workspace, read, where.home, caller.environ())
+    return lookup.find_wanted_of(commands, base.root, context.workspace, read, where.home, caller.environ())
 
 
 class _Committed:

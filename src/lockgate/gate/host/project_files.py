@@ -40,7 +40,7 @@ def read_script(path: str, workspace: str) -> ScriptFile | None:
             return None
     except (OSError, ValueError):
         return None
-    return _opened(real)
+    return _open(real)
 
 
 def is_there(path: str, workspace: str) -> bool:
@@ -148,7 +148,7 @@ def read_git_settings(folder: str, workspace: str) -> str | None:
         return None
     if "config" not in names:
         return ""
-    found = _opened(os.path.join(place, "config"))
+    found = _open(os.path.join(place, "config"))
     return found.text if found else None
 
 
@@ -193,14 +193,14 @@ def _hook_paths(text: str, home: str, workspace: str) -> list[str]:
 
 def _leads_into(file: str, folder: str) -> bool:
     """Whether a ``.git`` that is a file names a place in a folder."""
-    found = _opened(file)
+    found = _open(file)
     if found is None or not found.text.startswith("gitdir: "):
         return False
     named = os.path.join(os.path.dirname(file), found.text[8:].rstrip("\r\n"))
     return os.path.realpath(named).startswith(os.path.realpath(folder).rstrip("/") + "/")
 
 
-def _opened(path: str) -> ScriptFile | None:
+def _open(path: str) -> ScriptFile | None:
     """What a regular file holds."""
     try:
         descriptor = open_regular(path, follow=False)  # a link may have been put there meanwhile

@@ -16,7 +16,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.judge.settings import FOLDER, JudgeSettings, available, settings_of
 from lockgate.system.digests import sha256
 from lockgate.system.keyring import secret_in
-from lockgate.system.libraries import installed
+from lockgate.system.libraries import is_installed
 from lockgate.system.ownership import make_folders
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def why_not(configured: Mapping[str, Any] | None, environ: Mapping[str, str], st
         return "it is turned off (judge.enabled)"
     if not available(settings, environ):
         return f"there is no key: {settings.key_env or 'judge.key_env'} is not set, and no keyring is named"
-    if not installed("httpx"):
+    if not is_installed("httpx"):
         return EXTRA
     if settings.needs_key and not environ.get(settings.key_env) and _gave_none(settings, state):
         return f"the system keyring gave no key for {settings.key_keyring}"

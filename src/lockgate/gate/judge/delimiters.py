@@ -43,7 +43,7 @@ def draw_marker(blocks: Iterable[Block], draw: Callable[[int], bytes]) -> str:
             return marker
 
 
-def fenced(marker: str, block: Block) -> str:
+def fence(marker: str, block: Block) -> str:
     """A block between its two lines.
 
     Raises:

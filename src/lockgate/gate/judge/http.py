@@ -77,15 +77,13 @@ async def ask(
     try:
         async with asyncio.timeout(until - time.monotonic()), slots.held():
             failures.clear()
-            return await _tried(settings, prompt, key, until, failures)
+            return await _try(settings, prompt, key, until, failures)
     except TimeoutError:
         beside = f" ({failures[-1]})" if failures else ""
         raise JudgeError(f"there was no answer within {seconds:g} s{beside}") from None
 
 
-async def _tried(
-    settings: JudgeSettings, prompt: Prompt, key: ApiKey | None, until: float, failures: list[str]
-) -> Reply:
+async def _try(settings: JudgeSettings, prompt: Prompt, key: ApiKey | None, until: float, failures: list[str]) -> Reply:
     httpx = library("httpx")
     wire = _WIRES[settings.api]
     data = json.dumps(wire.body(settings, prompt)).encode()

@@ -69,14 +69,14 @@ class Judge:
         try:
             kept = self._kept.recall(question)
             if kept is not None:
-                return _timed(kept, began)
-            opinion = _run(self._asked(question))
+                return _with_time(kept, began)
+            opinion = _run(self._ask(question))
             self._kept.remember(question, opinion)
         except Exception as error:  # noqa: BLE001 - the call is decided, whatever happens here
-            opinion = self._failed(error)
-        return _timed(opinion, began)
+            opinion = self._fail(error)
+        return _with_time(opinion, began)
 
-    async def _asked(self, question: JudgeQuestion) -> Opinion:
+    async def _ask(self, question: JudgeQuestion) -> Opinion:
         """The endpoint's opinion. Raises where there is none."""
         from lockgate.gate.judge.concurrency import Slots
         from lockgate.gate.judge.delimiters import draw_marker
@@ -105,7 +105,7 @@ class Judge:
         except TimeoutError:
             raise JudgeError("the system keyring does not answer") from None
 
-    def _failed(self, error: Exception) -> Opinion:
+    def _fail(self, error: Exception) -> Opinion:
         # The text of an error that is not ours may hold anything.
         known = isinstance(error, LockgateError)
         missing = isinstance(error, ImportError)
@@ -113,7 +113,7 @@ class Judge:
         return Opinion(flagged=True, reason="", failed=str(error) if known else said, model=self._settings.model)
 
 
-def _timed(opinion: Opinion, began: float) -> Opinion:
+def _with_time(opinion: Opinion, began: float) -> Opinion:
     return opinion._replace(ms=(time.monotonic() - began) * 1000)
 
 
@@ -122,7 +122,7 @@ def _run(work: Coroutine[Any, Any, Opinion]) -> Opinion:
     import asyncio
 
     loop = asyncio.new_event_loop()
-    settled = _settled(work)
+    settled = _settle(work)
     try:
         outcome = loop.run_until_complete(settled)
     finally:
@@ -134,7 +134,7 @@ def _run(work: Coroutine[Any, Any, Opinion]) -> Opinion:
     return outcome
 
 
-async def _settled(work: Coroutine[Any, Any, Opinion]) -> Opinion | Exception:
+async def _settle(work: Coroutine[Any, Any, Opinion]) -> Opinion | Exception:
     """What comes of it, after answers that were half read have been let go of."""
     import asyncio
 

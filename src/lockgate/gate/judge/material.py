@@ -84,24 +84,24 @@ def _call(question: JudgeQuestion) -> str:
     elif command is not None:
         rest["command"] = command
     if rest:
-        parts.append(f"input: {json.dumps(_cleaned(rest), indent=1, ensure_ascii=False, default=str)}")
+        parts.append(f"input: {json.dumps(_clean(rest), indent=1, ensure_ascii=False, default=str)}")
     return "\n".join(parts)
 
 
-def _cleaned(value: Any) -> Any:
+def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return _without_credentials(value)
     if isinstance(value, Mapping):
         return {_without_credentials(str(name)): _of_field(name, item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(item) for item in value]
+        return [_clean(item) for item in value]
     return value
 
 
 def _of_field(name: object, value: Any) -> Any:
     """A field's value; whether a text is a credential may be said by the field's name alone."""
     if not isinstance(value, str):
-        return _cleaned(value)
+        return _clean(value)
     cleaned = _without_credentials(value)
     prefix = f"{name}="
     with_name = redact(prefix + cleaned)

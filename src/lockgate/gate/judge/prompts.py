@@ -8,7 +8,7 @@ from __future__ import annotations
 from lockgate.core.model import EffectKind, Label
 from lockgate.core.questions import JudgeQuestion
 from lockgate.core.record import Record
-from lockgate.gate.judge.delimiters import fenced
+from lockgate.gate.judge.delimiters import fence
 from lockgate.gate.judge.material import Material
 
 VERSION = 1
@@ -97,7 +97,7 @@ def prompt_of(question: JudgeQuestion, material: Material, marker: str) -> Promp
     task = _TASK.format(act="run a shell command" if shell else "use a tool", marker=marker)
     return Prompt(
         "\n\n".join((task, _FLAGS, _SHELL if shell else _TOOL, _ANSWER)),
-        "\n\n".join((_state(question), *(fenced(marker, block) for block in material.blocks), _ANSWER)),
+        "\n\n".join((_state(question), *(fence(marker, block) for block in material.blocks), _ANSWER)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from lockgate.core.display_text import condensed, visible, visible_block
+from lockgate.core.display_text import condense, visible, visible_block
 from lockgate.core.model import REACHING, Label, PolicyDecision, Reason, Taint, TaintState, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.redaction.credentials import redact
@@ -65,7 +65,7 @@ def call_text(call: ToolCall, limit: int = 400) -> str:
     return visible(_call_text(call), limit)
 
 
-def recorded_text(call: ToolCall, limit: int = 400) -> str:
+def text_for_records(call: ToolCall, limit: int = 400) -> str:
     """A call in one line for the store: credentials are taken out before anything is cut."""
     return visible(redact(_call_text(call)), limit)
 
@@ -86,7 +86,7 @@ def exact_call(call: ToolCall) -> str:
     lines = [visible(call.tool, 200)]
     for key, value in call.tool_input.items():
         text = value if isinstance(value, str) else repr(value)
-        shown = visible_block(condensed(text), 4000).split("\n")
+        shown = visible_block(condense(text), 4000).split("\n")
         lines.append(f"  {visible(str(key), 60)}: {shown[0]}")
         lines.extend(f"    {line}" for line in shown[1:])
     return "\n".join(lines)
@@ -151,7 +151,7 @@ def always_denied(decision: PolicyDecision) -> bool:
     return any(reason.effect.variant.value == "self" for reason in decision.reasons)
 
 
-def denied_to_agent(
+def refusal_for_agent(
     call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], hints: Sequence[str], client: str = _CLAUDE
 ) -> str:
     """The reason that the agent reads with a refusal, with the ways out that its client has."""
@@ -170,7 +170,7 @@ def denied_to_agent(
     return "\n".join(lines)
 
 
-def denied_to_person(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], client: str = _CLAUDE) -> str:
+def refusal_for_person(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], client: str = _CLAUDE) -> str:
     """The text that the person reads with a refusal, with the ways out that the client has."""
     lines = [f"Lockgate blocked {call_text(call, 300)}", "Why: " + "; ".join(_because(decision.reasons)) + "."]
     if always_denied(decision):
@@ -240,7 +240,7 @@ def unanswerable(
     return Message("\n".join([blocked, *why, how, *to_agent]), "\n".join([blocked, *why, how, to_person]))
 
 
-def asked(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint]) -> str:
+def question_text(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint]) -> str:
     """The question for a native prompt: why it is asked, where the labels came from, and the exact action.
 
     What matters stands first: a client may cut a long question (Claude Code 2.1.329 after ten screen lines), and shows
@@ -259,7 +259,7 @@ def former_delegate(name: str) -> str:
     )
 
 
-def asked_brief(shown: Sequence[str], taints: Sequence[Taint], *, has_steps: bool = False) -> str:
+def brief_question(shown: Sequence[str], taints: Sequence[Taint], *, has_steps: bool = False) -> str:
     """The question about a delegate's brief. The brief stands first: all of it must be seen.
 
     Args:
@@ -273,7 +273,7 @@ def asked_brief(shown: Sequence[str], taints: Sequence[Taint], *, has_steps: boo
     return "\n".join(lines + exposure(taints))
 
 
-def asked_long_brief(text: str, brief: str, taints: Sequence[Taint]) -> str:
+def long_brief_question(text: str, brief: str, taints: Sequence[Taint]) -> str:
     """The question about a brief that is too long for it, and is read elsewhere.
 
     Nothing of it is shown: what the client cuts could be the worst of it.
@@ -292,7 +292,7 @@ def asked_long_brief(text: str, brief: str, taints: Sequence[Taint]) -> str:
     return "\n".join(lines + exposure(taints))
 
 
-def contained(*, installs: bool = False, packages: str = "") -> str:
+def containment_note(*, installs: bool = False, packages: str = "") -> str:
     """The note that tells the agent of the sandbox, so that it does not take it for a fault of the project.
 
     Args:

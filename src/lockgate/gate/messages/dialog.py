@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lockgate.core.display_text import barred, indented, visible, wrapped
+from lockgate.core.display_text import add_bars, indent, visible, wrap
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Label, PolicyDecision, Reason, Taint, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -75,7 +75,7 @@ _BETWEEN_WORDS = lazy_re(r"[\s'\"]+")
 _WIDE = lazy_re(r"[^\x00-\x7f]")
 
 
-def asked(
+def dialog_question(
     call: ToolCall,
     decision: PolicyDecision,
     taints: Sequence[Taint],
@@ -103,12 +103,12 @@ def asked(
     if rows < _SMALLEST[0] or columns < _SMALLEST[1]:
         return ""
     width = columns - _MARGIN
-    heading = len(wrapped(f"Hook PreToolUse:{call.tool} requires confirmation for this command:", width))
+    heading = len(wrap(f"Hook PreToolUse:{call.tool} requires confirmation for this command:", width))
     room = min(max(rows - 13, 7), 12) - heading
     places = _places(decision.reasons, call, reached)
     where = places, _by_host(places, call)
     # Cut here and not by the client: a piece of a long line would begin as one of ours does.
-    whole = barred("\n".join(_call(call)), width)
+    whole = add_bars("\n".join(_call(call)), width)
     above = _shown_above(call, width) if window and exact else 0
     room_below = min(room, rows - _AROUND - above - heading) if above else 0
     for call_lines, left, titles in ((whole, room, _HOLDS_CALL), ([], room_below, _BELOW_CALL)):
@@ -162,18 +162,18 @@ def _by_host(places: Sequence[str], call: ToolCall) -> list[str]:
 
 
 def _pieces(lines: Sequence[str], width: int) -> list[str]:
-    return [piece for line in lines for piece in indented(line, width, "", _MORE)]
+    return [piece for line in lines for piece in indent(line, width, "", _MORE)]
 
 
 def _shown_above(call: ToolCall, width: int) -> int:
     """Rows that the client's own box takes to show the call, where it shows it whole and as it is; else none."""
-    fields = {name: value for name, value in call.tool_input.items() if not _passed_over(call.tool, name, value)}
-    described = call.tool_input.get("description", "") if call.tool == "Bash" else _fetched(fields)
+    fields = {name: value for name, value in call.tool_input.items() if not _is_passed_over(call.tool, name, value)}
+    described = call.tool_input.get("description", "") if call.tool == "Bash" else _page_text(fields)
     if not _shows_alone(fields, call.tool) or not _plain(described):
         return 0
     shown = [f"{name}: {text}" if len(fields) > 1 else text for name, text in fields.items()]
     lines = [_WIDE.sub("xx", line) for text in (*shown, described) for line in text.split("\n")]
-    return sum(len(wrapped(line, width)) for line in lines)
+    return sum(len(wrap(line, width)) for line in lines)
 
 
 def _shows_alone(fields: Mapping[str, object], tool: str) -> bool:
@@ -182,7 +182,7 @@ def _shows_alone(fields: Mapping[str, object], tool: str) -> bool:
     return tuple(sorted(fields)) == names and all(map(_plain, fields.values()))
 
 
-def _fetched(fields: Mapping[str, object]) -> str:
+def _page_text(fields: Mapping[str, object]) -> str:
     """What the client says of a page: no more than its address."""
     return f"to fetch content from {fields.get('url', '')}"
 
@@ -220,13 +220,13 @@ def _because(reasons: Sequence[Reason], short: int) -> list[str]:
 
 def _call(call: ToolCall) -> list[str]:
     """The whole call: nothing of it is left out, and a line break is a line break."""
-    fields = {name: value for name, value in call.tool_input.items() if not _passed_over(call.tool, name, value)}
+    fields = {name: value for name, value in call.tool_input.items() if not _is_passed_over(call.tool, name, value)}
     if list(fields) == ["command"] and isinstance(fields["command"], str):
         return _lines(f"{call.tool}: {fields['command']}")
     return [visible(call.tool, 200), *(line for name, value in fields.items() for line in _lines(f"{name}: {value}"))]
 
 
-def _passed_over(tool: str, name: str, value: object) -> bool:
+def _is_passed_over(tool: str, name: str, value: object) -> bool:
     return tool == "Bash" and type(value) is _PASSED_OVER.get(name)
 
 
@@ -252,12 +252,12 @@ def _address(call: ToolCall) -> str:
     return address if isinstance(address, str) and "\n" not in address else ""
 
 
-def unasked(because: str) -> str:
+def unasked_note(because: str) -> str:
     """The text that says why nobody was asked."""
     return f"Nobody was asked: {visible(because, 400)}."
 
 
-def changed(call: ToolCall, approval: str) -> str:
+def changed_call_note(call: ToolCall, approval: str) -> str:
     """The text about another call that ran than the one that a person was asked about."""
     return (
         f"Lockgate: another call ran than the one that a person was asked about ({call_text(call, 200)}): something "

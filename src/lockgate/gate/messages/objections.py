@@ -67,7 +67,7 @@ def with_words(said: Answer, ruling: Ruling, opinion: Opinion | None) -> Answer:
     """Add what the judge and the person said to an answer, each in a line of its own."""
     lines = []
     if opinion is not None and opinion.flagged and said.verdict is not Verdict.ALLOW:
-        lines.append(_judged(opinion))
+        lines.append(_judge_text(opinion))
     if ruling.person:
         because = f": {visible(ruling.person_says, 400)}" if ruling.person_says else ""
         lines.append(f"{_ANSWERS[ruling.person]}{because}".rstrip(".") + ".")
@@ -83,7 +83,7 @@ def with_words(said: Answer, ruling: Ruling, opinion: Opinion | None) -> Answer:
     )
 
 
-def _judged(opinion: Opinion) -> str:
+def _judge_text(opinion: Opinion) -> str:
     if opinion.failed:
         return f"The judge could not be asked ({visible(opinion.failed, 200)}), which counts as an objection."
     return f"The judge ({visible(opinion.model, 80)}) objects: {visible(opinion.reason, 400)}"

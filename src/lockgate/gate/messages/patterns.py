@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lockgate.core.display_text import visible
 from lockgate.core.model import Reason, ToolCall
-from lockgate.gate.findings import CANARY, MARK_RULE, is_canary, noted
+from lockgate.gate.findings import CANARY, MARK_RULE, find_noted, is_canary
 from lockgate.gate.messages.calls import Message, summary_of
 from lockgate.patterns.model import GuardrailResult, Kind, PatternMatch
 
@@ -47,19 +47,19 @@ def _advice(result: GuardrailResult) -> str:
     return _REFER if any(match.kind is Kind.SECRET for match in result.pattern_matches) else _CHANGE
 
 
-def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) -> Message:
+def refusal_texts(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) -> Message:
     """The message about a call that is refused for what it carries."""
     tool = visible(call.tool, 80)
     to_agent = [f"Lockgate blocked this call of {tool}: {_why(reasons)}.", _advice(result)]
     to_person = [
-        f"{_announced(result)}Lockgate blocked a call of {tool}: {_why(reasons)}.",
+        f"{_name_canaries(result)}Lockgate blocked a call of {tool}: {_why(reasons)}.",
         _known(result),
         _way(result),
     ]
     return Message("\n".join(to_agent), " ".join(filter(None, to_person)))
 
 
-def _announced(result: GuardrailResult) -> str:
+def _name_canaries(result: GuardrailResult) -> str:
     """The canaries that were found, by name: only the person knows where each was put."""
     names = dict.fromkeys(
         match.rule.removeprefix(CANARY) for match in result.pattern_matches if match.rule.startswith(CANARY)
@@ -83,7 +83,7 @@ def _known(result: GuardrailResult) -> str:
     return f"Known from: {summary_of(names, _SHOWN)}." if names else ""
 
 
-def asked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, shown: str) -> str:
+def pattern_question(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, shown: str) -> str:
     """The question for a native prompt. ``shown`` is the call with marks in the place of what was found."""
     why = " ".join(filter(None, (f"Lockgate asks: {_why(reasons)}.", _known(result))))
     return f"{why}\nLet exactly this {visible(call.tool, 80)} run once:\n{shown}"
@@ -91,10 +91,10 @@ def asked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, sh
 
 def remarks(result: GuardrailResult) -> Message:
     """The message about matches that stop nothing; empty where there are none."""
-    found = noted(result)
+    found = find_noted(result)
     if not found:
         return Message("", "")
-    said = _listed(found)
+    said = _list_text(found)
     marks = f"\n{_MARK}" if any(match.rule == MARK_RULE for match in found) else ""
     return Message(
         f"Lockgate remarks on this call, and lets it run: {said}. If this was not meant, mend it.{marks}",
@@ -104,10 +104,10 @@ def remarks(result: GuardrailResult) -> Message:
 
 def remarks_on_result(call: ToolCall, found: Sequence[PatternMatch]) -> str:
     """The text about matches in a result that are neither taken out nor withheld."""
-    return f"Lockgate remarks on what this {visible(call.tool, 80)} gave back: {_listed(found)}."
+    return f"Lockgate remarks on what this {visible(call.tool, 80)} gave back: {_list_text(found)}."
 
 
-def _listed(matches: Sequence[PatternMatch]) -> str:
+def _list_text(matches: Sequence[PatternMatch]) -> str:
     said = list(
         dict.fromkeys(
             f"{visible(match.type, 60)} in {visible(match.path, 120)} [{visible(match.rule, 100)}]" for match in matches
@@ -117,7 +117,7 @@ def _listed(matches: Sequence[PatternMatch]) -> str:
 
 
 # ---------------------------------------------------------------- results
-def redacted(matches: Sequence[PatternMatch]) -> str:
+def redaction_note(matches: Sequence[PatternMatch]) -> str:
     """The text that tells the agent which values were taken out of a result."""
     # One value can be known by its format and by itself: its type is what says more, so the mark does too.
     values: dict[str, str] = {}
@@ -141,7 +141,7 @@ def withheld_to_person(call: ToolCall, because: str) -> str:
     return f"Lockgate withheld the output of {visible(call.tool, 80)}: {visible(because, 300)}."
 
 
-def exposed(file: str) -> str:
+def exposure_note(file: str) -> str:
     """The text that warns agent and person of the file of a long result: nobody has looked at it."""
     return f"Lockgate could not filter {visible(file, 300)}, which holds all of this output: do not read that file."
 
@@ -154,7 +154,7 @@ def stays(matches: Sequence[PatternMatch], where: str, call: ToolCall) -> Messag
         where: What holds them: ``the error of this call``.
         call: The call.
     """
-    said = _listed(matches)
+    said = _list_text(matches)
     return Message(
         f"Lockgate found a credential in {where} ({said}) and cannot take it out. Do not repeat it, write it anywhere "
         "or use it.",

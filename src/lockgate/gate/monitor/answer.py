@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.events import Answer
 from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Variant, Verdict
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
+from lockgate.gate.findings import from_guard, is_canary, is_enforced, secrets_in
 
 if TYPE_CHECKING:
     from lockgate.core.model import PolicyDecision
@@ -29,7 +29,11 @@ def answer(question: DecisionInput, ruling: Ruling) -> Answer:
 
         said = objections.with_words(said, ruling, question.opinion)
     found = question.found
-    if not found.pattern_matches or not enforced(question.configuration) or said.verdict in (Verdict.ASK, Verdict.DENY):
+    if (
+        not found.pattern_matches
+        or not is_enforced(question.configuration)
+        or said.verdict in (Verdict.ASK, Verdict.DENY)
+    ):
         return said
     from lockgate.gate.messages import patterns
 
@@ -57,13 +61,13 @@ def _is_harmless(question: DecisionInput, ruling: Ruling) -> bool:
     return only_looks(call, analysis)
 
 
-def _asked_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
+def _ask_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
     from lockgate.gate.delegates import briefs
     from lockgate.gate.messages import calls
 
     if briefs.fits(ruling.brief):
-        return calls.asked_brief(briefs.shown(brief), question.taints, has_steps=bool(briefs.steps(ruling.brief)))
-    return calls.asked_long_brief(brief, ruling.brief_id[: briefs.SHOWN_ID], question.taints)
+        return calls.brief_question(briefs.shown(brief), question.taints, has_steps=bool(briefs.steps(ruling.brief)))
+    return calls.long_brief_question(brief, ruling.brief_id[: briefs.SHOWN_ID], question.taints)
 
 
 def _message(question: DecisionInput, ruling: Ruling) -> Answer:
@@ -71,29 +75,29 @@ def _message(question: DecisionInput, ruling: Ruling) -> Answer:
     if decision.verdict is Verdict.ALLOW:
         return Answer(decision=decision, context=_note_on_delegates(question.call, decision.column))
     if decision.verdict is Verdict.CONTAIN:
-        return _contained(question, ruling, decision)
+        return _contain(question, ruling, decision)
     if decision.verdict is Verdict.ASK:
-        return _asked(question, ruling, decision)
-    refusal = _denied(question, ruling, decision)
+        return _ask(question, ruling, decision)
+    refusal = _refusal_texts(question, ruling, decision)
     if ruling.place is not None and ruling.place.because:
         from lockgate.gate.messages import dialog
 
-        why = dialog.unasked(ruling.place.because)
+        why = dialog.unasked_note(ruling.place.because)
         refusal = refusal._replace(to_agent=f"{refusal.to_agent}\n{why}", to_person=f"{refusal.to_person}\n{why}")
     return Answer(decision.verdict, refusal.to_agent, refusal.to_person, decision=decision)
 
 
-def _contained(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Answer:
+def _contain(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Answer:
     from lockgate.gate.messages import calls
 
     shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
     held = next((each.effect.because for each in decision.reasons if each.effect.variant is Variant.INSTALLED), "")
     installs = question.wanted is not None
-    context = calls.contained(installs=installs, packages=held) if shell else calls.state_left_out()
+    context = calls.containment_note(installs=installs, packages=held) if shell else calls.state_left_out()
     return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
 
 
-def _asked(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Answer:
+def _ask(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Answer:
     """The question that the client puts to the person."""
     if ruling.place is not None:
         text = question_text(question, ruling)
@@ -105,14 +109,14 @@ def _asked(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) ->
         from lockgate.gate.messages import patterns
 
         # The client shows it to the person alone.
-        text = patterns.asked(call, decision.reasons, question.found, calls.exact_call(call))
+        text = patterns.pattern_question(call, decision.reasons, question.found, calls.exact_call(call))
         return Answer(Verdict.ASK, to_person=text, decision=decision)
     brief = question.mask.text(ruling.brief)
-    text = _asked_brief(brief, ruling, question) if brief else calls.asked(call, decision, question.taints)
+    text = _ask_brief(brief, ruling, question) if brief else calls.question_text(call, decision, question.taints)
     return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
 
 
-def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Message:
+def _refusal_texts(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> Message:
     """What the agent and the person read of a refusal."""
     # By its whole name: docs/architecture.md, "The hot path".
     from lockgate.gate.messages import calls
@@ -121,7 +125,7 @@ def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -
     if _is_about_patterns(question, ruling, decision):
         from lockgate.gate.messages import patterns
 
-        return patterns.blocked(call, decision.reasons, question.found)
+        return patterns.refusal_texts(call, decision.reasons, question.found)
     if ruling.unanswerable:
         signed, job = question.configuration.is_signed_alone, bool(question.context.run)
         return calls.unanswerable(call, decision, taints, job=job, signed=signed)
@@ -133,8 +137,8 @@ def _denied(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -
 
         return objections.by_rules(call, decision.reasons) if by_rules else objections.by_fleet(call)
     hints, client = question.mask.analysis(ruling.analysis).hints, question.context.client
-    to_agent = calls.denied_to_agent(call, decision, taints, hints, client)
-    return calls.Message(to_agent, calls.denied_to_person(call, decision, taints, client))
+    to_agent = calls.refusal_for_agent(call, decision, taints, hints, client)
+    return calls.Message(to_agent, calls.refusal_for_person(call, decision, taints, client))
 
 
 def _is_about_patterns(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> bool:
@@ -162,7 +166,7 @@ def question_text(question: DecisionInput, ruling: Ruling) -> str:
 
     call, decision = question.mask.call(question.call), question.mask.decision(ruling.decision)
     told = call, decision, question.taints, ruling.approval, ruling.reached
-    return dialog.asked(*told, ruling.window, exact=call.tool_input == question.call.tool_input)
+    return dialog.dialog_question(*told, ruling.window, exact=call.tool_input == question.call.tool_input)
 
 
 def result_answer(call: ToolCall, screening: Screening) -> Answer:
@@ -177,13 +181,13 @@ def result_answer(call: ToolCall, screening: Screening) -> Answer:
         withheld = patterns.withheld(screening.withheld)
         to_person.append(patterns.withheld_to_person(call, screening.withheld))
     elif screening.redacted:
-        to_agent.append(patterns.redacted(screening.redacted))
+        to_agent.append(patterns.redaction_note(screening.redacted))
     if remarked and not screening.withheld:
         said = patterns.remarks_on_result(call, remarked)
         to_agent.append(said)
         to_person.append(said)
     if screening.exposed:
-        said = patterns.exposed(screening.exposed)
+        said = patterns.exposure_note(screening.exposed)
         to_agent.append(said)
         to_person.append(said)
     if screening.stays:

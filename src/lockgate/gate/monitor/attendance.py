@@ -129,6 +129,6 @@ def in_dialog(row: ApprovalRow) -> bool:
     return bool(row.about.get(IN_DIALOG))
 
 
-def marked(row: ApprovalRow, facts: Mapping[str, object]) -> ApprovalRow:
+def mark_question(row: ApprovalRow, facts: Mapping[str, object]) -> ApprovalRow:
     """A question that also says something else about itself."""
     return row._replace(about={**row.about, **facts})

@@ -19,7 +19,7 @@ from lockgate.gate.findings import sources
 from lockgate.gate.monitor.answer import answer
 from lockgate.gate.monitor.decide import MESSAGE_TOOL, DecisionInput, Ruling, recipient, rule
 from lockgate.gate.monitor.masking import Mask
-from lockgate.gate.parts import Parts, canonical, digest_of, merged
+from lockgate.gate.parts import Parts, canonical, digest_of, merge
 from lockgate.gate.session.calls import LOOKS, PACKAGES
 from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.patterns.model import GuardrailResult
@@ -78,7 +78,7 @@ class _Answers(Record):
     """Seconds that a person took."""
 
 
-def requested(parts: Parts, event: ToolRequested) -> Deliberation:
+def handle_request(parts: Parts, event: ToolRequested) -> Deliberation:
     """Decide on a call.
 
     An agent may make a call as an earlier answer has rewritten it: Claude Code 2.1.329 wants that in its mode ``auto``.
@@ -108,7 +108,7 @@ def requested(parts: Parts, event: ToolRequested) -> Deliberation:
 def _room_in(call: ToolCall) -> str:
     from lockgate.gate.monitor import rooms
 
-    return rooms.named_in(call)
+    return rooms.find_room_name(call)
 
 
 def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
@@ -125,7 +125,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
     objections: Sequence[Objection] = ()
     if parts.consultants.has_rules(configuration):
-        objections = yield RulesQuestion(context, call, merged(analyses), parts.consultants.rule_sets(configuration))
+        objections = yield RulesQuestion(context, call, merge(analyses), parts.consultants.rule_sets(configuration))
         steps["rules"] = parts.timer() - screened
     return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps, wanted=wanted)
 
@@ -269,7 +269,7 @@ def _rule(parts: Parts, case: _Case, question: DecisionInput, answers: _Answers)
     if ruling.place is not None:
         from lockgate.gate.monitor import dialog
 
-        return dialog.prepared(parts, question, ruling)
+        return dialog.prepare_question(parts, question, ruling)
     if event.waits or (event.headless and not case.unasked and parts.consultants.waits_for_person(case.configuration)):
         return ruling._replace(asks_elsewhere=True)
     signed = event.askable and case.configuration.is_signed_alone
@@ -289,7 +289,7 @@ def _is_granted(question: DecisionInput, ruling: Ruling) -> bool:
     decision, call = ruling.decision, question.call
     host = fetches.host_of(call.tool, call.tool_input, {reason.row for reason in decision.reasons})
     subject, approvers = question.context.subject, question.configuration.options.approvers
-    return decision.tier is Tier.TABLE and fetches.granted(question.tx, subject, host, question.labels, approvers)
+    return decision.tier is Tier.TABLE and fetches.is_granted(question.tx, subject, host, question.labels, approvers)
 
 
 def _question(parts: Parts, case: _Case, answers: _Answers, tx: Transaction, now: float) -> DecisionInput:
@@ -393,10 +393,10 @@ def _record(question: DecisionInput, ruling: Ruling, timing: record.Timing, *, t
     tx, context, mask = question.tx, question.context, question.mask
     call = mask.call(question.call)
     if ruling.decision.verdict is Verdict.DENY and not trial:
-        from lockgate.gate.messages.calls import recorded_text
+        from lockgate.gate.messages.calls import text_for_records
 
-        tx.block(context.subject.session, context.subject.agent, recorded_text(call), question.now)
-    body = record.decided(
+        tx.block(context.subject.session, context.subject.agent, text_for_records(call), question.now)
+    body = record.decision_record(
         context,
         call,
         question.digest,
@@ -420,7 +420,7 @@ def _note_deployments(question: DecisionInput, ruling: Ruling, told: Analysis) -
 
     row = question.tx.call(question.context.subject.session, session.call_key(question.call, question.digest))
     if row is not None:
-        question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked(told)}))
+        question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked_deployments(told)}))
 
 
 def _note_packages(question: DecisionInput, ruling: Ruling) -> None:
@@ -441,7 +441,7 @@ def _note_packages(question: DecisionInput, ruling: Ruling) -> None:
         packages.note(tx, found, exact=place.exact)
     if folders:
         facts = {"folders": [place.folder for place in folders], "labels": list(labels)}
-        tx.append_audit(question.now, record.happened(context, packages.INSTALLED, facts))
+        tx.append_audit(question.now, record.event_record(context, packages.INSTALLED, facts))
     if ruling.analysis.programs:
         packages.call_runs(tx)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 
-def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
+def handle_prompt(parts: Parts, event: PromptSubmitted) -> Answer:
     """Take in a prompt: of the person, or of somebody in their name."""
     from lockgate.analysis.prompts import prompt
     from lockgate.gate.delegates import briefs
@@ -46,8 +46,10 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
         for call_id in event.rejected:
             row = tx.call(context.subject.session, call_id)
             if row is not None:
-                session.refused(tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest="")
-        briefs.refused(tx, context.subject.session, event.rejected)
+                session.settle_refusal(
+                    tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest=""
+                )
+        briefs.close_refused(tx, context.subject.session, event.rejected)
         for text in said:
             found = addresses.extract(text, 1000)
             session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
@@ -58,11 +60,11 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
             file_labels.remember_read(tx, context.subject.session, part.text, now)
         if (words or context.job) and not context.subject.agent:
             session.settle_prompt(tx, context.subject.session, said=bool(words))
-        told = _answered(tx, event, now, human=bool(said))
+        told = _settle_questions(tx, event, now, human=bool(said))
         facts: dict[str, object] = {"human": bool(said), "effects": len(effects)}
         if words:
             facts["parts"] = [part.author for part in words]
-        tx.append_audit(now, record.happened(context, "prompt", facts))
+        tx.append_audit(now, record.event_record(context, "prompt", facts))
     return Answer(context=told)
 
 
@@ -81,14 +83,14 @@ def _of_the_person(event: PromptSubmitted, words: Sequence[PromptPart]) -> list[
     return [event.prompt] if event.human else []
 
 
-def _answered(tx: Transaction, event: PromptSubmitted, now: float, *, human: bool) -> str:
+def _settle_questions(tx: Transaction, event: PromptSubmitted, now: float, *, human: bool) -> str:
     """Close the questions that nothing came of, as answered with no; gives what the person said with noes elsewhere."""
     if not tx.approvals(session=event.context.subject.session):
         return ""
     from lockgate.gate.monitor import dialog
 
-    dialog.unanswered(tx, event.context, now)
-    return dialog.prompted(tx, event.context, now) if human else ""
+    dialog.close_unanswered(tx, event.context, now)
+    return dialog.note_prompt(tx, event.context, now) if human else ""
 
 
 def _secrets_in(parts: Parts, event: PromptSubmitted, text: str) -> tuple[str, ...]:
@@ -115,5 +117,5 @@ def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:
         parts.enter(tx, context, now)
         session.expose(tx, context.subject, "instructions", tuple(effects), now)
         what = {"file": event.file, "reason": event.reason, "effects": len(effects)}
-        tx.append_audit(now, record.happened(context, "instructions", what))
+        tx.append_audit(now, record.event_record(context, "instructions", what))
     return Answer()

@@ -29,9 +29,9 @@ from lockgate.core.model import (
 from lockgate.core.questions import Objection, Opinion
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate import session
-from lockgate.gate.findings import enforced, joined, stricter
+from lockgate.gate.findings import is_enforced, join_findings, stricter
 from lockgate.gate.monitor.masking import Mask
-from lockgate.gate.parts import merged
+from lockgate.gate.parts import merge
 from lockgate.patterns.model import GuardrailResult
 from lockgate.policy.decide import decide, possible, strictest
 from lockgate.policy.profiles import Profile
@@ -157,15 +157,15 @@ def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, a
         (analysis, profile.shadow) for analysis, profile in zip(analyses, profiles, strict=True) if profile.shadow
     ]
     shadow = _with_person(question, *zip(*shadows, strict=True)).decision if shadows else None
-    ruling = Ruling(merged(analyses), result.decision, shadow, new_input=result.new_input, place=result.place)
-    ruling = _guarded(question, ruling)
-    ruling = _objected(question, _guarded(question, _escape(question, ruling)))
+    ruling = Ruling(merge(analyses), result.decision, shadow, new_input=result.new_input, place=result.place)
+    ruling = _join_findings(question, ruling)
+    ruling = _join_objections(question, _join_findings(question, _escape(question, ruling)))
     if question.noes:
         import lockgate.gate.monitor.denied_before as denied_before
 
         approvers = question.configuration.options.approvers
         effects = ruling.analysis.effects
-        again = denied_before.asked_again(question.tx, question.noes, effects, ruling.decision, approvers)
+        again = denied_before.ask_again(question.tx, question.noes, effects, ruling.decision, approvers)
         ruling = ruling if again is None else ruling._replace(decision=again, new_input=None)
     elsewhere = ruling.place is not None and ruling.place.is_elsewhere
     if ruling.decision.verdict is Verdict.ASK and not (askable or elsewhere):
@@ -174,23 +174,23 @@ def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, a
     return ruling
 
 
-def _guarded(question: DecisionInput, ruling: Ruling) -> Ruling:
+def _join_findings(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Join what the pattern library says."""
     if question.found.is_empty:
         return ruling
-    return _joined(question, ruling, lambda decision: joined(decision, question.found))
+    return _join(question, ruling, lambda decision: join_findings(decision, question.found))
 
 
-def _objected(question: DecisionInput, ruling: Ruling) -> Ruling:
+def _join_objections(question: DecisionInput, ruling: Ruling) -> Ruling:
     """Join what rule sets and plugins have against the call: it can only make the decision stricter."""
     if not question.objections:
         return ruling
-    return _joined(question, ruling, lambda decision: _against(decision, question))
+    return _join(question, ruling, lambda decision: _against(decision, question))
 
 
-def _joined(question: DecisionInput, ruling: Ruling, join: Callable[[PolicyDecision], PolicyDecision]) -> Ruling:
+def _join(question: DecisionInput, ruling: Ruling, join: Callable[[PolicyDecision], PolicyDecision]) -> Ruling:
     """Join something with the decision, or where a profile only observes, with its shadow."""
-    if not enforced(question.configuration):
+    if not is_enforced(question.configuration):
         return ruling._replace(shadow=ruling.shadow and join(ruling.shadow))
     decision = join(ruling.decision)
     new_input = ruling.new_input if decision.verdict is ruling.decision.verdict else None
@@ -250,13 +250,13 @@ def _possible(
         decision = decided(_CONTAINING | judging)
         if decision.verdict is Verdict.ALLOW:
             return _TableResult(decision)
-        new_input = _contained(question) if decision.verdict is Verdict.CONTAIN else None
+        new_input = _contain(question) if decision.verdict is Verdict.CONTAIN else None
         if new_input is not None:
             return _TableResult(decision, new_input)
     return _TableResult(decided(judging))
 
 
-def _contained(question: DecisionInput) -> Mapping[str, Any] | None:
+def _contain(question: DecisionInput) -> Mapping[str, Any] | None:
     from lockgate.gate.monitor import rooms
 
     room = rooms.name_of(question.tx, question.context.subject, question.labels)
@@ -378,17 +378,17 @@ def _escape(question: DecisionInput, ruling: Ruling) -> Ruling:
         if question.configuration.options.approvers is not None:
             text = briefs.BriefRefusal("no approver can sign a brief: the person has the work done by a new session")
         if isinstance(text, briefs.BriefRefusal):
-            return _overruled(ruling, Verdict.DENY, "escape:brief", text.because)
+            return _overrule(ruling, Verdict.DENY, "escape:brief", text.because)
         row = briefs.ask(question.tx, context.subject, call, question.digest, text, question.now)
         because = "a delegate with clean labels would act on this brief"
-        return _overruled(ruling, Verdict.ASK, "escape:brief", because)._replace(brief=text, brief_id=row.brief)
-    if call.tool == MESSAGE_TOOL and briefs.addressed(question.tx, context.subject.session, recipient(call)):
+        return _overrule(ruling, Verdict.ASK, "escape:brief", because)._replace(brief=text, brief_id=row.brief)
+    if call.tool == MESSAGE_TOOL and briefs.find_addressed(question.tx, context.subject.session, recipient(call)):
         because = "a delegate acts on the brief that a person approved and on nothing else; start a new one"
-        return _overruled(ruling, Verdict.DENY, "escape:message", because)
+        return _overrule(ruling, Verdict.DENY, "escape:message", because)
     return ruling
 
 
-def _overruled(ruling: Ruling, verdict: Verdict, name: str, because: str) -> Ruling:
+def _overrule(ruling: Ruling, verdict: Verdict, name: str, because: str) -> Ruling:
     effect = Effect(EffectKind.EGRESS, "delegate", name, because)
     reason = Reason(effect, "egress", ruling.decision.column, verdict)
     return ruling._replace(decision=ruling.decision._replace(verdict=verdict, reasons=(reason,), tier=Tier.TABLE))

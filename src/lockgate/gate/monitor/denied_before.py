@@ -20,7 +20,7 @@ _UNASKED = frozenset({Verdict.ALLOW, Verdict.JUDGE})
 """Verdicts by which a call runs as it stands, and no person is asked. What is contained reaches no target."""
 
 
-def asked_again(
+def ask_again(
     tx: Transaction,
     noes: Sequence[ApprovalRow],
     effects: Sequence[Effect],

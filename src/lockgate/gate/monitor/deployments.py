@@ -39,11 +39,11 @@ class Deployment(Record):
 
 def is_known(tx: Transaction, name: str) -> bool:
     """Whether a person has said yes to a deployment; an empty name is none, and so is a yes that was forged."""
-    kept = _parsed(tx.setting(f"{_PREFIX}{name}") or "") if name else None
+    kept = _parse(tx.setting(f"{_PREFIX}{name}") or "") if name else None
     return kept is not None and kept.seal == _seal(tx, name, kept.because, kept.at)
 
 
-def asked(analysis: Analysis) -> list[list[str]]:
+def asked_deployments(analysis: Analysis) -> list[list[str]]:
     """The deployments that a person is asked about with a call."""
     return [[effect.deployment, effect.because] for effect in analysis.effects if effect.deployment]
 
@@ -61,7 +61,7 @@ def deployments(tx: Transaction) -> list[Deployment]:
     """All that are remembered, the oldest first."""
     found = []
     for name, text in tx.settings(_PREFIX).items():
-        kept = _parsed(text)
+        kept = _parse(text)
         if kept is not None:
             found.append(Deployment(name.removeprefix(_PREFIX), kept.because, kept.at))
     return sorted(found, key=lambda deployment: deployment.at)
@@ -79,7 +79,7 @@ def _seal(tx: Transaction, name: str, because: str, at: float) -> str:
     return tx.keyed(PURPOSE_DEPLOYMENT, canonical({"name": name, "because": because, "at": at}))
 
 
-def _parsed(text: str) -> _SealedDeployment | None:
+def _parse(text: str) -> _SealedDeployment | None:
     """A stored deployment; ``None`` where something else stands there, as of an older version."""
     try:
         because, at, seal = json.loads(text)

@@ -17,7 +17,7 @@ from lockgate.gate.approvals.proof import record_yes
 from lockgate.gate.approvals.questions import IN_DIALOG, REACHED
 from lockgate.gate.monitor import attendance, person
 from lockgate.gate.monitor.answer import question_text
-from lockgate.gate.monitor.attendance import CHANGED, LocatedPerson, PersonLocation, marked
+from lockgate.gate.monitor.attendance import CHANGED, LocatedPerson, PersonLocation, mark_question
 from lockgate.gate.monitor.decide import DecisionInput, Ruling
 from lockgate.gate.parts import Parts, call_digest
 from lockgate.store.audit import record
@@ -36,7 +36,7 @@ _FOLDER = "folder"
 _UNKNOWN_ID = "x" * 10
 
 
-def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> Ruling:
+def prepare_question(parts: Parts, question: DecisionInput, ruling: Ruling) -> Ruling:
     """Decide where a question that takes a person is put: in the client's dialog, at another window, or nowhere.
 
     Args:
@@ -49,21 +49,21 @@ def prepared(parts: Parts, question: DecisionInput, ruling: Ruling) -> Ruling:
     tired = attendance.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects, approvers)
     if tired:
         because = f"{tired}; nobody is asked about such a call before the person's next prompt"
-        return _unasked(ruling, because)
+        return _leave_unasked(ruling, because)
     if ruling.place is None or ruling.place.is_elsewhere:
         return ruling._replace(asks_elsewhere=True)
     window = parts.consultants.window(context)
-    ruling = ruling._replace(reached=_reached(parts, question, ruling), window=window)
+    ruling = ruling._replace(reached=_find_addresses(parts, question, ruling), window=window)
     if question_text(question, ruling._replace(approval=_UNKNOWN_ID)):
         return ruling
     because = "the whole call does not fit into the client's window"
     if parts.consultants.listened(question.configuration, tx):
         return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE, because), asks_elsewhere=True)
     mend = "make it shorter, or send in a call of its own; or the person runs `lockgate approvals watch` meanwhile"
-    return _unasked(ruling, f"{because} ({mend})")
+    return _leave_unasked(ruling, f"{because} ({mend})")
 
 
-def _unasked(ruling: Ruling, because: str) -> Ruling:
+def _leave_unasked(ruling: Ruling, because: str) -> Ruling:
     decision = ruling.decision._replace(verdict=Verdict.DENY)
     return ruling._replace(decision=decision, new_input=None, place=LocatedPerson(PersonLocation.NOBODY, because))
 
@@ -81,16 +81,16 @@ def put(question: DecisionInput, ruling: Ruling) -> Ruling:
 
 
 # ---------------------------------------------------------------- where a push goes
-def _reached(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[str, ...]:
+def _find_addresses(parts: Parts, question: DecisionInput, ruling: Ruling) -> tuple[str, ...]:
     """The addresses behind the names of remotes that the call pushes to, as far as the repository tells."""
     commands = [each for each in ruling.analysis.commands if "push" in each.words and each.words[0].endswith("git")]
     if not commands:
         return ()
     around = parts.host_view(question.context, question.configuration.policies[0].rules)
-    return tuple(dict.fromkeys(url for command in commands for url in _pushed_to(command, around)))
+    return tuple(dict.fromkeys(url for command in commands for url in _push_addresses(command, around)))
 
 
-def _pushed_to(command: Command, around: HostView) -> Sequence[str]:
+def _push_addresses(command: Command, around: HostView) -> Sequence[str]:
     behind = command.words[command.words.index("push") + 1 :]
     remote = next((word for word in behind if not word.startswith("-")), "")
     if len(command.folders) != 1 or not command.folders[0] or around.repository is None:
@@ -111,16 +111,16 @@ def came_back(tx: Transaction, context: Context, call: ToolCall, now: float) -> 
         return Answer()
     asked = row.about.get(_FOLDER)
     if call_digest(call._replace(cwd=asked if isinstance(asked, str) else call.cwd)) == row.digest:
-        _answered(tx, context, row._replace(state="used", decided_at=now, decided_by=_CLIENT))
+        _record_answer(tx, context, row._replace(state="used", decided_at=now, decided_by=_CLIENT))
         return Answer()
     from lockgate.gate.messages import dialog
 
     told = "its input was changed after it was asked about"
     changed = row._replace(state="changed", decided_at=now, decided_by=_CLIENT, reason=told)
-    _answered(tx, context, marked(changed, {CHANGED: True}))
+    _record_answer(tx, context, mark_question(changed, {CHANGED: True}))
     source = f"{call.tool}, whose input somebody has changed"
     tx.add_taints(context.subject, [Taint(Label.UNTRUSTED, source, call.tool, call.call_id, now)])
-    text = dialog.changed(call, row.approval)
+    text = dialog.changed_call_note(call, row.approval)
     return Answer(context=text, to_person=text)
 
 
@@ -131,21 +131,23 @@ def _open_question(tx: Transaction, subject: Subject, call: ToolCall) -> Approva
     return next((row for row in mine if row.state == "pending" or row.decided_by == _CLIENT), None)
 
 
-def unanswered(tx: Transaction, context: Context, now: float) -> None:
+def close_unanswered(tx: Transaction, context: Context, now: float) -> None:
     """The agent has got all results: a call that was asked about and has none was answered with no."""
     from lockgate.gate.monitor import file_labels, kept_files
 
     subject = context.subject
     for row in tx.approvals(session=subject.session, state="pending"):
         if row.agent == subject.agent and attendance.in_dialog(row):
-            _answered(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
-            kept_files.refused(tx, subject.session, row.call_id)
+            _record_answer(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
+            kept_files.take_back(tx, subject.session, row.call_id)
             file_labels.take_back(tx, subject.session, row.call_id)
-            session.refused(tx, subject, ToolCall(str(row.about.get("tool", "")), {}, "", row.call_id), digest="")
+            session.settle_refusal(
+                tx, subject, ToolCall(str(row.about.get("tool", "")), {}, "", row.call_id), digest=""
+            )
 
 
-def _answered(tx: Transaction, context: Context, row: ApprovalRow) -> None:
-    body = record.answered(context, row)
+def _record_answer(tx: Transaction, context: Context, row: ApprovalRow) -> None:
+    body = record.answer_record(context, row)
     if row.state == "used":
         row = record_yes(tx, row, body)
     else:
@@ -153,7 +155,7 @@ def _answered(tx: Transaction, context: Context, row: ApprovalRow) -> None:
     tx.put_approval(questions.without_call(row) if row.state != "denied" else row)
 
 
-def prompted(tx: Transaction, context: Context, now: float) -> str:
+def note_prompt(tx: Transaction, context: Context, now: float) -> str:
     """The person has said something else: noes before it do not keep them from being asked about others any more.
 
     Returns:
@@ -164,16 +166,16 @@ def prompted(tx: Transaction, context: Context, now: float) -> str:
     said = []
     for row in tx.approvals(session=context.subject.session, state="denied"):
         if attendance.HEARD not in row.about:
-            tx.put_approval(marked(row, {attendance.HEARD: now}))
+            tx.put_approval(mark_question(row, {attendance.HEARD: now}))
             said += [dialog.words(row)] if attendance.in_dialog(row) and row.reason else []
     return "\n".join(said)
 
 
-def answered_all(parts: Parts, context: Context) -> Answer:
+def settle_all(parts: Parts, context: Context) -> Answer:
     """A batch of an agent's calls, or its turn, is over."""
     with parts.store.reading() as tx:
         waiting = tx.approvals(session=context.subject.session, state="pending")
     if waiting:  # as seldom: after nearly every batch there is nothing to write
         with parts.store.transaction() as tx:
-            unanswered(tx, context, parts.clock())
+            close_unanswered(tx, context, parts.clock())
     return Answer()

@@ -15,7 +15,7 @@ from lockgate.core.model import ARRAY, OBJECT, Analysis, Label, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session import is_out
 from lockgate.gate.session.labels import ANY_LABELLED
-from lockgate.gate.session.shingles import Shingles, packed, shingles_of, unpacked
+from lockgate.gate.session.shingles import Shingles, pack, shingles_of, unpack
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def look(store: Store, read: Read, is_file: Callable[[str], bool]) -> LabelledFi
     def every() -> list[LabelledFile]:
         if not seen:
             with store.reading() as tx:
-                seen.append(labelled(tx))
+                seen.append(list_labelled(tx))
         return seen[0]
 
     def content(path: str) -> str:
@@ -85,7 +85,7 @@ def look(store: Store, read: Read, is_file: Callable[[str], bool]) -> LabelledFi
     return LabelledFiles(lambda: {file.path: file.source for file in every() if is_file(file.path)}, content)
 
 
-def labelled(tx: Transaction) -> list[LabelledFile]:
+def list_labelled(tx: Transaction) -> list[LabelledFile]:
     """Every labelled file, the oldest first."""
     if tx.setting(ANY_LABELLED) is None:
         return []
@@ -109,7 +109,7 @@ def remember_read(tx: Transaction, session: str, text: str, now: float) -> None:
         return
     if not known.hashes:
         _make_room(tx)
-    tx.put_setting(_PASSAGES + session, f"{now:.0f} {packed(both)}")
+    tx.put_setting(_PASSAGES + session, f"{now:.0f} {pack(both)}")
 
 
 def note_written(
@@ -202,7 +202,7 @@ def _downloads(analysis: Analysis) -> dict[str, str]:
 
 def _passages(tx: Transaction, session: str) -> Shingles:
     text = tx.setting(_PASSAGES + session)
-    return unpacked(text.partition(" ")[2]) if text is not None else Shingles()
+    return unpack(text.partition(" ")[2]) if text is not None else Shingles()
 
 
 def _make_room(tx: Transaction) -> None:
@@ -223,7 +223,7 @@ def _name(path: str) -> str:
 def _put(tx: Transaction, file: LabelledFile) -> None:
     name = _name(file.path)
     if tx.setting(name) is None:
-        files = labelled(tx)
+        files = list_labelled(tx)
         if len(files) >= _MOST:
             forget(tx, files[0].path)
     tx.put_setting(ANY_LABELLED, "1")

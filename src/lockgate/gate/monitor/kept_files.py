@@ -116,7 +116,7 @@ def note(
         knows_secrets: Whether the agent may write a secret that it has read.
     """
     left = [*analysis.left, *_written(tx, call, known, knows_secrets=knows_secrets)]
-    holding = {each.path: KeptFile(each.path, tuple(_stored(o, key) for o in each.origins), now) for each in left}
+    holding = {each.path: KeptFile(each.path, tuple(_to_store(o, key) for o in each.origins), now) for each in left}
     holding = {path: kept for path, kept in holding.items() if kept.origins}
     facts: dict[str, Any] = {
         FACT: [*holding, *_read(call, analysis)],
@@ -130,7 +130,7 @@ def note(
         tx.put_call(row._replace(facts={**row.facts, **facts}))
 
 
-def _stored(origin: Origin, key: bytes) -> Origin:
+def _to_store(origin: Origin, key: bytes) -> Origin:
     """Where code comes from, as it is kept: addresses may let somebody in. Of the whole one only a keyed hash stays."""
     if not origin.origin:
         return origin
@@ -182,7 +182,7 @@ def settle(
         _put(tx, KeptFile(path if before is not None else "", origins, now, content, blob))
 
 
-def refused(tx: Transaction, session: str, key: str) -> None:
+def take_back(tx: Transaction, session: str, key: str) -> None:
     """Forget what was noted of the files of a call that was not run after all, where nothing was noted since."""
     row = tx.call(session, key)
     for before, put in row.facts.get(PUT, ()) if row is not None and is_out(row) else ():

@@ -30,7 +30,7 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
             from lockgate.store.audit import pruning
 
             pruning.retain(tx, parts.store.key, configuration.options.audit["retention_days"], now)
-        tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
+        tx.append_audit(now, record.event_record(event.context, "session", {"how": event.how, "parent": row.parent}))
     if not problems:
         return Answer(to_person=note)
     from lockgate.gate.messages import calls
@@ -47,7 +47,7 @@ def session_ended(parts: Parts, event: SessionEnded) -> Answer:
         parts.read_on(tx, event.context, now)
         session.end_session(tx, event.context, event.why, now)
         ended = [name for name, _, _ in rooms.names_in(tx, event.context.subject.session)]
-        tx.append_audit(now, record.happened(event.context, "session-end", {"why": event.why}))
+        tx.append_audit(now, record.event_record(event.context, "session-end", {"why": event.why}))
     parts.end_rooms(ended)
     return Answer()
 
@@ -64,7 +64,7 @@ def agent_started(parts: Parts, event: AgentStarted) -> Answer:
             parts.make_known(tx, context, now)
             session.begin_agent(tx, context, now)
         # A delegate begins with its first call: only then does the client say which call started it.
-        tx.append_audit(now, record.happened(context, "agent", {"type": context.agent_type, "again": known}))
+        tx.append_audit(now, record.event_record(context, "agent", {"type": context.agent_type, "again": known}))
     return Answer()
 
 
@@ -78,10 +78,10 @@ def agent_stopped(parts: Parts, event: AgentStopped) -> Answer:
         if tx.approvals(session=context.subject.session, state="pending"):
             from lockgate.gate.monitor import dialog
 
-            dialog.unanswered(tx, context, now)
+            dialog.close_unanswered(tx, context, now)
         session.end_agent(tx, context)
         briefs.done(tx, context.subject)
-        tx.append_audit(now, record.happened(context, "agent-end", {"type": context.agent_type}))
+        tx.append_audit(now, record.event_record(context, "agent-end", {"type": context.agent_type}))
     return Answer()
 
 
@@ -91,9 +91,9 @@ def config_changed(parts: Parts, event: ConfigChanged) -> Answer:
     So is what has the client run something, where somebody in the session has read untrusted text: it may have come
     with a branch, and what it starts would pass by the gate.
     """
-    from lockgate.gate.findings import enforced
+    from lockgate.gate.findings import is_enforced
 
-    held = bool(event.acting) and enforced(parts.configure(event.context))
+    held = bool(event.acting) and is_enforced(parts.configure(event.context))
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, event.context, now)
@@ -101,7 +101,7 @@ def config_changed(parts: Parts, event: ConfigChanged) -> Answer:
         if held and not harm and session.has_read_untrusted(tx, event.context.subject.session):
             harm = f"this session has read untrusted text, and the file now has {event.acting}"
         what = {"source": event.source, "file": event.file, "harm": harm}
-        tx.append_audit(now, record.happened(event.context, "client-settings", what))
+        tx.append_audit(now, record.event_record(event.context, "client-settings", what))
     if not harm:
         return Answer()
     from lockgate.gate.messages import calls

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 
-from lockgate.analysis.mcp import parted
+from lockgate.analysis.mcp import split_name
 from lockgate.analysis.mcp_servers import BECAUSE_HERE, OPENED_HERE, PAGE, PAGE_HERE, does, is_browser
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Analysis, EffectKind, ToolCall, Variant
@@ -65,7 +65,7 @@ def with_open_page(tx: Transaction, session: str, call: ToolCall, analysis: Anal
     """
     if not any(effect.rule == PAGE for effect in analysis.effects):
         return analysis
-    page = _page_of(tx, session, parted(call.tool)[0])
+    page = _page_of(tx, session, split_name(call.tool)[0])
     if page.state is not _PageState.OPEN or not 0 <= now - page.at <= _LONGEST:
         return analysis
     return analysis._replace(
@@ -89,7 +89,7 @@ def let_run(tx: Transaction, session: str, call: ToolCall, key: str, analysis: A
         analysis: What it can do.
         now: The time, in seconds since the epoch.
     """
-    server, tool = parted(call.tool)
+    server, tool = split_name(call.tool)
     if not is_browser(server):
         return
     known = {effect.rule for effect in analysis.effects}
@@ -114,7 +114,7 @@ def came_back(tx: Transaction, session: str, call: ToolCall, key: str, text: str
         text: The result; empty where the call has failed.
         now: The time, in seconds since the epoch.
     """
-    server, _ = parted(call.tool)
+    server, _ = split_name(call.tool)
     if not is_browser(server):
         return
     page = _page_of(tx, session, server)

@@ -36,7 +36,7 @@ def ask(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool =
     """
     tx, now, basis = question.tx, question.now, basis_of(question, ruling)
     if approval:
-        row = _settled(question, approval, basis, shown=_shown(question, ruling), twice=twice)
+        row = _settle(question, approval, basis, shown=_shown(question, ruling), twice=twice)
         if ruling.decision.verdict is not Verdict.ASK:
             return ruling._replace(approval=approval)
         if row.state == "used":
@@ -67,7 +67,7 @@ def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | N
     if no is None:
         return None
     if approval:
-        _settled(question, approval, "")
+        _settle(question, approval, "")
     decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
     word: PersonWord = "denied" if no.approval == approval else "denied before"
     refused = ruling._replace(decision=decision, new_input=None, asks_elsewhere=False)
@@ -79,9 +79,7 @@ def _shown(question: DecisionInput, ruling: Ruling) -> str:
     return shown_in(about(question, ruling))
 
 
-def _settled(
-    question: DecisionInput, approval: str, basis: str, *, shown: str = "", twice: bool = False
-) -> ApprovalRow:
+def _settle(question: DecisionInput, approval: str, basis: str, *, shown: str = "", twice: bool = False) -> ApprovalRow:
     """What came of the question that a call waited for, recorded where that is news."""
     tx, now = question.tx, question.now
     before = tx.approval(approval)
@@ -99,7 +97,7 @@ def _settled(
     )
     # Where another call has found the question meanwhile, nothing has come of it yet.
     if row != before and (before is None or questions.is_of(before, question.call.call_id)):
-        tx.append_audit(now, record.answered(question.context, row))
+        tx.append_audit(now, record.answer_record(question.context, row))
     return row
 
 
@@ -121,7 +119,7 @@ def basis_of(question: DecisionInput, ruling: Ruling) -> str:
 def about(question: DecisionInput, ruling: Ruling) -> Mapping[str, Any]:
     """What the person is shown. Values that the pattern library found are masked in all of it."""
     call = question.mask.call(question.call)
-    told = record.decided(
+    told = record.decision_record(
         question.context,
         call,
         question.digest,

@@ -13,7 +13,7 @@ from lockgate.core.events import PERSON, PROGRAM, REGISTERED, STRANGER, PromptPa
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.session import jobs
-from lockgate.gate.session.sealed_settings import drop_old, sealed, unsealed
+from lockgate.gate.session.sealed_settings import drop_old, seal_setting, unseal_setting
 from lockgate.store import chain_links
 from lockgate.system.digests import sha256
 
@@ -46,7 +46,7 @@ def register(tx: Transaction, parts: Sequence[PromptPart], prompt_id: str, now: 
     Raises:
         BadInputError: There is no part, one is of no known author, or one holds the id of a prompt.
     """
-    kept = [*checked(parts)]
+    kept = [*check_parts(parts)]
     if any("\ud800" <= character <= "\udfff" for part in kept for character in part.text):
         raise BadInputError("a part holds half a character (a lone surrogate), which no prompt can hold")
     kept[-1] = kept[-1]._replace(text=kept[-1].text.rstrip())
@@ -57,12 +57,12 @@ def register(tx: Transaction, parts: Sequence[PromptPart], prompt_id: str, now: 
         raise BadInputError(f"{_MOST_PROMPTS} prompts are registered already; they are dropped after a day")
     body = "".join(part.text for part in kept)
     lengths = [[part.author, part.source, len(part.text)] for part in kept]
-    text = sealed(tx, chain_links.PURPOSE_PROMPT, prompt_id, {"at": now, "of": _digest(body), "parts": lengths})
+    text = seal_setting(tx, chain_links.PURPOSE_PROMPT, prompt_id, {"at": now, "of": _digest(body), "parts": lengths})
     tx.put_setting(f"{_SETTING}{prompt_id}", text)
     return f"{REGISTERED}{prompt_id}\n{body}"
 
 
-def checked(parts: Sequence[PromptPart]) -> tuple[PromptPart, ...]:
+def check_parts(parts: Sequence[PromptPart]) -> tuple[PromptPart, ...]:
     """The parts, if they can be a prompt's. Raises ``BadInputError``."""
     if not 0 < len(parts) <= _MOST_PARTS:
         raise BadInputError(f"a prompt has between 1 and {_MOST_PARTS} parts")
@@ -90,12 +90,12 @@ def parts_of(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPa
     if event.parts:
         if "".join(part.text for part in event.parts) != event.prompt:
             raise BadInputError("the parts of the prompt do not make it up")
-        return checked(event.parts)
+        return check_parts(event.parts)
     if event.prompt.startswith(REGISTERED):
-        return _registered(store, event, now)
+        return _read_registered(store, event, now)
     if event.human and _FIRST_LINE.search(event.prompt):
         # Something was put before it, so that nothing tells its parts apart any more.
-        return (_changed(event.prompt),)
+        return (_change(event.prompt),)
     if event.context.job and event.human:
         with store.reading() as tx:
             strangers = jobs.strangers_in(tx, event.context, now)
@@ -104,18 +104,18 @@ def parts_of(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPa
     return ()
 
 
-def _registered(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPart, ...]:
+def _read_registered(store: Store, event: PromptSubmitted, now: float) -> tuple[PromptPart, ...]:
     prompt_id, _, body = event.prompt.removeprefix(REGISTERED).partition("\n")
     with store.transaction() as tx:
-        kept = unsealed(tx, chain_links.PURPOSE_PROMPT, prompt_id, tx.setting(f"{_SETTING}{prompt_id}"), now)
+        kept = unseal_setting(tx, chain_links.PURPOSE_PROMPT, prompt_id, tx.setting(f"{_SETTING}{prompt_id}"), now)
         lengths = kept["parts"] if kept else []
         whole = sum(length for _, _, length in lengths)
         if not kept or _digest(body[:whole]) != kept["of"]:
-            return (_changed(event.prompt),)
+            return (_change(event.prompt),)
         session = event.context.subject.session
         if kept.setdefault("session", session) != session:
             return (PromptPart(STRANGER, event.prompt, "a registered prompt of another session"),)
-        tx.put_setting(f"{_SETTING}{prompt_id}", sealed(tx, chain_links.PURPOSE_PROMPT, prompt_id, kept))
+        tx.put_setting(f"{_SETTING}{prompt_id}", seal_setting(tx, chain_links.PURPOSE_PROMPT, prompt_id, kept))
     found, at = [], 0
     for author, source, length in lengths:
         found.append(PromptPart(author, body[at : at + length], source))
@@ -125,7 +125,7 @@ def _registered(store: Store, event: PromptSubmitted, now: float) -> tuple[Promp
     return tuple(found)
 
 
-def _changed(prompt: str) -> PromptPart:
+def _change(prompt: str) -> PromptPart:
     return PromptPart(STRANGER, prompt, "a prompt that is not as it was registered")
 
 

@@ -56,10 +56,10 @@ def _first_mark(call: ToolCall) -> str:
         return "command" if isinstance(command, str) and has_mark(command) else ""
     if call.tool in _NOT_WRITERS or not any(_plain(name) in _FILES for name in call.tool_input):
         return ""
-    return next(_marked("", call.tool_input), "")
+    return next(_find_marked("", call.tool_input), "")
 
 
-def _marked(path: str, value: Any) -> Iterator[str]:
+def _find_marked(path: str, value: Any) -> Iterator[str]:
     """The paths of texts with marks, but where the same object also looks for one."""
     if isinstance(value, str):
         if has_mark(value):
@@ -69,10 +69,10 @@ def _marked(path: str, value: Any) -> Iterator[str]:
         if not any(isinstance(text, str) and has_mark(text) for text in sought.values()):
             for name, inner in value.items():
                 if name not in sought:
-                    yield from _marked(f"{path}.{name}" if path else str(name), inner)
+                    yield from _find_marked(f"{path}.{name}" if path else str(name), inner)
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
-            yield from _marked(f"{path}[{index}]", inner)
+            yield from _find_marked(f"{path}[{index}]", inner)
 
 
 def _plain(name: str) -> str:

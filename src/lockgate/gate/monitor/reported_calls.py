@@ -7,7 +7,7 @@ from lockgate.core.model import LabelState, PolicyDecision, Tier, Verdict
 from lockgate.gate import session
 from lockgate.gate.findings import sources
 from lockgate.gate.monitor.masking import Mask
-from lockgate.gate.parts import Parts, call_digest, merged
+from lockgate.gate.parts import Parts, call_digest, merge
 from lockgate.store.audit import record
 
 
@@ -20,7 +20,7 @@ def note(parts: Parts, event: ToolRequested) -> bool:
     """
     context, call = event.context, event.call
     configuration = parts.configure(context)
-    analysis = merged(parts.analyse(context, call, configuration))
+    analysis = merge(parts.analyse(context, call, configuration))
     found = parts.guard.check_input(context, call)
     mask = Mask.of(found, call)
     digest = call_digest(call)
@@ -34,10 +34,10 @@ def note(parts: Parts, event: ToolRequested) -> bool:
         taints = session.provenance(tx, context.subject)
         column = LabelState.of(frozenset(taint.label for taint in taints))
         decision = PolicyDecision(Verdict.ALLOW, column, profile="container", tier=Tier.LOCAL)
-        body = record.decided(context, masked, digest, taints, told, decision, found=mask.result(found))
+        body = record.decision_record(context, masked, digest, taints, told, decision, found=mask.result(found))
         tx.append_audit(now, {**body, **record.cascade(decision, record.Timing(), None, ""), "reported": True})
         if not agrees:
             rules = sorted({effect.rule for effect in told.effects} | {match.rule for match in found.pattern_matches})
             facts = {"digest": digest, "call": call.call_id, "tool": call.tool, "rules": rules[:32]}
-            tx.append_audit(now, record.happened(context, "discrepancy", facts))
+            tx.append_audit(now, record.event_record(context, "discrepancy", facts))
     return agrees

@@ -10,10 +10,10 @@ from lockgate.core.model import Analysis, Label, ToolCall, Verdict
 from lockgate.core.questions import ResultQuestion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
-from lockgate.gate.findings import UNSEEN_RULE, enforced, redacts, sources
+from lockgate.gate.findings import UNSEEN_RULE, is_enforced, redacts, sources
 from lockgate.gate.monitor.answer import failure_answer, result_answer
 from lockgate.gate.monitor.screening import Screening, look, screen
-from lockgate.gate.parts import Parts, call_digest, merged
+from lockgate.gate.parts import Parts, call_digest, merge
 from lockgate.gate.session.calls import PACKAGES
 from lockgate.store.audit import record
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 
-def finished(parts: Parts, event: ToolFinished) -> Deliberation:
+def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
     """A result is about to enter the subject's context."""
     context, call = event.context, parts.original(event.context, event.call)
     digest = call_digest(call)
     # Read before the transaction, which it would otherwise be inside of.
     configuration = parts.configure(context)
-    fresh = _analysed_once(parts, context, call, configuration)
+    fresh = _analyse_once(parts, context, call, configuration)
     addresses = _addresses_in(event, fresh)
     screening = screen(parts.guard, parts.write_kept, event, enforced=redacts(configuration))
     sets = parts.consultants.rule_sets(configuration)
     if sets.plugins and not screening.withheld:
         objections = yield ResultQuestion(context, call, event.text, sets)
-        if objections and enforced(configuration):
+        if objections and is_enforced(configuration):
             screening = screening._replace(withheld=f"{objections[0].reason} [{objections[0].rule}]")
     held = _secrets_in(parts, context, call, screening)
     vouched, whose = False, {}
@@ -67,13 +67,13 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
                 tx.append_audit(now, record.came_back(context, call, digest, "finished", again, screening.record))
             return result_answer(call, screening)
         if event.agent:
-            session.launched(tx, context.subject.session, session.call_key(call, digest), event.agent)
+            session.note_launch(tx, context.subject.session, session.call_key(call, digest), event.agent)
         outcome = None
         if not (event.agent and event.background):
             unseen = event.background or bool(event.kept)
             # Of a result that holds secrets, or is changed before the model reads it, nothing is kept.
             keep = not (held or screening.withheld or screening.texts) and _is_all_text(event)
-            outcome = session.finished(
+            outcome = session.settle_result(
                 tx,
                 context.subject,
                 call,
@@ -92,18 +92,18 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
             _look_at_head(parts, tx, context, fresh)
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
-        told = _answered(tx, context, call, now)
+        told = _settle_question(tx, context, call, now)
         tx.append_audit(
             now, record.came_back(context, call, digest, "finished", outcome, {**screening.record, **whose})
         )
     return _with(told, result_answer(call, screening))
 
 
-def failed(parts: Parts, event: ToolFailed) -> Answer:
+def handle_failure(parts: Parts, event: ToolFailed) -> Answer:
     """An error is about to enter the subject's context. The client lets nobody change it."""
     context, call = event.context, parts.original(event.context, event.call)
     digest = call_digest(call)
-    fresh = _analysed_once(parts, context, call, parts.configure(context))
+    fresh = _analyse_once(parts, context, call, parts.configure(context))
     screening = look(parts.guard, context, call, "error", event.error)
     held = _secrets_in(parts, context, call, screening)
     told = Answer()
@@ -118,8 +118,8 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
             if outcome is not None:
                 tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
         else:
-            told = _answered(tx, context, call, now)
-            outcome = session.failed(
+            told = _settle_question(tx, context, call, now)
+            outcome = session.settle_failure(
                 tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held
             )
             session.hold_secrets(tx, context.subject, call, held, now)
@@ -131,7 +131,7 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
     return _with(told, failure_answer(call, screening))
 
 
-def refused(parts: Parts, event: ToolRefused) -> Answer:
+def handle_refusal(parts: Parts, event: ToolRefused) -> Answer:
     """The client or the person refused a call."""
     from lockgate.gate.monitor import file_labels, kept_files
 
@@ -141,9 +141,9 @@ def refused(parts: Parts, event: ToolRefused) -> Answer:
         now = parts.clock()
         parts.enter(tx, context, now)
         key = session.call_key(call, digest)
-        kept_files.refused(tx, context.subject.session, key)
+        kept_files.take_back(tx, context.subject.session, key)
         file_labels.take_back(tx, context.subject.session, key)
-        session.refused(tx, context.subject, call, digest=digest)
+        session.settle_refusal(tx, context.subject, call, digest=digest)
         tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
     return Answer()
 
@@ -157,7 +157,7 @@ def _is_all_text(event: ToolFinished) -> bool:
     return is_all_text(event.call.tool, event.result)
 
 
-def _answered(tx: Transaction, context: Context, call: ToolCall, now: float) -> Answer:
+def _settle_question(tx: Transaction, context: Context, call: ToolCall, now: float) -> Answer:
     """What agent and person are told of the answer to a question in the client's dialog, where there was one."""
     known = tx.call(context.subject.session, call.call_id) if call.call_id else None
     if known is None or known.facts.get("verdict") != Verdict.ASK.word:
@@ -173,7 +173,7 @@ def _with(told: Answer, said: Answer) -> Answer:
     return said._replace(context=context, to_person=" ".join(filter(None, (told.to_person, said.to_person))))
 
 
-def _analysed_once(
+def _analyse_once(
     parts: Parts, context: Context, call: ToolCall, configuration: Configuration
 ) -> Callable[[], Analysis]:
     """What a call can do, found out when it is first asked for."""
@@ -181,7 +181,7 @@ def _analysed_once(
 
     def fresh() -> Analysis:
         if not seen:
-            seen.append(merged(parts.analyse(context, call, configuration)))
+            seen.append(merge(parts.analyse(context, call, configuration)))
         return seen[0]
 
     return fresh
@@ -191,11 +191,11 @@ def _secrets_in(parts: Parts, context: Context, call: ToolCall, screening: Scree
     """Where the secrets in a result come from, as far as that can be said without saying them."""
     if not screening.result.found_secret and not screening.exposed:
         return ()
-    from lockgate.gate.messages.calls import recorded_text
+    from lockgate.gate.messages.calls import text_for_records
     from lockgate.gate.monitor.masking import Mask
 
     mask = Mask.of(parts.guard.check_input(context, call), call)
-    where = f"the result of {recorded_text(mask.call(call), 120)}:"
+    where = f"the result of {text_for_records(mask.call(call), 120)}:"
     unseen = (f"{UNSEEN_RULE} in {where} {screening.exposed}",) if screening.exposed else ()
     return sources(screening.result, where) + unseen
 

@@ -38,7 +38,7 @@ def names_in(tx: Transaction, session: str) -> Iterator[tuple[str, str, frozense
                 yield _name(tx, session, agent, labels), agent, frozenset(labels)
 
 
-def named_in(call: ToolCall) -> str:
+def find_room_name(call: ToolCall) -> str:
     """The room that the text of a call names, as the gate writes it; empty where it names none."""
     from lockgate.containment.rewriting import room_in
 

@@ -12,7 +12,7 @@ from lockgate.core.errors import LockgateError, PatternError
 from lockgate.core.events import Context, ToolFinished
 from lockgate.core.model import ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.findings import decided, noted, secrets_in
+from lockgate.gate.findings import decide_on_findings, find_noted, secrets_in
 from lockgate.gate.parts import Guard, KeptWriter
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch
 from lockgate.store.audit.record import guardrail
@@ -55,7 +55,7 @@ class Screening(Record):
     @property
     def remarked(self) -> list[PatternMatch]:
         """The matches that stay, stop nothing, and that agent and person are told of."""
-        return [match for match in noted(self.result) if not match.redact] if self.enforced else []
+        return [match for match in find_noted(self.result) if not match.redact] if self.enforced else []
 
 
 def screen(guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforced: bool) -> Screening:
@@ -99,7 +99,7 @@ def _with_names(found: Screening, names: GuardrailResult, text: str, *, enforced
 
 def _withheld(result: GuardrailResult, texts: Mapping[str, str]) -> str:
     """Why a result may not be read at all: there is nobody to ask, and some of what is found is not taken out."""
-    if decided(result) in (GuardrailDecision.APPROVE, GuardrailDecision.WARN):
+    if decide_on_findings(result) in (GuardrailDecision.APPROVE, GuardrailDecision.WARN):
         return ""
     if because := _unseen(result):
         return because

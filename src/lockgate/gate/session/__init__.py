@@ -9,17 +9,17 @@ grow, but for four cases:
 * So are those of a session that a state which was put back does not know, where the client then says that it begins.
 """
 
-from lockgate.gate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
+from lockgate.gate.session.agents import begin_agent, end_agent, ensure_subject, join_message, note_launch
 from lockgate.gate.session.calls import (
     ResultOutcome,
     call_key,
     expect,
-    failed,
-    finished,
     finished_again,
     hold_secrets,
     is_out,
-    refused,
+    settle_failure,
+    settle_refusal,
+    settle_result,
 )
 from lockgate.gate.session.labels import (
     address_key,
@@ -58,8 +58,6 @@ __all__ = [
     "ensure_subject",
     "expect",
     "expose",
-    "failed",
-    "finished",
     "finished_again",
     "fork_is_open",
     "has_read_untrusted",
@@ -71,13 +69,15 @@ __all__ = [
     "knows",
     "label_unknown_results",
     "labels_of",
-    "launched",
     "lock_state",
+    "note_launch",
     "provenance",
-    "refused",
     "remember",
+    "settle_failure",
     "settle_fork",
     "settle_prompt",
+    "settle_refusal",
+    "settle_result",
     "state_warnings",
     "trials",
 ]

@@ -79,7 +79,7 @@ def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str 
     return row
 
 
-def launched(tx: Transaction, session: str, call_id: str, agent: str) -> None:
+def note_launch(tx: Transaction, session: str, call_id: str, agent: str) -> None:
     """Note that a call started a sub-agent in the background: the call has an answer, and goes on."""
     call = tx.call(session, call_id)
     if call is not None:
@@ -159,7 +159,7 @@ def _is_untrusted(tx: Transaction, subject: Subject) -> bool:
 
 
 def _with_parents(tx: Transaction, row: AgentRow, spawned_by: str) -> tuple[AgentRow, list[Subject]]:
-    calls = _spawning(tx, row, spawned_by)
+    calls = _find_spawning(tx, row, spawned_by)
     if not calls:
         parents = everyone(tx, row.session)
     else:
@@ -170,7 +170,7 @@ def _with_parents(tx: Transaction, row: AgentRow, spawned_by: str) -> tuple[Agen
     return row._replace(parents=tuple(parent.agent for parent in parents), call_id=call_id), parents
 
 
-def _spawning(tx: Transaction, row: AgentRow, spawned_by: str) -> list[CallRow]:
+def _find_spawning(tx: Transaction, row: AgentRow, spawned_by: str) -> list[CallRow]:
     """The calls that may have spawned an agent: the one that is named, else the outstanding ones."""
     named = tx.call(row.session, spawned_by) if spawned_by else None
     if named is not None:

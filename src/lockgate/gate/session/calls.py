@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.core.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session.agents import SPAWNS, return_labels, return_labels_of
-from lockgate.gate.session.labels import SOURCES, as_source, count_sources, named, taints_of
+from lockgate.gate.session.labels import SOURCES, as_source, count_sources, name_effects, taints_of
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.rows import AuditQuery, CallRow
 from lockgate.system.digests import json_object
@@ -31,6 +31,8 @@ LOOKS = "looks"
 """The fact of a call that leaves nothing behind which may hold what its subject has read."""
 SAID = "said"
 """The fact of a call whose result gave the label ``untrusted`` that holds its beginning, as far as it can be shown."""
+ENDORSED = "endorsed"
+"""The fact of a call whose result was endorsed: by whom, when, and the SHA-256 of its text."""
 _RECEIPT = "receipt"
 """The fact of a call that holds how its receipt would report a failure."""
 
@@ -108,13 +110,13 @@ def expect(
         at=now,
     )
     if before is not None and is_out(before):
-        row = row._replace(at=before.at, facts=_joined_facts(before, row, mixed=mixed))
+        row = row._replace(at=before.at, facts=_join_facts(before, row, mixed=mixed))
     tx.put_call(row)
     if analysis.gives:
-        tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))
+        tx.add_taints(subject, taints_of(call.tool, name_effects(call, analysis.effects), key, now, TaintState.PENDING))
 
 
-def _joined_facts(before: CallRow, row: CallRow, *, mixed: bool) -> dict[str, Any]:
+def _join_facts(before: CallRow, row: CallRow, *, mixed: bool) -> dict[str, Any]:
     """The facts of a call that is noted again while it is out: the labels of both, and no more trust than both have.
 
     Args:
@@ -133,7 +135,7 @@ def _joined_facts(before: CallRow, row: CallRow, *, mixed: bool) -> dict[str, An
     return facts
 
 
-def finished(
+def settle_result(
     tx: Transaction,
     subject: Subject,
     call: ToolCall,
@@ -170,7 +172,7 @@ def finished(
     )
 
 
-def failed(
+def settle_failure(
     tx: Transaction,
     subject: Subject,
     call: ToolCall,
@@ -191,7 +193,7 @@ def failed(
         now: Seconds since the epoch.
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
-        keep: As for :func:`finished`.
+        keep: As for :func:`settle_result`.
     """
     return _settle(tx, subject, call, error, now, digest=digest, fresh=fresh, state="failed", keep=keep)
 
@@ -222,8 +224,8 @@ def finished_again(
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew.
         state: Whether it finished or failed, as the second result says.
-        background: As for :func:`finished`.
-        vouched: As for :func:`finished`.
+        background: As for :func:`settle_result`.
+        vouched: As for :func:`settle_result`.
 
     Returns:
         What it gave; ``None`` where that is nothing new.
@@ -232,7 +234,7 @@ def finished_again(
     if row is None:
         return None
     there = {taint.label for taint in tx.taints(subject) if taint.call_id == row.call_id}
-    if row.digest == digest and there.issuperset(row.facts.get(GIVES, ())):
+    if row.digest == digest and (there.issuperset(row.facts.get(GIVES, ())) or _is_endorsed(row, text)):
         return None  # what the call gives is known without another analysis
     said = None if background else text
     quiet: tuple[str, ...] = ()
@@ -246,12 +248,22 @@ def finished_again(
     analysis = fresh()
     if analysis.gives <= there:
         return None
-    taints = taints_of(call.tool, named(call, analysis.effects), row.call_id, now, TaintState.CONFIRMED)
+    taints = taints_of(call.tool, name_effects(call, analysis.effects), row.call_id, now, TaintState.CONFIRMED)
     tx.add_taints(subject, taints)
     _late(tx, subject)
     # These labels may be those of two results: a person cannot be shown what they come from.
     tx.put_call(row._replace(facts={name: value for name, value in row.facts.items() if name != SOURCES_COUNTED}))
     return ResultOutcome(analysis.gives, known=True)
+
+
+def _is_endorsed(row: CallRow, text: str) -> bool:
+    """Whether a person has said of just this text that it is fine."""
+    endorsed = row.facts.get(ENDORSED)
+    if not isinstance(endorsed, dict):
+        return False
+    from lockgate.system.digests import sha256
+
+    return bool(endorsed.get("text") == sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
 
 
 def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Sequence[str], now: float) -> None:
@@ -272,7 +284,7 @@ def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Seq
     _late(tx, subject)
 
 
-def refused(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -> None:
+def settle_refusal(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -> None:
     """Settle a call that was not run after all: nothing came of it."""
     key = call_key(call, digest)
     row = tx.call(subject.session, key)
@@ -310,7 +322,9 @@ def _settle(
     gave: frozenset[Label] = frozenset()
     # Whether it is a receipt depends on what was there before it ran, which nobody has looked at.
     if analysis.keeps or not _says_nothing(text, quiet):
-        tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.CONFIRMED))
+        tx.add_taints(
+            subject, taints_of(call.tool, name_effects(call, analysis.effects), key, now, TaintState.CONFIRMED)
+        )
         gave = analysis.gives
         _late(tx, subject)
     if row is None:
@@ -369,17 +383,17 @@ def _settle_known(
         tx.add_taints(subject, [Taint(label, _MOVED, row.tool, row.call_id, now) for label in sorted(lost)])
     if confirm and Label.UNTRUSTED in expected:
         shown = text if keep and expected == {Label.UNTRUSTED} else None
-        tx.put_call(row._replace(state=state, facts={**row.facts, SAID: _beginning(shown)}))
+        tx.put_call(row._replace(state=state, facts={**row.facts, SAID: _excerpt(shown)}))
     return expected if confirm else frozenset()
 
 
-def _beginning(text: str | None) -> dict[str, Any]:
+def _excerpt(text: str | None) -> dict[str, Any]:
     """What is kept of a result for a person who may say that it is fine; nothing where they cannot be shown it."""
     if text is None:
         return {}
-    from lockgate.gate.session.result_excerpt import beginning
+    from lockgate.gate.session.result_excerpt import make_excerpt
 
-    return beginning(text)
+    return make_excerpt(text)
 
 
 def _late(tx: Transaction, subject: Subject) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lockgate.core.errors import EndorsementError
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.session.calls import LOOKS, SAID, SOURCES_COUNTED, are_kept
+from lockgate.gate.session.calls import ENDORSED, LOOKS, SAID, SOURCES_COUNTED, are_kept
 from lockgate.gate.session.labels import everyone
 from lockgate.gate.session.result_excerpt import LINES
 from lockgate.system.digests import sha256
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import CallRow
 
-ENDORSED = "endorsed"
-"""The fact of a call whose result was endorsed: by whom, and when."""
 _ID = 16
 _SHORTEST_ID = 6
 _NOT_RUN = "refused"
@@ -112,15 +110,15 @@ def endorse(tx: Transaction, shown: UntrustedResult, *, by: str, now: float) -> 
         raise EndorsementError(source.problem)
     tx.drop_taints(source.subject, Label.UNTRUSTED, source.call_id)
     facts = {name: value for name, value in row.facts.items() if name != SAID}
-    tx.put_call(row._replace(facts={**facts, ENDORSED: {"by": by, "at": now}}))
+    tx.put_call(row._replace(facts={**facts, ENDORSED: {"by": by, "at": now, "text": shown.said["digest"]}}))
     return tx.labels(source.subject)
 
 
-def labelled_files(tx: Transaction) -> list[LabelledFile]:
+def list_labelled_files(tx: Transaction) -> list[LabelledFile]:
     """The files into which an agent wrote what it had read of strangers, the oldest first."""
-    from lockgate.gate.monitor.file_labels import labelled
+    from lockgate.gate.monitor.file_labels import list_labelled
 
-    return labelled(tx)
+    return list_labelled(tx)
 
 
 def _of_subject(tx: Transaction, subject: Subject) -> list[UntrustedResult]:

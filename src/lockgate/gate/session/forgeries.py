@@ -62,11 +62,11 @@ def told_of_forged_pause(tx: Transaction, now: float) -> str:
 
 def _record(tx: Transaction, context: Context, setting: str, what: tuple[str, str, str], now: float) -> None:
     """Record one: its event, the name of what is told of it, and that."""
-    from lockgate.store.audit.record import happened
+    from lockgate.store.audit.record import event_record
 
     event, name, text = what
     tx.put_setting(setting, f"{now:.0f} {text}")
-    tx.append_audit(now, happened(context, event, {name: text}))
+    tx.append_audit(now, event_record(context, event, {name: text}))
 
 
 def _last(tx: Transaction, setting: str) -> tuple[float, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.session.sealed_settings import drop_old, sealed, unsealed
+from lockgate.gate.session.sealed_settings import drop_old, seal_setting, unseal_setting
 from lockgate.store import chain_links
 from lockgate.system.digests import sha256
 
@@ -52,14 +52,14 @@ def keep_job(tx: Transaction, run: str, strangers: str, now: float) -> str:
     if len(drop_old(tx, chain_links.PURPOSE_JOB, _SETTING, now)) >= _MOST_JOBS:
         raise BadInputError(f"{_MOST_JOBS} jobs are kept already; they are dropped after a day")
     strangers = job_of(tx, run, now).get("strangers") or strangers
-    text = sealed(tx, chain_links.PURPOSE_JOB, run, {"at": now, "strangers": strangers})
+    text = seal_setting(tx, chain_links.PURPOSE_JOB, run, {"at": now, "strangers": strangers})
     tx.put_setting(f"{_SETTING}{run}", text)
     return strangers
 
 
 def job_of(tx: Transaction, run: str, now: float) -> Mapping[str, Any]:
     """What is kept of a job; nothing where it was not set up."""
-    return unsealed(tx, chain_links.PURPOSE_JOB, run, tx.setting(f"{_SETTING}{run}"), now) if run else {}
+    return unseal_setting(tx, chain_links.PURPOSE_JOB, run, tx.setting(f"{_SETTING}{run}"), now) if run else {}
 
 
 def strangers_in(tx: Transaction, context: Context, now: float) -> str:

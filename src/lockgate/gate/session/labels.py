@@ -140,14 +140,14 @@ def expose(tx: Transaction, subject: Subject, way: str, effects: Iterable[Effect
     tx.add_taints(subject, taints_of(way, effects, "", now, TaintState.CONFIRMED))
 
 
-def named(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
+def name_effects(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
     """Effects whose object is only the tool itself get the call's input as their object: it says which issue it was."""
     effects = list(effects)
     if all(effect.what != call.tool for effect in effects):
         return effects
-    from lockgate.gate.messages.calls import recorded_text
+    from lockgate.gate.messages.calls import text_for_records
 
-    said = recorded_text(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
+    said = text_for_records(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
     return [effect._replace(what=said) if effect.what == call.tool else effect for effect in effects]
 
 
@@ -175,7 +175,7 @@ def taints_of(tool: str, effects: Iterable[Effect], key: str, now: float, state:
 
 def count_sources(call: ToolCall, effects: Iterable[Effect]) -> int:
     """How many sources of the label ``untrusted`` a call has, also those that :func:`taints_of` does not keep."""
-    return len({effect.what or call.tool for effect in named(call, effects) if effect.gives is Label.UNTRUSTED})
+    return len({effect.what or call.tool for effect in name_effects(call, effects) if effect.gives is Label.UNTRUSTED})
 
 
 def as_source(text: str) -> str:

@@ -85,7 +85,7 @@ def _holds_bytes(item: Mapping[str, Any]) -> bool:
     )
 
 
-def beginning(text: str) -> dict[str, Any]:
+def make_excerpt(text: str) -> dict[str, Any]:
     """What is kept of a result so that a person can be shown what they endorse.
 
     Nothing is kept where its lines are too long, or where it holds what nobody can read, as a picture in base64.

@@ -16,7 +16,7 @@ _SECONDS = 86400.0
 """For how long they count."""
 
 
-def sealed(tx: Transaction, purpose: bytes, name: str, kept: dict[str, Any]) -> str:
+def seal_setting(tx: Transaction, purpose: bytes, name: str, kept: dict[str, Any]) -> str:
     """The text of a setting.
 
     Args:
@@ -28,7 +28,7 @@ def sealed(tx: Transaction, purpose: bytes, name: str, kept: dict[str, Any]) -> 
     return chain_links.canonical({**kept, "seal": tx.keyed(purpose, chain_links.canonical({"id": name, **kept}))})
 
 
-def unsealed(tx: Transaction, purpose: bytes, name: str, value: str | None, now: float) -> dict[str, Any]:
+def unseal_setting(tx: Transaction, purpose: bytes, name: str, value: str | None, now: float) -> dict[str, Any]:
     """What a setting says; nothing where there is none, it was changed by somebody else, or is older than a day.
 
     Args:
@@ -55,7 +55,7 @@ def drop_old(tx: Transaction, purpose: bytes, prefix: str, now: float) -> list[s
     live = []
     for setting, value in tx.settings(prefix).items():
         name = setting.removeprefix(prefix)
-        if unsealed(tx, purpose, name, value, now):
+        if unseal_setting(tx, purpose, name, value, now):
             live.append(name)
         else:
             tx.put_setting(setting, None)

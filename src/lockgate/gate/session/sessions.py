@@ -83,16 +83,16 @@ def begin_session(
         return row
     parent = ""
     if how == "clear":
-        parent = _cleared(tx, context.process)
+        parent = _find_cleared(tx, context.process)
         if parent:
             tx.copy_addresses(parent, session, human_only=True)
     elif how == "fork" and parents:
         parent = _label_fork(tx, session, parents, now)
     elif how == "fork":
         # The client writes the transcript, which names the parents, only later: untrusted until then.
-        _unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
+        _note_unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
     elif how != "startup":
-        _unwatched(tx, session, how, now)
+        _note_unwatched(tx, session, how, now)
     parent = parent or _inherit_from_starter(tx, context, above)
     _expect_prompt(tx, context, now)
     row = _new(context, how, now)._replace(parent=parent)
@@ -156,7 +156,7 @@ def touch_session(
     known = tx.session(context.subject.session)
     if known is None:
         if history():
-            _unwatched(tx, context.subject.session, "", now)
+            _note_unwatched(tx, context.subject.session, "", now)
         elif _may_be_forgotten(tx, context):
             _add(tx, context.subject.session, _FORGOTTEN, now, TaintState.PENDING, BEGINNING_CALL)
         _expect_prompt(tx, context, now)
@@ -258,7 +258,7 @@ def _is_as_known(known: SessionRow, context: Context) -> bool:
     )
 
 
-def _unwatched(
+def _note_unwatched(
     tx: Transaction,
     session: str,
     how: str,
@@ -371,7 +371,7 @@ def is_started_by_agent(row: SessionRow | None) -> bool:
     return row is not None and bool(row.parent) and row.how in ("", "startup")
 
 
-def _cleared(tx: Transaction, process: str) -> str:
+def _find_cleared(tx: Transaction, process: str) -> str:
     """The session that the same client process cleared last, if any."""
     if not process:
         return ""
@@ -386,5 +386,5 @@ def _label_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: fl
         flow(tx, Subject(parent), Subject(session), settled=True, origin=f"session {parent}")
         tx.copy_addresses(parent, session, human_only=False)
     if not known or len(known) < len({parent for parent in parents if parent != session}):
-        _unwatched(tx, session, "fork", now)
+        _note_unwatched(tx, session, "fork", now)
     return known[0] if len(known) == 1 else ""

@@ -65,13 +65,13 @@ def shingles_of(text: str) -> Shingles:
     )
 
 
-def packed(shingles: Shingles) -> str:
+def pack(shingles: Shingles) -> str:
     """The text that is stored."""
     hashes = array("I", sorted(shingles.hashes))
     return f"{shingles.level} {hashes.itemsize} {base64.b64encode(hashes.tobytes()).decode()}"
 
 
-def unpacked(text: str) -> Shingles:
+def unpack(text: str) -> Shingles:
     """The passages of a stored text; none of one that no gate of ours has written."""
     try:
         level, size, hashes = text.split(" ")

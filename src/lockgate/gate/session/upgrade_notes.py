@@ -48,12 +48,12 @@ def _news(tx: Transaction, version: str, notes: Mapping[str, str] | None) -> str
     if _number(version) < _number(before):
         return ""  # another machine of this store is ahead
     tx.put_setting(SEEN, version)
-    found = _shipped() if notes is None else notes
+    found = _read_shipped() if notes is None else notes
     new = [text for name, text in found.items() if _number(before) < _number(name) <= _number(version)]
     return f"Lockgate {version}: {'; '.join(new)}." if new else ""
 
 
-def _shipped() -> dict[str, str]:
+def _read_shipped() -> dict[str, str]:
     import json
     import os
 

@@ -203,7 +203,7 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
     if not _RUN_INTO_PASS.match(value) and names.kind_of(value) is not NOTHING:
         total += _names_itself(kind, sum(map(str.isdigit, value)), quoted=quoted)
     if not quoted:
-        total += _unquoted(candidate, value, digits=digits, is_password=kind is PASSWORD)
+        total += _score_unquoted(candidate, value, digits=digits, is_password=kind is PASSWORD)
     return total
 
 
@@ -214,7 +214,7 @@ def _names_itself(kind: NameKind, digits: int, *, quoted: bool) -> float:
     return 0.0 if digits > 1 else 2 * _NAMES_ITSELF
 
 
-def _unquoted(candidate: Candidate, value: str, *, digits: bool, is_password: bool) -> float:
+def _score_unquoted(candidate: Candidate, value: str, *, digits: bool, is_password: bool) -> float:
     """What speaks for an unquoted value to be a literal, and not the name of a variable."""
     operator = _operator(candidate) if candidate.key else ""
     total = _CODE_BEHIND if candidate.after[:1] in (",", ";", ")") else 0.0

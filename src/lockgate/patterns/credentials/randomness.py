@@ -30,7 +30,7 @@ _STEEPNESS = 4.0
 
 def score(text: str) -> float:
     """How random a text looks: 0 for words, names, paths and dummies, near 1 for a long random key; 0 for no text."""
-    classes = classified(text)
+    classes = classify(text)
     if len(classes) < 5:
         return 0.0
     table = _table()
@@ -43,7 +43,7 @@ def score(text: str) -> float:
     return 1.0 / (1.0 + exp(-_STEEPNESS * (bits - _MIDDLE)))
 
 
-def classified(text: str) -> Sequence[int]:
+def classify(text: str) -> Sequence[int]:
     """The characters' classes, between two separators. A change from lower to upper case is a class of its own."""
     classes = [SEPARATOR]
     lower = False
@@ -80,4 +80,4 @@ def _table() -> bytes:
     return _loaded[0]
 
 
-__all__ = ["CHANGE", "CLASSES", "OTHER", "SEPARATOR", "STEPS_PER_BIT", "classified", "score"]
+__all__ = ["CHANGE", "CLASSES", "OTHER", "SEPARATOR", "STEPS_PER_BIT", "classify", "score"]

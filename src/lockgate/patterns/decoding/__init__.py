@@ -9,7 +9,7 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.decoding import concatenation, encoded_runs, escapes, tables
-from lockgate.patterns.decoding.decoded_views import Budget, Decoded, Respelling, View, packed
+from lockgate.patterns.decoding.decoded_views import Budget, Decoded, Respelling, View, pack_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ _PREFIX = Respelling(
 compilers. The marks of ``diff``, and the names of services before what they log."""
 
 
-def _prefixed(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+def _strip_prefixes(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """All lines from the first that has a prefix, without theirs: patterns that need whole lines find them again."""
     if not ends:
         return
@@ -51,7 +51,7 @@ _DECODERS = {
     **encoded_runs.DECODERS,
     **escapes.DECODERS,
     **concatenation.DECODERS,
-    "prefix": _prefixed,
+    "prefix": _strip_prefixes,
     **tables.DECODERS,
 }
 
@@ -75,7 +75,7 @@ def views(
     waiting: list[tuple[View | None, Iterable[tuple[str, int]]]] = [(None, spots)]
     while waiting:
         parent, found = waiting.pop(0)
-        for view in packed(_runs(parent, data, found, budget), _text(parent, data), parent, budget):
+        for view in pack_views(_runs(parent, data, found, budget), _text(parent, data), parent, budget):
             if view.data in seen:
                 continue
             if not budget.views:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.decoding.decoded_views import Decoded, Respelling
-from lockgate.patterns.decoding.escapes import Meanings, listed, marked, respelled
+from lockgate.patterns.decoding.escapes import Meanings, find_character, find_listed, respell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,11 +35,11 @@ _WIDE = rb"\xef[\xbc\xbd][\x80-\xbf]|\xf0\x9d[\x90-\x9f][\x80-\xbf]|" + _TAGS
 _FIRST_TAG, _LAST_TAG = 0xE0020, 0xE007E
 
 
-def _nothing(_: bytes) -> bytes:
+def _empty(_: bytes) -> bytes:
     return b""
 
 
-def _folded(characters: bytes) -> bytes:
+def _fold(characters: bytes) -> bytes:
     """What compatibility makes of a character (Unicode, annex 15, NFKC); nothing of those that nobody sees."""
     if _UNSEEN_ONLY.fullmatch(characters):
         return b""
@@ -55,9 +55,9 @@ def _folded(characters: bytes) -> bytes:
 _UNSEEN_ONLY = lazy_re(b"(?:" + _UNSEEN + b")+")
 _NO_NAME = rb"(?![\"'`][ \t]{0,8}\r?\n\s{0,80}[\"'`][A-Za-z_][\w.-]{0,60}[\"'`][ \t]{0,8}(?::|=>|=[^=]))"
 """A literal that begins a later line and is given a value there is no second half of what stands before."""
-_JOINED = Respelling(lazy_re(b"(" + _NO_NAME + JOINT + b"|" + _QUOTE + b")"), _nothing)
-_LISTED = Respelling(lazy_re(rb"([\"'`]\s{0,32},\s{0,32}[\"'`])"), _nothing)
-_SEEN = Respelling(lazy_re(b"((?:" + _UNSEEN + b")+|" + _WIDE + b")"), Meanings(_folded).__getitem__)
+_JOINED = Respelling(lazy_re(b"(" + _NO_NAME + JOINT + b"|" + _QUOTE + b")"), _empty)
+_LISTED = Respelling(lazy_re(rb"([\"'`]\s{0,32},\s{0,32}[\"'`])"), _empty)
+_SEEN = Respelling(lazy_re(b"((?:" + _UNSEEN + b")+|" + _WIDE + b")"), Meanings(_fold).__getitem__)
 _STARTS = b"\x1b\xc2\xcd\xe1\xe2\xe3\xef\xf0\xf3"
 _LEADING = bytes.maketrans(_STARTS, b"\xff" * len(_STARTS))
 """Makes the first bytes of all of them one, which is not in UTF-8."""
@@ -74,12 +74,12 @@ _NEAR = 64
 _LARGEST = 1 << 16
 
 
-def joined(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+def join_literals(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Literals beside each other, and words with quotes in them."""
-    return respelled(data, "joined", _JOINED, listed(ends), budget)
+    return respell(data, "joined", _JOINED, find_listed(ends), budget)
 
 
-def listed_pieces(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+def join_lists(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """``["a", "b"].join("")``, ``"".join(["a", "b"])``, ``concat("a", "b")``; those near each other together."""
     begin = covered = 0
     for spot in ends:
@@ -91,12 +91,12 @@ def listed_pieces(data: bytes, ends: Sequence[int], budget: Budget, depth: int) 
         if begin < covered < start - _NEAR or covered - begin > _LARGEST:
             if budget.over():
                 return
-            yield from _unlisted(data, begin, covered)
+            yield from _join_calls(data, begin, covered)
             begin = start
         elif begin == covered:
             begin = start
         covered = stop
-    yield from _unlisted(data, begin, covered)
+    yield from _join_calls(data, begin, covered)
 
 
 def _list_at(data: bytes, spot: int, floor: int) -> tuple[int, int]:
@@ -112,7 +112,7 @@ def _list_at(data: bytes, spot: int, floor: int) -> tuple[int, int]:
     return max(floor, bracket - _LINE, data.rfind(b"\n", max(floor, bracket - _LINE), bracket) + 1), stop
 
 
-def _unlisted(data: bytes, start: int, stop: int) -> Iterator[Decoded]:
+def _join_calls(data: bytes, start: int, stop: int) -> Iterator[Decoded]:
     made = _LISTED.apply(data[start:stop])
     if made is not None:
         yield Decoded(made, start, stop, ("joined",), _LISTED)
@@ -140,7 +140,7 @@ def _around(ends: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+def join_spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Words with a space behind each character, from the first spot on."""
     mask = data.translate(_SPACING)
     covered = max(0, min(ends, default=len(data)) - _BEFORE)
@@ -158,13 +158,13 @@ def spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
 def invisible(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Texts with characters that nobody sees, or that look like others."""
     if ends:
-        yield from respelled(data, "invisible", _SEEN, marked(data.translate(_LEADING), b"\xff"), budget)
+        yield from respell(data, "invisible", _SEEN, find_character(data.translate(_LEADING), b"\xff"), budget)
 
 
 DECODERS: dict[str, Decoder] = {
-    "joined": joined,
-    "list": listed_pieces,
+    "joined": join_literals,
+    "list": join_lists,
     "reversed": backwards,
-    "spaced": spaced,
+    "spaced": join_spaced,
     "invisible": invisible,
 }

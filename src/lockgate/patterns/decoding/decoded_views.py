@@ -268,7 +268,7 @@ class _RunPack:
         return View(data, outer + self._encoding, (self._start, self._end), self._pieces, parent)
 
 
-def packed(runs: Iterable[Decoded], source: bytes, parent: View | None, budget: Budget) -> Iterator[View]:
+def pack_views(runs: Iterable[Decoded], source: bytes, parent: View | None, budget: Budget) -> Iterator[View]:
     """The runs of one text, together in as few views as is sensible."""
     packs: dict[tuple[str, ...], _RunPack] = {}
     for run in runs:

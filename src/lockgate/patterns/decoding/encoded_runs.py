@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.patterns.decoding.worth import BRIEF, LONG, is_text, promising, table_of, worth_a_look
+from lockgate.patterns.decoding.worth import BRIEF, LONG, find_promising, is_text, table_of, worth_a_look
 
 if TYPE_CHECKING:
     import re
@@ -65,7 +65,7 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
         if spot <= covered:
             continue
         start = max(covered, mask.rfind(0, covered, max(covered, spot - 1)) + 1)
-        run, covered = _wrapped(data, mask, start)
+        run, covered = _read_wrapped(data, mask, start)
         if len(run) >= _SHORTEST and run not in budget.dull and run.translate(None, _HEX):
             runs.append((run, start, covered))
         if len(runs) == _TOGETHER:
@@ -86,7 +86,7 @@ def _base64_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: 
     begins = [0, *accumulate(len(part) // 4 * 3 for part in parts)]
     found = _long(runs)
     for glued in range(4) if joined else ():
-        found |= promising(a2b_base64(joined[glued:] + _FILL[:glued]), begins, glued=glued > 0)
+        found |= find_promising(a2b_base64(joined[glued:] + _FILL[:glued]), begins, glued=glued > 0)
     budget.dull.update(run for number, (run, _, _) in enumerate(runs) if number not in found)
     for number in sorted(found):
         if budget.over():
@@ -105,13 +105,13 @@ def _base64_run(run: bytes, start: int, end: int, budget: Budget, depth: int) ->
     for glued in range(4):
         part = standard[glued:]
         left = len(part) % 4
-        decoded = _narrowed(a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left]))
+        decoded = _narrow(a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left]))
         yield from worth_a_look(decoded, start, end, "base64", budget, depth, LONG if glued else BRIEF)
         if not glued and is_text(decoded):
             break
 
 
-def _narrowed(decoded: bytes) -> bytes:
+def _narrow(decoded: bytes) -> bytes:
     """The characters of UTF-16, as PowerShell takes encoded commands; other bytes as they are."""
     for first in (0, 1):
         if not any(decoded[4 + first : 4 + _LEAST_WIDE : 2]) and any(decoded[5 - first : 4 + _LEAST_WIDE : 2]):
@@ -161,7 +161,7 @@ def _hex_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: int
     begins = [0, *accumulate(len(part) // 2 for part in parts)]
     found = _long(runs)
     for glued in range(2) if joined else ():
-        found |= promising(unhexlify(joined[glued:] + _HEX_FILL[:glued]), begins, glued=glued > 0)
+        found |= find_promising(unhexlify(joined[glued:] + _HEX_FILL[:glued]), begins, glued=glued > 0)
     budget.dull.update(run for number, (run, _, _) in enumerate(runs) if number not in found)
     for number in sorted(found):
         if budget.over():
@@ -224,7 +224,7 @@ def _next_line(data: bytes, end: int) -> re.Match[bytes] | None:
     return _NEXT_LINE.match(data, end) if data[end : end + 1] in _BEFORE_GAP else None
 
 
-def _wrapped(data: bytes, mask: bytes, start: int) -> tuple[bytes, int]:
+def _read_wrapped(data: bytes, mask: bytes, start: int) -> tuple[bytes, int]:
     """The run that begins there, with the lines that go on with it, and its end.
 
     A line goes on with the one before if nothing else stands in it. If they do not belong together, they are still

@@ -43,7 +43,7 @@ def _character(code: int) -> bytes:
     return chr(code).encode("utf-8", "replace") if code < 0x110000 else b"?"
 
 
-def _escaped(escape: bytes) -> bytes:
+def _unescape(escape: bytes) -> bytes:
     if escape[1:2] in (b"x", b"u", b"U") and len(escape) > 2:
         return _character(int(escape[2:].strip(b"{}"), 16))
     if escape[1:2] in b"01234567":
@@ -70,7 +70,7 @@ ESCAPE = Respelling(
         rb"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[ux]\{[0-9A-Fa-f]{1,6}\}|[0-7]{1,3}|\r?\n|[^\r\n]))"
     ),
     Meanings(
-        _escaped,
+        _unescape,
         {rb"\n": b"\n", rb"\r": b"\r", rb"\t": b"\t", rb"\b": b"\b", rb"\f": b"\f", rb"\v": b"\v", rb"\e": b"\x1b"},
     ).__getitem__,
     (rb"\\", rb"\"", rb"\n", rb"\t", rb"\/"),
@@ -88,7 +88,7 @@ QUOTED_PRINTABLE = Respelling(
 """RFC 2045, section 6.7."""
 
 
-def respelled(data: bytes, name: str, respelling: Respelling, find: Find, budget: Budget) -> Iterator[Decoded]:
+def respell(data: bytes, name: str, respelling: Respelling, find: Find, budget: Budget) -> Iterator[Decoded]:
     """The surroundings of all escapes, with what they mean. ``find`` finds what may be one."""
     for start, end in _windows(data, find):
         if budget.over():
@@ -107,12 +107,12 @@ class Find(Record):
     """The last one that is neither before the one place nor behind the other; -1 where there is none."""
 
 
-def marked(data: bytes, mark: bytes) -> Find:
+def find_character(data: bytes, mark: bytes) -> Find:
     """Finds a character."""
     return Find(lambda start: data.find(mark, start), lambda start, stop: data.rfind(mark, start, stop))
 
 
-def listed(places: Sequence[int]) -> Find:
+def find_listed(places: Sequence[int]) -> Find:
     """Finds given places, which are sorted."""
 
     def first(start: int) -> int:
@@ -176,7 +176,7 @@ def _quoted_printable(data: bytes, ends: Sequence[int], budget: Budget, depth: i
     """Quoted-printable. An ``=`` that ends a value, as the padding of base64 does, joins no lines."""
     if not ends:
         return
-    for start, end in _windows(data, marked(data, b"=")):
+    for start, end in _windows(data, find_character(data, b"=")):
         for low, high in _cut_at_padding(data, start, end):
             if data.find(b"=", low, high - 1) < 0:
                 continue  # what stands for something goes on behind its mark
@@ -212,7 +212,7 @@ def _is_soft(data: bytes, place: int, behind: int) -> bool:
 
 def _inline(name: str, respelling: Respelling, mark: bytes) -> Decoder:
     def decode(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
-        return respelled(data, name, respelling, marked(data, mark), budget) if ends else iter(())
+        return respell(data, name, respelling, find_character(data, mark), budget) if ends else iter(())
 
     return decode
 

@@ -40,13 +40,13 @@ _REMARK = lazy_re(rb"(?:[A-Za-z]?[a-z]{1,16}|[A-Z]{1,16}|[\d.,:/-]*)$")
 """A word or a number alone is more often what the table says of a credential: ``required``, a count, a date."""
 
 
-def _delimited(mark: bytes) -> re.Pattern[bytes]:
+def _delimiter_pattern(mark: bytes) -> re.Pattern[bytes]:
     return lazy_re(
         rb'(?:^|%b)([ ]*"(?:[^"]|"")*"[ ]*|[^"%b]*)(?=%b|$)' % (mark, mark, mark),
     )
 
 
-_DELIMITED = ((b"\t", _delimited(b"\t")), (b",", _delimited(b",")), (b";", _delimited(b";")))
+_DELIMITED = ((b"\t", _delimiter_pattern(b"\t")), (b",", _delimiter_pattern(b",")), (b";", _delimiter_pattern(b";")))
 
 
 # ---------------------------------------------------------------- lines
@@ -99,7 +99,7 @@ def _is_name(text: str) -> bool:
     return _NAME.match(text) is not None and kind_of(text) not in (NOTHING, SOME_KEY)
 
 
-def _assigned(name: bytes, data: bytes, start: int, end: int) -> Iterator[Decoded]:
+def _assign(name: bytes, data: bytes, start: int, end: int) -> Iterator[Decoded]:
     """A cell as a value that is assigned to the name of its column."""
     start, end = _bare(data, start, end)
     value = data[start:end]
@@ -140,7 +140,7 @@ def _rows(
             if len(cells) != columns:
                 break
             for place, name in names.items():
-                yield from _assigned(name, data, start + cells[place][0], start + cells[place][1])
+                yield from _assign(name, data, start + cells[place][0], start + cells[place][1])
         if stop == len(data):
             break
         start = stop + 1
@@ -165,11 +165,11 @@ def html(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterat
             names = above
         for label, span in pairwise(spans):
             if _is_name(data[slice(*label)].decode("utf-8", "replace")):
-                yield from _assigned(data[slice(*label)], data, *span)
+                yield from _assign(data[slice(*label)], data, *span)
         if not above:
             for place, name in names.items():
                 if place < len(spans):
-                    yield from _assigned(name, data, *spans[place])
+                    yield from _assign(name, data, *spans[place])
 
 
 def _text(data: bytes, start: int, end: int) -> Span:
@@ -189,7 +189,7 @@ _TUPLE = lazy_re(rb"\(((?:'[^']*'|[^'()]|\([^()]*\))*)\)\s{0,8},?\s{0,80}")
 _FIELD = lazy_re(rb"\s*N?((?:'[^']*'|[^,'(]|\([^()]*\))*)(?:,|$)")
 
 
-def inserted(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+def read_inserts(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """The rows of ``INSERT INTO t (a, password) VALUES (1, 'v'), (2, 'w')``."""
     for statement in _INSERT.finditer(data, max(0, min(ends, default=0) - 40)):
         names = _names([column.strip(b" \t\r\n\"'`[]") for column in statement[1].split(b",")])
@@ -199,7 +199,7 @@ def inserted(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> It
             fields = [(found.start(1), found.end(1)) for found in _FIELD.finditer(row[1])]
             for place, name in names.items():
                 if place < len(fields) and row[1][fields[place][0] : fields[place][0] + 1] == b"'":
-                    yield from _assigned(name, data, *(row.start(1) + offset for offset in fields[place]))
+                    yield from _assign(name, data, *(row.start(1) + offset for offset in fields[place]))
 
 
-DECODERS: dict[str, Decoder] = {"table": lines, "cells": html, "insert": inserted}
+DECODERS: dict[str, Decoder] = {"table": lines, "cells": html, "insert": read_inserts}

@@ -37,8 +37,8 @@ def worth_a_look(
     """What was decoded, or decompressed after that, if it is worth a look."""
     inner = decoded
     names: tuple[str, ...] = (name,)
-    while len(names) < depth and (packed := _compressed(inner)):
-        inner = _decompressed(inner[packed[1] :], budget)
+    while len(names) < depth and (packed := _find_compression(inner)):
+        inner = _decompress(inner[packed[1] :], budget)
         names += (packed[0],)
     if inner and len(names) > 1:
         yield Decoded(inner, start, end, names)
@@ -69,7 +69,7 @@ def _is_utf8(decoded: bytes) -> bool:
     return True
 
 
-def _compressed(data: bytes) -> tuple[str, int] | None:
+def _find_compression(data: bytes) -> tuple[str, int] | None:
     """How bytes are compressed, and where that begins. Formats: RFC 1950, section 2.2, and RFC 1952, section 2.3."""
     at = data.find(_GZIP, 0, 64)
     if at >= 0:
@@ -79,7 +79,7 @@ def _compressed(data: bytes) -> tuple[str, int] | None:
     return None
 
 
-def _decompressed(data: bytes, budget: Budget) -> bytes:
+def _decompress(data: bytes, budget: Budget) -> bytes:
     """The unpacked data, as far as the budget has room and it is not broken."""
     import zlib
 
@@ -113,7 +113,7 @@ def is_text(decoded: bytes) -> bool:
     return 0 not in decoded.translate(_PRINTABLE)
 
 
-def promising(decoded: bytes, begins: Sequence[int], *, glued: bool) -> set[int]:
+def find_promising(decoded: bytes, begins: Sequence[int], *, glued: bool) -> set[int]:
     """The numbers of those of many decoded runs that may be worth a look, and of few others.
 
     One search through all of them at once takes less time than a call of :func:`worth_a_look` for each.

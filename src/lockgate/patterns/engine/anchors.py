@@ -91,7 +91,7 @@ def _cut(nodes: Sequence[Part], need: float, leading: bool) -> tuple[str, int]:
             text, width = _cut_branches(node.branches, need, leads)
             return "".join((*kept, node.head, text, ")")), most + width
         if node.atom is not None:
-            text, times = _loosened(node, need, index == last)
+            text, times = _loosen(node, need, index == last)
             kept.append(text)
             if times:  # perhaps fewer than in a match: nothing can follow
                 return "".join(kept), most + node.atom.most * times
@@ -167,7 +167,7 @@ def _last(nodes: Sequence[Part]) -> int:
     return needed[-1] if needed else len(nodes) - 1
 
 
-def _loosened(node: Part, need: float, final: bool) -> tuple[str, int]:
+def _loosen(node: Part, need: float, final: bool) -> tuple[str, int]:
     """A repetition that may go on; with how often it is matched where that is certain, else 0."""
     assert node.atom is not None
     atom = _loose(node.atom, leading=False)
@@ -183,7 +183,7 @@ def _loosened(node: Part, need: float, final: bool) -> tuple[str, int]:
 def _loose(node: Part, leading: bool) -> str:
     """All of a part, with bounds of repetition left out."""
     if node.atom is not None:
-        return _loosened(node, math.inf, final=False)[0]
+        return _loosen(node, math.inf, final=False)[0]
     if node.branches:
         return node.head + "|".join(_loose_branch(branch, leading) for branch in node.branches) + ")"
     return node.text

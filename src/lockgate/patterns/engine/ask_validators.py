@@ -41,13 +41,13 @@ class ValidatorAnswers:
         same = (found.rule, data[max(found.start - _NEAR, 0) : found.end + _NEAR])
         if self.refused.get(same, 0) >= _OFTEN:
             return False
-        proven = self._asked(rule, _candidate(found, data))
+        proven = self._ask(rule, _candidate(found, data))
         if proven is False or (proven is None and not found.alone):
             self.refused[same] = self.refused.get(same, 0) + 1
             return False
         return proven
 
-    def _asked(self, rule: Rule, candidate: Candidate) -> bool | None:
+    def _ask(self, rule: Rule, candidate: Candidate) -> bool | None:
         """Validators in their order, up to the first that refuses."""
         if not rule.validate:
             return None
@@ -73,7 +73,7 @@ class ValidatorAnswers:
         return self._credentials[same]
 
 
-def narrowed(rule: Rule, found: ConfirmedMatch, data: bytes) -> ConfirmedMatch:
+def narrow(rule: Rule, found: ConfirmedMatch, data: bytes) -> ConfirmedMatch:
     """A match cut to its value: without the next parameter of an address, or the name of a cookie.
 
     Rules for values without a format take all up to the next blank, since people write anything into passwords.
@@ -90,7 +90,7 @@ def narrowed(rule: Rule, found: ConfirmedMatch, data: bytes) -> ConfirmedMatch:
     return found._replace(value_start=start, value_end=parameter.start(), end=parameter.start())
 
 
-def unpunctuated(rule: Rule, data: bytes, start: int, end: int) -> int:
+def strip_punctuation(rule: Rule, data: bytes, start: int, end: int) -> int:
     """The end of a value without the punctuation of the text around it."""
     if not _is_unquoted(rule, data, start):
         return end

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import SPAWNING_TOOLS, tool_names
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.patterns.engine.ask_validators import ValidatorAnswers, is_weak, narrowed, unpunctuated
+from lockgate.patterns.engine.ask_validators import ValidatorAnswers, is_weak, narrow, strip_punctuation
 from lockgate.patterns.engine.matcher import ConfirmedMatch, Hits
 from lockgate.patterns.engine.time_budget import CheckTimer
 from lockgate.patterns.fields import Field, assigned_values, is_for
@@ -170,13 +170,13 @@ class Check:
     def _accept(self, found: ConfirmedMatch, use: GroupUse, text: _Text) -> int:
         """Keep a match where its validators accept it; where it ends, or 0."""
         rule = self._matcher.rule(found.rule)
-        found = narrowed(rule, found, text.data)
+        found = narrow(rule, found, text.data)
         proven = self._judge.answer(rule, found, text.data)
         if proven is False:
             return 0
         self._count(found.rule, rule, use)
         if text.shows(found.start, found.end):
-            span = (found.value_start, unpunctuated(rule, text.data, found.value_start, found.value_end))
+            span = (found.value_start, strip_punctuation(rule, text.data, found.value_start, found.value_end))
             if is_weak(rule, text.data[slice(*span)]):
                 rule = rule._replace(severity=min(rule.severity, Severity.MEDIUM), action="warn")
             elif is_public(rule.type, text.data, *span):

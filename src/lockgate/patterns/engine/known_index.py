@@ -91,7 +91,7 @@ class Index:
         self.stamp, self._names, self._marks = parts
         """``stamp`` is what ``build`` was given."""
         self._salt = salt
-        self._database = _loaded(bytes(body[at:]), hyperscan)
+        self._database = _load(bytes(body[at:]), hyperscan)
         self._heads: list[tuple[str, str, float]] = []
         self._marker: Marker | None = None
 
@@ -111,7 +111,7 @@ class Index:
             candidates.append((number, end))
 
         self._database.scan(data.translate(self._marker.table), note)
-        return self._confirmed(data, candidates) if candidates else []
+        return self._confirm(data, candidates) if candidates else []
 
     def entries(self) -> list[KnownValue]:
         """What is kept of each value, to build another index of it."""
@@ -124,7 +124,7 @@ class Index:
             for (name, kind, since), its in zip(self._all_heads(), marks, strict=True)
         ]
 
-    def _confirmed(self, data: bytes, candidates: Sequence[tuple[int, int]]) -> list[KnownHit]:
+    def _confirm(self, data: bytes, candidates: Sequence[tuple[int, int]]) -> list[KnownHit]:
         assert self._marker is not None
         known: dict[int, tuple[int, Mark]] = {}
         digests: dict[bytes, bytes] = {}  # a text full of one candidate is hashed once
@@ -161,7 +161,7 @@ def _outermost(hits: Iterable[KnownHit]) -> list[KnownHit]:
     return kept
 
 
-def _loaded(data: bytes, hyperscan: Any) -> Database | None:
+def _load(data: bytes, hyperscan: Any) -> Database | None:
     if not data:
         return None
     try:

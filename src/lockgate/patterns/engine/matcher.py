@@ -174,7 +174,7 @@ class Matcher:
     def pieces(self, data: bytes) -> Iterable[Hits]:
         """Look at a text piece by piece. Pieces overlap, so that a match is whole in one of them."""
         if len(data) > _SHORT:
-            return self._overlapping(data) if len(data) > PIECE else (self._hits(data, 0, len(data)),)
+            return self._find_overlapping(data) if len(data) > PIECE else (self._hits(data, 0, len(data)),)
         if data in self._empty:
             return _NOTHING
         hits = self._hits(data, 0, len(data))
@@ -184,7 +184,7 @@ class Matcher:
             self._empty.add(data)
         return (hits,)
 
-    def _overlapping(self, data: bytes) -> Iterator[Hits]:
+    def _find_overlapping(self, data: bytes) -> Iterator[Hits]:
         start = 0
         while True:
             stop = min(start + PIECE, len(data))
@@ -254,7 +254,7 @@ class Matcher:
             inner, outer = spans[value]
             if inner < 0:
                 inner, outer = begin, end
-            alone = _bounded(data, begin, end, rule.boundary)
+            alone = _is_bounded(data, begin, end, rule.boundary)
             name = data[slice(*spans[key])] if key else b""
             found = ConfirmedMatch(index, begin, end, inner, outer, name, alone)
             if accepted := accept(found):
@@ -290,7 +290,7 @@ def _finder_by_search(compiled: Any) -> Finder:
     return find
 
 
-def _bounded(data: bytes, start: int, end: int, boundary: str) -> bool:
+def _is_bounded(data: bytes, start: int, end: int, boundary: str) -> bool:
     r"""Whether a match stands alone. An escape (``\n``) before it is no letter."""
     if boundary == "none":
         return True

@@ -105,15 +105,15 @@ class Scanner:
     def held_to_format(self, name: str) -> Sequence[int]:
         """Rules that hold what does not match, and look at fields of a name. Found once for each name."""
         if len(name) > _LONGEST_NAME:
-            return self._negated_for(name)
+            return self._negations_for(name)
         found = self._held.get(name)
         if found is None:
             if len(self._held) >= _KEPT:
                 self._held.clear()
-            found = self._held[name] = self._negated_for(name)
+            found = self._held[name] = self._negations_for(name)
         return found
 
-    def _negated_for(self, name: str) -> Sequence[int]:
+    def _negations_for(self, name: str) -> Sequence[int]:
         if self._formats is None:
             fields = (self.matcher.rule(index).fields for index in self.matcher.header["negated"])
             self._formats = frozenset(plain_name(glob) for globs in fields for glob in globs or ("*",))

@@ -18,7 +18,7 @@ from lockgate.patterns.library.loading import PatternChecks, groups_of, load, re
 FOLDER = Path(__file__).parents[1]
 
 
-def joined(files: Iterable[Path], checks: PatternChecks) -> dict[str, Any]:
+def join_files(files: Iterable[Path], checks: PatternChecks) -> dict[str, Any]:
     """The content of several files as that of one: groups of one id are joined, and their rules.
 
     Raises:
@@ -51,9 +51,9 @@ def _join(known: dict[str, Any], content: Mapping[str, Any], where: str) -> None
             raise ConfigError(where, 0, key, "another file says something else about this group")
 
 
-def derived(folder: Path) -> dict[Path, str]:
+def derive_files(folder: Path) -> dict[Path, str]:
     """All derived files with their texts."""
-    content = joined(sorted((folder / "library").glob("*.yaml")), real_checks())
+    content = join_files(sorted((folder / "library").glob("*.yaml")), real_checks())
     files = {folder / "library" / "shipped.json": json.dumps(content, separators=(",", ":")) + "\n"}
     if (folder.parents[2] / "pyproject.toml").is_file():
         files[folder.parents[2] / "schema" / "patterns.schema.json"] = schema_text()
@@ -63,7 +63,7 @@ def derived(folder: Path) -> dict[Path, str]:
 def main(arguments: Sequence[str] = ()) -> int:
     """Write all derived files; with ``--check`` only say which are stale, and give 1 if there are any."""
     try:
-        files = derived(FOLDER)
+        files = derive_files(FOLDER)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1

@@ -101,8 +101,8 @@ def _origin(state: RuleState) -> RuleOrigin:
 
 def _groups(state: MergeState, group: GroupState, indexes: Mapping[int, int]) -> list[RuleGroup]:
     """A group, and beside it the one of what layers which may not loosen have added to it."""
-    whole = _reached(state, group, trusted_only=False)
-    own = _reached(state, group, trusted_only=True) if group.trusted else whole
+    whole = _find_reached(state, group, trusted_only=False)
+    own = _find_reached(state, group, trusted_only=True) if group.trusted else whole
     added = [rule for rule in whole if rule not in own]
     keys: Mapping[str, Any] = {**DEFAULTS, **group.keys}
     made = RuleGroup(
@@ -116,7 +116,7 @@ def _groups(state: MergeState, group: GroupState, indexes: Mapping[int, int]) ->
         rules=_indexes(own, indexes),
         action=keys.get("action", ""),
         replacement=keys.get("replacement", ""),
-        covers=tuple(sorted(_covered(state, group, trusted_only=group.trusted))),
+        covers=tuple(sorted(_find_covered(state, group, trusted_only=group.trusted))),
     )
     beside = made._replace(
         id=made.id + BESIDE, covers=(), name=f"{made.name} (project)", rules=_indexes(added, indexes)
@@ -128,17 +128,17 @@ def _indexes(rules: Sequence[RuleState], indexes: Mapping[int, int]) -> tuple[in
     return tuple(sorted(indexes[id(rule)] for rule in rules if id(rule) in indexes))
 
 
-def _reached(state: MergeState, group: GroupState, *, trusted_only: bool) -> list[RuleState]:
+def _find_reached(state: MergeState, group: GroupState, *, trusted_only: bool) -> list[RuleState]:
     """The rules of a group and of all that it includes, however far."""
     return [
         rule
-        for name in _covered(state, group, trusted_only=trusted_only)
+        for name in _find_covered(state, group, trusted_only=trusted_only)
         for rule in state.groups[name].rules.values()
         if rule.trusted or not trusted_only
     ]
 
 
-def _covered(state: MergeState, group: GroupState, *, trusted_only: bool) -> list[str]:
+def _find_covered(state: MergeState, group: GroupState, *, trusted_only: bool) -> list[str]:
     """A group and all that it includes, however far."""
     seen: dict[str, None] = {}
     todo = [group.id]

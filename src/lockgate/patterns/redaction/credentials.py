@@ -55,7 +55,7 @@ def redact(text: str) -> str:
     due = {number for rare, marks in _marks() if rare in lower for mark, number in marks if mark in lower}
     for number in sorted(due):
         pattern = _patterns()[number]
-        text = _compiled(pattern.text).sub(partial(_mark, pattern.name), text)
+        text = _compile(pattern.text).sub(partial(_mark, pattern.name), text)
     if text == whole and len(text) <= _REMEMBERED_LENGTH:
         if len(_HARMLESS) >= _REMEMBERED:
             _HARMLESS.clear()
@@ -165,6 +165,6 @@ def _marks() -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     # Compiled when a text first needs it: most hooks need none.
     return re.compile(pattern)

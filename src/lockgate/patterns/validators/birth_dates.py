@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.patterns.validators.national_ids import exactly, is_day, weighted
+from lockgate.patterns.validators.national_ids import exactly, is_day, weigh
 from lockgate.patterns.validators.numbers import compact, digits_of, luhn
 
 _OLDEST, _YOUNGEST = 1900, 2035
@@ -49,8 +49,8 @@ def fodselsnummer(value: str) -> bool:
     digits = exactly(value, 11)
     if not digits or not is_day(int(digits[2:4]) % 40, int(digits[:2]) - 40 * (digits[0] > "3")):
         return False
-    first = weighted(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11
-    return first == 0 and weighted(digits, (5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+    first = weigh(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11
+    return first == 0 and weigh(digits, (5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
 
 
 def rijksregisternummer(value: str) -> bool:
@@ -68,7 +68,7 @@ def resident_id(value: str) -> bool:
         return False
     if not _OLDEST <= int(text[6:10]) <= _YOUNGEST or not is_day(int(text[10:12]), int(text[12:14])):
         return False
-    rest = weighted(text[:17], [pow(2, place, 11) for place in range(17, 0, -1)]) % 11
+    rest = weigh(text[:17], [pow(2, place, 11) for place in range(17, 0, -1)]) % 11
     return "10X98765432"[rest] == text[17]
 
 
@@ -80,7 +80,7 @@ def rrn(value: str) -> bool | None:
     digits = exactly(value, 13)
     if not digits or not is_day(int(digits[2:4]), int(digits[4:6])) or digits[6] == "0" or digits[6] == "9":
         return False
-    if (11 - weighted(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11) % 10 == int(digits[12]):
+    if (11 - weigh(digits, (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11) % 10 == int(digits[12]):
         return True
     return None if digits[6] in "3478" and int(digits[:2]) >= 20 else False
 

@@ -19,7 +19,7 @@ def exactly(value: str, length: int) -> str:
     return text if len(text) == length and text.isdigit() else ""
 
 
-def weighted(digits: Iterable[str], weights: Sequence[int]) -> int:
+def weigh(digits: Iterable[str], weights: Sequence[int]) -> int:
     """The sum of digits, each as often as its weight says."""
     return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
 
@@ -61,7 +61,7 @@ def nino(value: str) -> bool | None:
 def nhs_number(value: str) -> bool:
     """UK National Health Service number: ten digits, the last a check digit modulo 11."""
     digits = exactly(value, 10)
-    return len(set(digits)) > 1 and weighted(digits, (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+    return len(set(digits)) > 1 and weigh(digits, (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
 
 
 def sin(value: str) -> bool:
@@ -126,7 +126,7 @@ def codice_fiscale(value: str) -> bool:
 def bsn(value: str) -> bool:
     """Dutch citizen service number: nine digits that pass the eleven test."""
     digits = exactly(value, 9)
-    return bool(digits) and len(set(digits)) > 2 and weighted(digits, (9, 8, 7, 6, 5, 4, 3, 2, -1)) % 11 == 0
+    return bool(digits) and len(set(digits)) > 2 and weigh(digits, (9, 8, 7, 6, 5, 4, 3, 2, -1)) % 11 == 0
 
 
 def pesel(value: str) -> bool:
@@ -134,7 +134,7 @@ def pesel(value: str) -> bool:
     digits = exactly(value, 11)
     if not digits or not is_day(int(digits[2:4]) % 20, int(digits[4:6])):
         return False
-    return weighted(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
+    return weigh(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
 
 
 def _mod_11_two(values: Sequence[int], weights: Sequence[int]) -> bool:
@@ -195,7 +195,7 @@ def pan(value: str) -> bool | None:
 def tfn(value: str) -> bool:
     """Australian tax file number: nine digits, whose weighted sum 11 divides."""
     digits = exactly(value, 9)
-    return len(set(digits)) > 2 and weighted(digits, (1, 4, 3, 7, 5, 8, 6, 9, 10)) % 11 == 0
+    return len(set(digits)) > 2 and weigh(digits, (1, 4, 3, 7, 5, 8, 6, 9, 10)) % 11 == 0
 
 
 def medicare(value: str) -> bool:
@@ -203,7 +203,7 @@ def medicare(value: str) -> bool:
     digits = digits_of(value)
     if len(digits) not in (10, 11) or digits[0] not in "23456":
         return False
-    return weighted(digits[:8], (1, 3, 7, 9, 1, 3, 7, 9)) % 10 == int(digits[8])
+    return weigh(digits[:8], (1, 3, 7, 9, 1, 3, 7, 9)) % 10 == int(digits[8])
 
 
 def my_number(value: str) -> bool:
@@ -211,11 +211,11 @@ def my_number(value: str) -> bool:
     digits = exactly(value, 12)
     if len(set(digits)) < 3:
         return False
-    rest = weighted(digits, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
+    rest = weigh(digits, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
     return (0 if rest < 2 else 11 - rest) == int(digits[11])
 
 
 def ahv(value: str) -> bool:
     """Swiss social security number: 756 and ten digits, the last an EAN check digit."""
     digits = exactly(value, 13)
-    return digits.startswith("756") and weighted(digits, (1, 3) * 6 + (1,)) % 10 == 0
+    return digits.startswith("756") and weigh(digits, (1, 3) * 6 + (1,)) % 10 == 0

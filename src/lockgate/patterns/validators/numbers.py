@@ -106,7 +106,7 @@ def card(candidate: Candidate) -> bool:
     digits = digits_of(candidate.value)
     if not 13 <= len(digits) <= 19 or not luhn(digits) or digits in _TEST_CARDS:
         return False
-    if not _issued(digits, _CARDS) and not (_issued(digits, _RARE_CARDS) and _SAYS_CARD.search(candidate.before)):
+    if not _is_issued(digits, _CARDS) and not (_is_issued(digits, _RARE_CARDS) and _SAYS_CARD.search(candidate.before)):
         return False
     # Numbers made for a test: 4111 1111 1111 1111, 4000 0000 0000 3220. Tables of strokes: 4131235123535.
     if len(set(digits)) <= 5 or any(digit * 6 in digits for digit in set(digits)):
@@ -116,7 +116,7 @@ def card(candidate: Candidate) -> bool:
     return whole_number(candidate) is not False
 
 
-def _issued(digits: str, networks: tuple[tuple[int, int, tuple[int, ...]], ...]) -> bool:
+def _is_issued(digits: str, networks: tuple[tuple[int, int, tuple[int, ...]], ...]) -> bool:
     return any(first <= int(digits[:4]) <= last and len(digits) in lengths for first, last, lengths in networks)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import Record
-from lockgate.policy.git.commands import GitCommandLine, moved_to, reader_of
+from lockgate.policy.git.commands import GitCommandLine, find_checked_out, reader_of
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 
 ANY = "*"
@@ -59,7 +59,7 @@ def branch_of(ref: str) -> str:
     return _UNKNOWN.sub("*", ref)
 
 
-def pushed(refspec: str) -> list[Act]:
+def push_acts(refspec: str) -> list[Act]:
     """What pushing a refspec does there."""
     plain = refspec.removeprefix("+")
     source, colon, target = plain.partition(":")
@@ -80,7 +80,7 @@ def _push(line: GitCommandLine, default: Callable[[], Sequence[Act]]) -> Iterato
         return
     for word in line.matched.surprises:
         yield from (Act(kind, ANY, word.text) for kind in ("push", "force_push", "delete_remote"))
-    found = [act for refspec in _refspecs(line.operands[1:]) for act in pushed(refspec)]
+    found = [act for refspec in _refspecs(line.operands[1:]) for act in push_acts(refspec)]
     if line.has("mirror"):
         found += [Act("push", ANY), Act("force_push", ANY), Act("delete_remote", ANY)]
     if line.has("all"):
@@ -140,7 +140,7 @@ def _fetch(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act
 def _rebase(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     if line.has("control"):
         return
-    yield Act("rebase", branch_of(moved_to(line)) if moved_to(line) else CURRENT)
+    yield Act("rebase", branch_of(find_checked_out(line)) if find_checked_out(line) else CURRENT)
 
 
 def _reset(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Act]:
@@ -161,7 +161,7 @@ def _commit(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterator[Ac
         yield Act("rewrite", CURRENT)
 
 
-def _everything(_: GitCommandLine, __: Callable[[], Sequence[Act]]) -> Iterator[Act]:
+def _push_everything(_: GitCommandLine, __: Callable[[], Sequence[Act]]) -> Iterator[Act]:
     yield Act("rewrite", ANY)
 
 
@@ -204,7 +204,7 @@ def _symbolic_ref(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Itera
         yield Act("rewrite", branch_of(ref))
 
 
-def _nothing(*_: object) -> Iterator[Act]:
+def _push_nothing(*_: object) -> Iterator[Act]:
     return iter(())
 
 
@@ -218,11 +218,11 @@ _READERS: Mapping[str, Callable[[GitCommandLine, Callable[[], Sequence[Act]]], I
     "rebase": _rebase,
     "reset": _reset,
     "commit": _commit,
-    "everything": _everything,
+    "everything": _push_everything,
     "branch": _branch,
     "switch": _switch,
     "worktree": _worktree,
     "update_ref": _update_ref,
     "symbolic_ref": _symbolic_ref,
-    "config": _nothing,
+    "config": _push_nothing,
 }

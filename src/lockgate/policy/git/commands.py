@@ -80,22 +80,22 @@ def _line(words: Sequence[str], command: Command) -> GitCommandLine | None:
     for option in before.options:
         value = option.value[0].text if option.value else ""
         if option.role == "cwd":
-            folders = tuple(_joined(folder, value) for folder in folders)
+            folders = tuple(_join(folder, value) for folder in folders)
         elif option.role == "elsewhere":
             folders = ("",)
         elif option.role == "config":
             key, _, text = value.partition("=")
-            settings.append((lowered(key), text))
+            settings.append((lower_setting(key), text))
     return GitCommandLine(name, match(entry, rest), folders, tuple(settings), command.words)
 
 
-def _joined(folder: str, value: str) -> str:
+def _join(folder: str, value: str) -> str:
     if not known(value) or not (folder or value.startswith("/")):
         return ""
     return os.path.normpath(os.path.join(folder, value))
 
 
-def lowered(key: str) -> str:
+def lower_setting(key: str) -> str:
     """A setting's name: git compares the first and the last part without case."""
     section, dot, rest = key.partition(".")
     middle, dot_too, last = rest.rpartition(".")
@@ -125,7 +125,7 @@ def reader_of(line: GitCommandLine) -> str:
     return str(_table()["commands"].get(line.name, {}).get("does", ""))
 
 
-def moved_to(line: GitCommandLine) -> str:
+def find_checked_out(line: GitCommandLine) -> str:
     """The branch that a command checks out; empty where it checks out none."""
     operands = line.operands
     if line.name in ("checkout", "switch"):
@@ -146,7 +146,7 @@ def set_by(line: GitCommandLine) -> tuple[str, str] | None:
     if line.name != "config" or line.has("asks"):
         return None
     words = line.operands[1:] if line.operands[:1] == ["set"] else line.operands
-    return (lowered(words[0]), words[1]) if len(words) > 1 and words[0] not in ("get", "unset", "list") else None
+    return (lower_setting(words[0]), words[1]) if len(words) > 1 and words[0] not in ("get", "unset", "list") else None
 
 
 def sets_upstream(line: GitCommandLine) -> bool:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Command
 from lockgate.core.questions import RulesQuestion
-from lockgate.policy.git.acts import ANY, CURRENT, Act, branch_of, pushed
+from lockgate.policy.git.acts import ANY, CURRENT, Act, branch_of, push_acts
 from lockgate.policy.git.commands import (
     GitCommandLine,
     asks_for_branch,
+    find_checked_out,
     is_quiet,
     line_of,
     may_be_alias,
-    moved_to,
     set_by,
     sets_upstream,
 )
@@ -48,7 +48,7 @@ class Lines:
         self.straight = not scripts and not _WINDING.search(text)
         self.elsewhere = any(effect.rule.startswith("variable:GIT_") for effect in effects)
         unread = [text] if any(effect.rule in _UNREAD for effect in effects) else []
-        for command_line in (*question.analysis.commands, *_glimpsed(question.analysis.commands, unread)):
+        for command_line in (*question.analysis.commands, *_glimpse(question.analysis.commands, unread)):
             line = line_of(command_line)
             if line is None:
                 self.others |= command_line.words[0] not in _SILENT
@@ -58,28 +58,32 @@ class Lines:
         self.set_here = tuple(filter(None, map(set_by, self.found))) + tuple(
             setting for line in self.found for setting in line.settings
         )
-        self.found = [each for line in self.found for each in self._unaliased(line)]
+        self.found = [each for line in self.found for each in self._resolve_aliases(line)]
 
-    def _unaliased(self, line: GitCommandLine, depth: int = 0) -> Iterator[GitCommandLine]:
+    def _resolve_aliases(self, line: GitCommandLine, depth: int = 0) -> Iterator[GitCommandLine]:
         yield line
         if not may_be_alias(line) or depth > 3:
             return
         folders = line.folders or ("",)
         settings = [*self.set_here, *(pair for folder in folders for pair in self.look(folder).settings)]
         for text in dict.fromkeys(value for key, value in settings if key == f"alias.{line.name}".lower()):
-            for command in _expanded(text, line):
+            for command in _expand(text, line):
                 inner = line_of(command)
                 if inner is not None:
-                    yield from self._unaliased(inner, depth + 1)
+                    yield from self._resolve_aliases(inner, depth + 1)
 
     # ---------------------------------------------------------------- branches
     def current(self, at: int) -> set[str]:
         """The branches that may be checked out when the line of this number runs."""
         line = self.found[at]
-        moves = [moved_to(each) for each in (self.found[:at] if self.straight else self.found) if moved_to(each)]
+        moves = [
+            find_checked_out(each)
+            for each in (self.found[:at] if self.straight else self.found)
+            if find_checked_out(each)
+        ]
         if self.straight and moves:
-            return {_checked_out(moves[-1])}
-        names = {_checked_out(name) for name in moves}
+            return {_check_out(moves[-1])}
+        names = {_check_out(name) for name in moves}
         for folder in line.folders or ("",):
             branch = None if self.elsewhere else self.look(folder).branch
             names.add(ANY if branch is None else branch)
@@ -94,14 +98,14 @@ class Lines:
         for folder in line.folders or ("",):
             own = self.look(folder).settings
             names = remotes or _remotes(own, branches)
-            found += [act for key, value in own for act in _configured(key, value, names)]
+            found += [act for key, value in own for act in _configured_push(key, value, names)]
             every = (*own, *self.set_here)
             if any(pair in _UPSTREAM for pair in every):
                 merges = [value for key, value in every if key.startswith("branch.") and key.endswith(".merge")]
                 found += [Act("push", CURRENT), *(Act("push", branch_of(value)) for value in merges)]
                 found += [Act("push", ANY) for each in self.found if sets_upstream(each)]
         for key, value in self.set_here:
-            found += _configured(key, value, None)
+            found += _configured_push(key, value, None)
         return found or [Act("push", CURRENT)]
 
     def asked(self, branch: str) -> bool:
@@ -109,7 +113,7 @@ class Lines:
         return branch == ANY and not self.others and any(map(asks_for_branch, self.found))
 
 
-def _glimpsed(commands: Sequence[Command], unread: Sequence[str]) -> Iterator[Command]:
+def _glimpse(commands: Sequence[Command], unread: Sequence[str]) -> Iterator[Command]:
     """Lines in text that is not read, or not known whole: by their looks, which can only make a decision stricter."""
     dynamic = (
         word
@@ -123,7 +127,7 @@ def _glimpsed(commands: Sequence[Command], unread: Sequence[str]) -> Iterator[Co
             yield Command(("git", *match[1].replace("'", "").replace('"', "").split()), ("",))
 
 
-def _expanded(text: str, line: GitCommandLine) -> Sequence[Command]:
+def _expand(text: str, line: GitCommandLine) -> Sequence[Command]:
     """The commands that an alias stands for."""
     rest = line.words[line.words.index(line.name) + 1 :] if line.name in line.words else ()
     if text.startswith("!"):
@@ -144,13 +148,13 @@ def _remotes(settings: Sequence[tuple[str, str]], branches: set[str]) -> set[str
     return {"origin"} | {value for key, value in settings if key in keys or key == "remote.pushdefault"}
 
 
-def _configured(key: str, value: str, remotes: set[str] | None) -> list[Act]:
+def _configured_push(key: str, value: str, remotes: set[str] | None) -> list[Act]:
     """What a setting makes of a push without refspecs."""
     section, _, rest = key.partition(".")
     name, _, last = rest.rpartition(".")
     if section == "remote" and (remotes is None or name in remotes):
         if last == "push":
-            return pushed(value)
+            return push_acts(value)
         if last == "mirror" and value.lower() not in ("false", "no", "off", "0", ""):
             return [Act("push", ANY), Act("force_push", ANY), Act("delete_remote", ANY)]
     if key == "push.default" and value == "matching":
@@ -158,7 +162,7 @@ def _configured(key: str, value: str, remotes: set[str] | None) -> list[Act]:
     return []
 
 
-def _checked_out(name: str) -> str:
+def _check_out(name: str) -> str:
     """The branch that is current once a name was checked out."""
     if name == "-" or name.startswith("@{"):
         return ANY

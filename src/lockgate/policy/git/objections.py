@@ -65,7 +65,7 @@ def _against_line(settings: Sequence[GitRules], lines: Lines, at: int) -> Iterat
             if verdict is not Verdict.ALLOW:
                 reason = f"{_subject(line, act)}, and {setting.layer} says `git: {act.kind}: {verdict.word}`"
                 yield Objection(f"rules:git/{act.kind.replace('_', '-')}", reason, verdict)
-            yield from _protecting(setting, act, lines, at)
+            yield from _protect(setting, act, lines, at)
 
 
 def _word(rules: Mapping[str, Any], kind: str) -> str:
@@ -74,7 +74,7 @@ def _word(rules: Mapping[str, Any], kind: str) -> str:
     return str(word or "allow")
 
 
-def _protecting(setting: GitRules, act: Act, lines: Lines, at: int) -> Iterator[Objection]:
+def _protect(setting: GitRules, act: Act, lines: Lines, at: int) -> Iterator[Objection]:
     patterns = setting.rules.get("protected_branches", ())
     verdict = _VERDICTS[str(setting.rules.get("protected", "deny"))]
     if not patterns or verdict is Verdict.ALLOW or act.kind not in _CHANGING or not act.branch:

@@ -6,7 +6,7 @@ import os
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import Record
-from lockgate.policy.git.commands import lowered
+from lockgate.policy.git.commands import lower_setting
 from lockgate.system.files import read_regular
 
 _MOST_BYTES = 256 * 1024
@@ -77,7 +77,7 @@ def settings_in(text: str) -> list[tuple[str, str]]:
         setting = _SETTING.fullmatch(line)
         if setting is not None and section:
             name, value = setting.groups()
-            found.append((lowered(f"{section}.{name}"), _plain(value)))
+            found.append((lower_setting(f"{section}.{name}"), _plain(value)))
     return found
 
 

@@ -173,7 +173,7 @@ class CommandRules:
                 # Found inside the command: it adds a read, and what the later lists say still counts.
                 reads = reads or pattern.rule
                 continue
-            return _joined(found, reads)
+            return _join(found, reads)
         return CategoryRule(Category.UNSAFE, reads) if reads else None
 
 
@@ -188,7 +188,7 @@ def _ask(ready: _Ready, texts: Sequence[str], words: Sequence[str | None]) -> Ca
     return CategoryRule(Category(step), pattern.rule)
 
 
-def _joined(found: CategoryRule, reads: str) -> CategoryRule:
+def _join(found: CategoryRule, reads: str) -> CategoryRule:
     """A rule, with the read that an earlier pattern found inside the command."""
     if not reads:
         return found

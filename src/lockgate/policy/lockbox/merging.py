@@ -13,9 +13,9 @@ from lockgate.core.model import Category, LabelState
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.policy.lockbox.commands import NOT_SAFE, STEPS
 from lockgate.policy.lockbox.javascript_regex import translate, translate_option
-from lockgate.policy.profiles import DEFAULT, STRICT, chain, shipped
+from lockgate.policy.profiles import DEFAULT, STRICT, chain, shipped_profiles
 from lockgate.policy.validation import pattern_lists, pattern_problem
-from lockgate.system.documents.values import dotted
+from lockgate.system.documents.values import dotted_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -94,7 +94,7 @@ class _Merge:
                 words = [verdict.word for verdict in chain(cell)]
                 self.cells.setdefault(row, {})[column] = [words, name]
         for step, path, entries in pattern_lists(value):
-            self.take_patterns(step, f"{name}:{dotted(path)}", entries)
+            self.take_patterns(step, f"{name}:{dotted_path(path)}", entries)
         self.take_tools(value.get("tools", {}), name)
         for tool, category in _entries(value.get("mcp_tools", {})):
             self.mcp_tools[tool] = [category, f"{name}:mcp_tools.{tool}"]
@@ -173,7 +173,7 @@ class _Merge:
         self.hosts = [*added.values(), *(item for item in self.hosts if item[0] not in gone | added.keys())]
 
     def compiled(self) -> dict[str, Any]:
-        profile = shipped()[self.scalars["profile"][0]].with_cells(
+        profile = shipped_profiles()[self.scalars["profile"][0]].with_cells(
             {
                 row: {LabelState(column): chain(words) for column, (words, _) in columns.items()}
                 for row, columns in self.cells.items()

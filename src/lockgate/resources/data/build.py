@@ -28,10 +28,10 @@ def load(table: Path) -> Any:
 def compiled(table: Path) -> str:
     """The JSON text that the product reads: the table without its examples."""
     rows = [{key: value for key, value in row.items() if key not in _FOR_PEOPLE} for row in load(table)]
-    return compile_tables.compact(indexed(rows) if table.stem == "places" else rows)
+    return compile_tables.compact(index_places(rows) if table.stem == "places" else rows)
 
 
-def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def index_places(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The table of places with split patterns, and an index of them by a name that their paths must have."""
     by_name: dict[str, list[tuple[int, int]]] = {}
     others: list[tuple[int, int]] = []

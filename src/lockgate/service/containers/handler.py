@@ -157,13 +157,13 @@ def refusal(group: ContainerGroup, message: bytes, name: str, why: str) -> bytes
 def _begin(
     worker: Worker, replays: Replays, group: ContainerGroup, read: Callable[[], bytes], expected: Expected, parts: Parts
 ) -> _FirstStep:
-    asked = _asked(replays, group, read(), expected)
+    asked = _forward_ask(replays, group, read(), expected)
     if asked.case is None:
         return _FirstStep(asked, HostReply(Answer(), failed=asked.problem))
     return _FirstStep(asked, worker.run_for(asked.case, partial(_first, parts, asked.case)))
 
 
-def _asked(replays: Replays, group: ContainerGroup, message: bytes, expected: Expected) -> ReadRequest:
+def _forward_ask(replays: Replays, group: ContainerGroup, message: bytes, expected: Expected) -> ReadRequest:
     short = is_short(message)
     try:
         if short:
@@ -183,11 +183,11 @@ def _asked(replays: Replays, group: ContainerGroup, message: bytes, expected: Ex
 
 def _first(parts: Parts, case: OpenRequest) -> _Outcome:
     if case.request.report:
-        return _reported(parts, case)
+        return _report(parts, case)
     return _step(case, Monitor(parts).deliberate(case.event), None)
 
 
-def _reported(parts: Parts, case: OpenRequest) -> HostReply:
+def _report(parts: Parts, case: OpenRequest) -> HostReply:
     if not isinstance(case.event, ToolRequested):
         return HostReply(Answer(), failed="only a call that runs can be reported")
     try:

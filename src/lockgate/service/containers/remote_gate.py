@@ -48,19 +48,19 @@ class OpenRequest:
 def seen_here(event: Event, group: ContainerGroup) -> Event:
     """An event with names that are this group's own: it cannot name another's session, agent or process."""
     context = event.context
-    subject = Subject(_named(group, context.subject.session), context.subject.agent)
-    process = _named(group, context.process) if context.process else ""
+    subject = Subject(_with_name(group, context.subject.session), context.subject.agent)
+    process = _with_name(group, context.process) if context.process else ""
     # A transcript lies in the container: nothing here may take its path for one of this machine.
     event = event._replace(context=context._replace(subject=subject, process=process, transcript=""))
     if isinstance(event, ToolRequested):
         asks = group.client_asks and event.askable
         return event._replace(askable=asks, waits=not asks, headless=False)
     if isinstance(event, SessionStarted):
-        return event._replace(parents=tuple(_named(group, parent) for parent in event.parents))
+        return event._replace(parents=tuple(_with_name(group, parent) for parent in event.parents))
     return event
 
 
-def _named(group: ContainerGroup, name: str) -> str:
+def _with_name(group: ContainerGroup, name: str) -> str:
     # A group's name has no slash, so two groups never share a name.
     return f"{group.name}/{name}"
 

@@ -13,7 +13,7 @@ from lockgate.service.http.auth.sessions import CSRF_HEADER, ApiCaller
 from lockgate.service.http.context import DashboardContext, caller
 from lockgate.service.http.event_stream import MEDIA_TYPE, Feed, Stream
 from lockgate.service.http.middleware import API, SecurityMiddleware
-from lockgate.service.http.problems import documented, of_every_route
+from lockgate.service.http.problems import document_responses, of_every_route
 from lockgate.service.http.routes import access, corrections, policy, sessions
 from lockgate.service.http.schemas import Problem
 from lockgate.service.http.schemas.access import EventNotice
@@ -77,7 +77,10 @@ def _events(dashboard: DashboardContext) -> APIRouter:
         status_code=200,
         tags=["events"],
         response_class=Stream,
-        responses={**documented(429), 200: {"description": "Each record as it comes", "content": {MEDIA_TYPE: stream}}},
+        responses={
+            **document_responses(429),
+            200: {"description": "Each record as it comes", "content": {MEDIA_TYPE: stream}},
+        },
     )
     async def listen(
         who: Annotated[ApiCaller, Depends(caller)], last_event_id: Annotated[int | None, Header(ge=0, le=2**62)] = None

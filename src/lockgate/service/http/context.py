@@ -165,6 +165,6 @@ def person(request: Request) -> ApiCaller:
     return found
 
 
-def missing(what: str) -> RequestRefused:
+def not_found(what: str) -> RequestRefused:
     """There is no such thing."""
     return RequestRefused(404, f"there is no such {what}")

@@ -61,7 +61,7 @@ def kind_of(event: str) -> str:
     return "approval" if event in _APPROVALS else "session"
 
 
-def framed(row: AuditRow) -> bytes:
+def encode_event(row: AuditRow) -> bytes:
     """The event of a record."""
     about = record_values.body_of(row.body)
     event = record_values.text(about.get("event"))
@@ -188,7 +188,7 @@ class Feed:
             if head <= position or head - position > _MOST_MISSED:
                 return head, [reset(head)]
             rows = tx.audit(after=position, limit=_MOST_MISSED)
-            return (rows[-1].seq if rows else head), list(map(framed, rows))
+            return (rows[-1].seq if rows else head), list(map(encode_event, rows))
 
     def _missed(self, last: int | None, upto: int) -> list[bytes]:
         if last is None or last == upto:
@@ -197,7 +197,7 @@ class Feed:
             return [reset(upto)]
         with self._dashboard.looking() as tx:
             rows = tx.audit(after=last, limit=upto - last) if tx is not None else []
-        return [framed(row) for row in rows if row.seq <= upto]
+        return [encode_event(row) for row in rows if row.seq <= upto]
 
     def lasts(self, listener: _StreamListener) -> bool:
         """Whether a listener is to go on: it keeps up, its session is not over, and somebody looks at the store."""

@@ -96,7 +96,7 @@ class SecurityMiddleware:
             return  # no WebSocket, and nothing to do at start and end
         answer = _Answer(send, self._headers, api=scope["path"].startswith(API))
         try:
-            receive = await self._checked(scope, receive)
+            receive = await self._check(scope, receive)
             await self._app(scope, receive, answer.send)
         except RequestRefused as refused:
             await refused.response()(scope, receive, answer.send)
@@ -107,7 +107,7 @@ class SecurityMiddleware:
             if not answer.begun:
                 await problem(500, "see the log of `lockgate dashboard`")(scope, receive, answer.send)
 
-    async def _checked(self, scope: Scope, receive: Receive) -> Receive:
+    async def _check(self, scope: Scope, receive: Receive) -> Receive:
         """Refuse what must not get further. Gives what the body is read from."""
         headers = _headers(scope)
         self._check_host(headers)

@@ -72,7 +72,7 @@ def problem(
     return Response(said.model_dump_json(), status, dict(headers), MEDIA_TYPE)
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def document_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route may answer beside success, for the OpenAPI document."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": _title(status), "content": content} for status in statuses}
@@ -80,7 +80,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def of_every_route() -> dict[int | str, dict[str, Any]]:
     """What any route of the API may answer beside success."""
-    return documented(400, 401, 403, 408, 413, 415, 421, 422, 500, 503)
+    return document_responses(400, 401, 403, 408, 413, 415, 421, 422, 500, 503)
 
 
 def _title(status: int) -> str:
@@ -89,7 +89,7 @@ def _title(status: int) -> str:
 
 def install(app: FastAPI) -> None:
     """Answer every error of an application so."""
-    app.add_exception_handler(RequestRefused, _refused)
+    app.add_exception_handler(RequestRefused, _refuse)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(StoreError, _store)
@@ -97,7 +97,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _fault)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refuse(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestRefused)
     return error.response()
 

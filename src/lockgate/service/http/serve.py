@@ -28,7 +28,7 @@ from lockgate.service.http.port_file import OwnPort
 from lockgate.service.http.static_files import StaticFiles
 from lockgate.service.listening.sockets import address, check_address, tcp_socket
 from lockgate.service.listening.timeout_protocol import Server, TimeoutProtocol
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 from lockgate.system.folders import Folders, user_name
 
 LOOPBACK = "127.0.0.1"
@@ -140,7 +140,7 @@ class Dashboard:
             held.callback(log.removeFilter, sparing)
             self._context = DashboardContext(where, names, self._access, tools)
             held.callback(self._context.close)
-            self._config = self._configured(make_app(self._context, StaticFiles()))
+            self._config = self._configure(make_app(self._context, StaticFiles()))
             self._held = held.pop_all()
 
     async def run(self) -> None:
@@ -162,7 +162,7 @@ class Dashboard:
         for end in self._context.at_end:
             end()
 
-    def _configured(self, app: ASGIApp) -> uvicorn.Config:
+    def _configure(self, app: ASGIApp) -> uvicorn.Config:
         config = uvicorn.Config(
             app,
             http=TimeoutProtocol,
@@ -206,7 +206,9 @@ class Dashboard:
             with self._context.store() as store:
                 if store is not None:
                     with store.transaction() as tx:
-                        tx.append_audit(store.clock(), happened(Context("dashboard", Subject("")), "login-twice", {}))
+                        tx.append_audit(
+                            store.clock(), event_record(Context("dashboard", Subject("")), "login-twice", {})
+                        )
         except Exception as error:  # noqa: BLE001 - nobody awaits this
             said = str(error)[:300] if isinstance(error, LockgateError) else type(error).__name__
             log.warning("a record could not be written", extra={"facts": {"error": said}})

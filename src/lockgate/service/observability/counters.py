@@ -116,10 +116,10 @@ class Counts:
         key = tuple(_label(label) for label in labels)
         if key not in known:
             full = len(known) >= SERIES
-            key = tuple(OTHER if full else self._bounded(known, place, label) for place, label in enumerate(key))
+            key = tuple(OTHER if full else self._bound(known, place, label) for place, label in enumerate(key))
         return known.setdefault(key, [0.0] * size)
 
-    def _bounded(self, known: Mapping[tuple[str, ...], Any], place: int, label: str) -> str:
+    def _bound(self, known: Mapping[tuple[str, ...], Any], place: int, label: str) -> str:
         values = {each[place] for each in known}
         return label if label in values or len(values) < DISTINCT else OTHER
 

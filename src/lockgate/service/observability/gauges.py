@@ -72,7 +72,7 @@ def look(store: Store | None, state: str) -> Gauges:
         return Gauges(gate=gate.facts or None, gate_up=gate.answers)
 
 
-def verified(store: Store) -> Chain | None:
+def verify_chain(store: Store) -> Chain | None:
     """Check the whole chain; ``None`` where it cannot be read."""
     try:
         with store.reading() as tx:

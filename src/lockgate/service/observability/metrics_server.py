@@ -98,7 +98,7 @@ class _Unix(_Tcp):
 
 
 @contextmanager
-def answering(metrics: Metrics | None, exporter: Exporter) -> Iterator[None]:
+def serve_metrics(metrics: Metrics | None, exporter: Exporter) -> Iterator[None]:
     """Answer for as long as something else goes on, in a thread; nothing, where no address is configured.
 
     Raises:

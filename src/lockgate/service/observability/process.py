@@ -67,8 +67,8 @@ class Exporter:
     def look(self) -> None:
         """One round: count, send, write, and keep how far that went. Whatever fails is tried again in the next."""
         problems: set[str] = set()
-        store = self._opened(problems)
-        found = gauges.look(self._followed(store, problems), self._state)
+        store = self._open(problems)
+        found = gauges.look(self._follow(store, problems), self._state)
         self.page = exposition(self._kept.counts, found, self._chain)
         try:
             self._write()
@@ -103,23 +103,23 @@ class Exporter:
             if self._sender is not None:
                 self._sender.close()
 
-    def _opened(self, problems: set[str]) -> Store | None:
+    def _open(self, problems: set[str]) -> Store | None:
         try:
             return self._store.opened()
         except StoreError as error:
             problems.add(str(error))
             return None
 
-    def _followed(self, store: Store | None, problems: set[str]) -> Store | None:
+    def _follow(self, store: Store | None, problems: set[str]) -> Store | None:
         """Count and send what is new; gives the store where it can be read."""
         if store is None:
             return None
         try:
-            self._kept = tail.counted(store, self._state, self._kept)
+            self._kept = tail.count_new(store, self._state, self._kept)
             if self._sender is not None:
                 self._kept = self._sent(store, self._sender, problems)
             if self._chain is None or not 0 <= time.time() - self._chain.at < _CHECK_SECONDS:
-                self._chain = gauges.verified(store)
+                self._chain = gauges.verify_chain(store)
         except StoreError as error:
             problems.add(str(error))
             return None
@@ -129,7 +129,7 @@ class Exporter:
         """Send what is new. The first time that is nothing: what was before nobody asked for."""
         if self._kept.sent is None:
             return self._kept._replace(sent=self._kept.counted)
-        place, _ = tail.settled(store, self._kept.sent)
+        place, _ = tail.settle_position(store, self._kept.sent)
         until = time.monotonic() + _BATCH_SECONDS
         while time.monotonic() <= until and (found := next(tail.pages(store, place), None)):
             page = found[: self._at_once]

@@ -39,8 +39,8 @@ def exposition(counts: Counts, gauges: Gauges, chain: Chain | None) -> bytes:
 
     class Everything(Collector):
         def collect(self) -> Iterator[Family]:
-            yield from _counted(counts)
-            yield from _gauged(gauges, chain)
+            yield from _count_families(counts)
+            yield from _gauge_families(gauges, chain)
 
     # A registry of its own: the library's global one tells of this process.
     registry = CollectorRegistry(auto_describe=False)
@@ -49,7 +49,7 @@ def exposition(counts: Counts, gauges: Gauges, chain: Chain | None) -> bytes:
     return text
 
 
-def _counted(counts: Counts) -> Iterator[Family]:
+def _count_families(counts: Counts) -> Iterator[Family]:
     from prometheus_client.core import CounterMetricFamily
 
     for name, metric in METRICS.items():
@@ -74,7 +74,7 @@ def _histogram(counts: Counts, name: str, metric: Metric) -> Family:
     return family
 
 
-def _gauged(gauges: Gauges, chain: Chain | None) -> Iterator[Family]:
+def _gauge_families(gauges: Gauges, chain: Chain | None) -> Iterator[Family]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     def gauge(name: str, text: str, value: float) -> Family:

@@ -131,9 +131,9 @@ def log(row: AuditRow, *, calls: bool) -> Log:
 
 
 def _severities() -> Mapping[str, Any]:
-    from lockgate.service.observability.siem.mapping import mapping
+    from lockgate.service.observability.siem.mapping import read_mapping
 
-    found: Mapping[str, Any] = mapping()["severities"]
+    found: Mapping[str, Any] = read_mapping()["severities"]
     return found
 
 

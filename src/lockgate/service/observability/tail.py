@@ -123,7 +123,7 @@ def pages(store: Store, place: ChainPosition) -> Iterator[Sequence[AuditRow]]:
         place = ChainPosition(page[-1].seq, page[-1].digest)
 
 
-def settled(store: Store, place: ChainPosition) -> tuple[ChainPosition, int]:
+def settle_position(store: Store, place: ChainPosition) -> tuple[ChainPosition, int]:
     """Where to go on from a place, and how many records after it are gone unseen.
 
     A chain that has another record there is another chain: the state was moved aside and begun anew.
@@ -141,13 +141,13 @@ def settled(store: Store, place: ChainPosition) -> tuple[ChainPosition, int]:
     return ChainPosition(base.seq, base.digest), 0
 
 
-def counted(store: Store, state: str, kept: TailState) -> TailState:
+def count_new(store: Store, state: str, kept: TailState) -> TailState:
     """Count what is new in the audit and in the log of errors.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    place, missed = settled(store, kept.counted)
+    place, missed = settle_position(store, kept.counted)
     counts = kept.counts.copy()  # a look that fails half-way has counted nothing, and the next one begins where it did
     if missed:
         counts.add("audit_records_missed", by=missed)

@@ -108,7 +108,7 @@ class Connection:
         """Queue a frame and send what can be sent; whether everything is sent. Nothing follows a last frame."""
         if not self.ends:
             self._out += (
-                resident.proved(self._proof, frame) if self._proof and frame.startswith(resident.PROVED) else frame
+                resident.prove(self._proof, frame) if self._proof and frame.startswith(resident.PROVED) else frame
             )
             if last:
                 self.ends = True

@@ -197,19 +197,19 @@ class Decider:
             self._note(work, error)
             if isinstance(error, StoreError):
                 self._count_failure()
-            return self._refused(work, str(error))
+            return self._refuse(work, str(error))
         except Exception as error:
             self._note(work, error)
             if self.is_stale():  # what is loaded late then fits nothing that was loaded before
                 raise NotHere from error
             self._count_failure()
-            return self._refused(work, in_words(error))
+            return self._refuse(work, in_words(error))
         finally:
             self._current = None
             work.spent += time.perf_counter() - began
         self._failures = 0
         if work.spent > work.allowed:
-            return self._refused(work, f"the decision took longer than {work.allowed:g} s")
+            return self._refuse(work, f"the decision took longer than {work.allowed:g} s")
         return found
 
     def _count_failure(self) -> None:
@@ -219,7 +219,7 @@ class Decider:
             self.is_failing = True
             raise NotHere
 
-    def _refused(self, work: Work, because: str) -> HookOutput:
+    def _refuse(self, work: Work, because: str) -> HookOutput:
         """Spell a refusal. Where even that fails the hook decides by itself, and has a last resort."""
         try:
             found = work.asked.refused(because)
@@ -282,11 +282,11 @@ class Decider:
     def _make_monitor(self, asked: EventRequest) -> Monitor:
         from lockgate.gate import Monitor
         from lockgate.gate.host.assembly import window_of
-        from lockgate.gate.host.host_view import containing, containing_host
+        from lockgate.gate.host.host_view import containing_host, make_contain
 
         client = asked.client
         able = self._cache.remembering(lambda *_: containing_host(self._where), lambda _: "")
-        contain, original = containing(self._where, has_rule(client, self._where), able)
+        contain, original = make_contain(self._where, has_rule(client, self._where), able)
         parts = self._parts._replace(
             contain=contain,
             original=original,

@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.addresses import host_of, normalise
-from lockgate.resources.hosts import is_here, is_loopback, is_metadata, trusted
+from lockgate.resources.hosts import find_trusted, is_here, is_loopback, is_metadata
 from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known, shown
 from lockgate.shell.state.scope import Arg
@@ -27,9 +27,9 @@ def contact_effects(call: ProgramCall) -> list[Effect]:
         return []
     found = [effect for kind, arg in call.contact.targets for effect in _one(kind, arg, call)]
     if call.args[0].text.rpartition("/")[2] in lookup.table("postgresql_clients"):
-        from lockgate.shell.effects.own_database import reached
+        from lockgate.shell.effects.own_database import reached_effect
 
-        own = reached(call)
+        own = reached_effect(call)
         found += [] if own is None else [own]
     if not call.contact.targets and call.contact.sends and call.contact.rerouted:
         found.append(_egress(call, call.what))
@@ -39,7 +39,7 @@ def contact_effects(call: ProgramCall) -> list[Effect]:
 def _one(kind: str, arg: Arg, call: ProgramCall) -> list[Effect]:
     text = arg.text
     if kind == "remote":
-        return _reached(text, normalise(text) or "", host_of(text), call)
+        return _reached_effects(text, normalise(text) or "", host_of(text), call)
     if kind == "host":
         return _host(_bare_host(text), call, send=True)
     if kind == "lookup":
@@ -59,11 +59,11 @@ def _one(kind: str, arg: Arg, call: ProgramCall) -> list[Effect]:
 
 
 def _url(url: str, call: ProgramCall) -> list[Effect]:
-    host = host_of(url) if known(url) and not _expanding(url) else None
+    host = host_of(url) if known(url) and not _is_expanding(url) else None
     if host is None and (authority := _AUTHORITY.match(url)) is not None:
         host = host_of(f"http://{authority.group(1)}/")
     if host is None:
-        return _reached(url, "", None, call)
+        return _reached_effects(url, "", None, call)
     if is_here(host) and not call.contact.rerouted:
         from lockgate.resources.relays import leads_elsewhere
 
@@ -73,14 +73,14 @@ def _url(url: str, call: ProgramCall) -> list[Effect]:
             own = at_url(url, call.machine.around)
             return [] if own is None else [own]
         host = None
-    whole = known(url) and not _expanding(url)
-    return _reached(url, normalise(url) or "" if whole else "", host, call)
+    whole = known(url) and not _is_expanding(url)
+    return _reached_effects(url, normalise(url) or "" if whole else "", host, call)
 
 
 def _host(host: str, call: ProgramCall, *, send: bool) -> list[Effect]:
     if send and not call.contact.sends:
         call.contact.sends = f"`{call.what}` connects to another machine"
-    return _reached(host, "", host if known(host) else None, call)
+    return _reached_effects(host, "", host if known(host) else None, call)
 
 
 def _lookup(host: str, call: ProgramCall) -> list[Effect]:
@@ -88,11 +88,11 @@ def _lookup(host: str, call: ProgramCall) -> list[Effect]:
         because = "a name that is put together at run time carries data to whoever answers for it"
         return [Effect(EffectKind.EGRESS, shown(host), "shell:composed-name", because, gives=Label.UNTRUSTED)]
     if re.fullmatch(r"[0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:]+", host) and not is_loopback(host):
-        return _reached(host, normalise(f"http://{host}/") or "", host, call)
-    return _reached(host, normalise(f"https://{host}/") or "", host, call)
+        return _reached_effects(host, normalise(f"http://{host}/") or "", host, call)
+    return _reached_effects(host, normalise(f"https://{host}/") or "", host, call)
 
 
-def _reached(what: str, address: str, host: str | None, call: ProgramCall) -> list[Effect]:
+def _reached_effects(what: str, address: str, host: str | None, call: ProgramCall) -> list[Effect]:
     what = shown(what)
     if host is not None and is_metadata(host):
         because = "a cloud's metadata service hands out credentials"
@@ -101,7 +101,7 @@ def _reached(what: str, address: str, host: str | None, call: ProgramCall) -> li
     if host is not None and not call.contact.rerouted:
         if is_loopback(host):
             return _here(what, call)
-        trust = trusted(host, call.machine.around)
+        trust = find_trusted(host, call.machine.around)
         if trust is not None:
             because = f"`{call.what}` reads from a host that you trust"
             gives = None if trust.content else Label.UNTRUSTED
@@ -143,7 +143,7 @@ def _ingest(call: ProgramCall, what: str) -> Effect:
     return Effect(EffectKind.INGEST, what, call.rule, because, gives=Label.UNTRUSTED)
 
 
-def _expanding(url: str) -> bool:
+def _is_expanding(url: str) -> bool:
     """Whether the client itself makes several addresses of this one."""
     rest = re.sub(r"^[^:]*://(?:\[[0-9a-fA-F:.]+\])?", "", url)
     return any(mark in rest for mark in "{}[]")

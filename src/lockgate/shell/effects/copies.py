@@ -12,7 +12,7 @@ from lockgate.resources.globs import name_matches
 from lockgate.resources.path_spelling import absolute, inside
 from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
-from lockgate.shell.effects.unlisted import TARGET, unlisted
+from lockgate.shell.effects.unlisted import TARGET, unlisted_effect
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class CopiedFiles(Record):
     """Whether the target is sure to be a folder, which takes each source under its name."""
 
 
-def copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, scope: Scope) -> list[Effect]:
+def copy_effects(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, scope: Scope) -> list[Effect]:
     """Effects of what is written under names that the words do not say."""
-    return [effect for cwd in scope.cwds for effect in _copied(source, target, how, before, cwd)]
+    return [effect for cwd in scope.cwds for effect in _copy_effects(source, target, how, before, cwd)]
 
 
 def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: Moves) -> list[Effect]:
@@ -75,7 +75,7 @@ def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: Mo
     return found
 
 
-def _copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: str) -> list[Effect]:
+def _copy_effects(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: str) -> list[Effect]:
     folder, _, name = source.text.rstrip("/").rpartition("/")
     folder = folder or ("/" if source.text.startswith("/") else ".")
     any_name, wild = not name.strip(_MARKS), source.glob or not known(name)
@@ -102,11 +102,11 @@ def _copied(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: s
     paths = [path for path in below if not wild or _is_meant(path, name)]
     if paths and not how.moves and there and _is_outside_project(there, before.around):
         return star
-    return _named(paths, into, "" if parts or wild else name, before.around)
+    return _named_effects(paths, into, "" if parts or wild else name, before.around)
 
 
 def _unnamed_effects(source: Arg, how: CopyMode, there: str | None, around: HostView) -> list[Effect]:
-    effect = unlisted(source.shown, TARGET, _BECAUSE.format(source=source.shown))
+    effect = unlisted_effect(source.shown, TARGET, _BECAUSE.format(source=source.shown))
     if how.moves and there is not None and _is_outside_project(there, around):
         effect = effect._replace(uncontainable=_STAYS.format(source=source.shown))
     return [effect]
@@ -144,7 +144,7 @@ def _is_meant(path: str, pattern: str) -> bool:
     return name_matches(wild.casefold(), path.partition("/")[0].casefold())
 
 
-def _named(paths: list[str], into: str, name: str, around: HostView) -> list[Effect]:
+def _named_effects(paths: list[str], into: str, name: str, around: HostView) -> list[Effect]:
     """What it means that these names are written into a folder; or below a name in it, where it is there already."""
     guard = PathGuard(around)
     found: dict[str, None] = {}

@@ -64,9 +64,9 @@ def _only_contained_see(arg: Arg, machine: Machine, scope: Scope) -> list[Effect
     paths = (posixpath.normpath(posixpath.join(cwd or "/", arg.text)) for cwd in scope.cwds if arg.static is not None)
     if not any(path.startswith("/tmp/") and machine.around.only_contained_see(path) for path in paths):  # noqa: S108
         return []
-    from lockgate.shell.effects.unlisted import unlisted
+    from lockgate.shell.effects.unlisted import unlisted_effect
 
-    return [unlisted(arg.shown, CONTAINED_FILE, "only contained commands of this project see this file")]
+    return [unlisted_effect(arg.shown, CONTAINED_FILE, "only contained commands of this project see this file")]
 
 
 def _may_be_any_file(text: str, machine: Machine, scope: Scope) -> bool:
@@ -158,7 +158,7 @@ def write_into(
     target: Arg, sources: list[Arg], machine: Machine, scope: Scope, how: CopyMode | None = None
 ) -> list[Effect]:
     """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
-    from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copied
+    from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copy_effects
 
     # Two things cannot be copied to one file.
     into_folder = sum(source.static is not None for source in sources) > 1
@@ -168,18 +168,20 @@ def write_into(
     for source in sources:
         if ".git" in source.text.split("/"):
             machine.disk.note_unnamed()
-        inside = _named_after(source, target, machine, scope)
+        inside = _named_after_effects(source, target, machine, scope)
         if inside and source.names and _only_by_name(source, target, inside, machine, scope):
-            inside = [effect for name in source.meanings for effect in _named_after(name, target, machine, scope)]
+            inside = [
+                effect for name in source.meanings for effect in _named_after_effects(name, target, machine, scope)
+            ]
         found += inside
-        unsaid = copied(source, target, how or CopyMode(), before, scope)
+        unsaid = copy_effects(source, target, how or CopyMode(), before, scope)
         if any(effect.variant is Variant.UNLISTED for effect in unsaid):
             machine.disk.note_unnamed()
         found += unsaid
     return found
 
 
-def _named_after(source: Arg, target: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+def _named_after_effects(source: Arg, target: Arg, machine: Machine, scope: Scope) -> list[Effect]:
     """Effects of writing into a folder under the name that something has elsewhere."""
     found: list[Effect] = []
     name = source.text.rstrip("/").rpartition("/")[2]

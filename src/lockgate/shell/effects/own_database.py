@@ -34,7 +34,7 @@ _AUTHORITY_PORT = lazy_re(r":(\d+)(?=,|$)")
 _PAIR = lazy_re(r"(?:^|[&\s])(dbname|port|service)\s*=\s*'?([^\s&']*)")
 
 
-def reached(call: ProgramCall) -> Effect | None:
+def reached_effect(call: ProgramCall) -> Effect | None:
     """The effect of a client of PostgreSQL that can reach the gate's own store; ``None`` for all else."""
     program = call.args[0].text.rpartition("/")[2]
     client: Mapping[str, str] | None = table("postgresql_clients").get(program)
@@ -48,7 +48,7 @@ def reached(call: ProgramCall) -> Effect | None:
     every = client.get("every", "")
     if every in ("always", "roles") or call.matched.given.intersection(every.split()) or call.matched.surprises:
         found.append(_UNKNOWN)
-    found += _connected_to(call)
+    found += _find_databases(call)
     if own.name not in found and _UNKNOWN not in found:
         return None
     # Who may do what on the whole server is also other people's business.
@@ -80,17 +80,17 @@ def _database(word: Arg) -> Iterator[str]:
     address = _ADDRESS.match(text)
     pairs = _PAIR.findall((address["more"] or "") if address else text if "=" in text else "")
     if address:
-        yield _decoded(address["name"])
+        yield _decode(address["name"])
     elif "=" not in text:
         yield text
     elif not any(key == "dbname" for key, _ in pairs):
         yield _UNKNOWN
     for key, value in pairs:
         if key != "port":
-            yield _UNKNOWN if key == "service" else _decoded(value)
+            yield _UNKNOWN if key == "service" else _decode(value)
 
 
-def _connected_to(call: ProgramCall) -> Iterator[str]:
+def _find_databases(call: ProgramCall) -> Iterator[str]:
     """The databases that psql connects to in what it runs; a ``-`` stands for the one before."""
     code = [word.text for option in call.matched.options if option.name in _CODE for word in option.value]
     for text in (*code, call.stdin or ""):
@@ -134,7 +134,7 @@ def _ports(text: str) -> Iterator[str | None]:
     yield from (value for key, value in _PAIR.findall(text) if key == "port")
 
 
-def _decoded(text: str) -> str:
+def _decode(text: str) -> str:
     from urllib.parse import unquote
 
     return unquote(text)

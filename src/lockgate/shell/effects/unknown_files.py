@@ -17,7 +17,7 @@ from lockgate.resources.paths import (
     recursive_write_effects,
     write_effects,
 )
-from lockgate.shell.effects.unlisted import TARGET, unlisted
+from lockgate.shell.effects.unlisted import TARGET, unlisted_effect
 from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, known
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -44,7 +44,7 @@ def others_read(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
         found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
         found += _state_meant(arg, cwd, machine)
-        if (named := _looked_for(arg.text)) is not None:
+        if (named := _find_looked_for(arg.text)) is not None:
             from lockgate.resources.unknown_folders import named_read_effects
 
             found += named_read_effects(*named, cwd, machine.around)
@@ -89,7 +89,7 @@ def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> li
     if not maybe or certain:
         return meant
     because = f"`{arg.shown}` may stand for a file of which this holds: {maybe[0].because}"
-    return [*kept, unlisted(arg.shown, TARGET, because)]
+    return [*kept, unlisted_effect(arg.shown, TARGET, because)]
 
 
 def _in_project(folder: str, around: HostView) -> bool:
@@ -119,7 +119,7 @@ def _any_file_in(text: str) -> str | None:
     return (folder or "/") if slash and name == PLAIN and known(folder) else None
 
 
-def _looked_for(text: str) -> tuple[str, str] | None:
+def _find_looked_for(text: str) -> tuple[str, str] | None:
     """The folder and the name where a word says what is looked for at any depth of a folder."""
     if OPAQUE in text or (PLAIN not in text and ENVIRONMENT not in text):
         return None

@@ -112,14 +112,14 @@ def _is_guarded(place: str, machine: Machine) -> bool:
 def _record_proxy(name: str, text: str, rule: str, machine: Machine) -> None:
     """Record that other programs talk to the server that a variable names, unless it is this machine or trusted."""
     from lockgate.resources.addresses import host_of
-    from lockgate.resources.hosts import is_loopback, trusted
+    from lockgate.resources.hosts import find_trusted, is_loopback
 
     is_path = text.startswith("/") and not text.startswith("//")
     if is_path or text.startswith(_LOCAL) or text == "off":
         return
     address = text if "://" in text else f"http://{text.removeprefix('//')}"
     host = host_of(address) if known(text) else None
-    if host is None or not (is_loopback(host) or trusted(host, machine.around)):
+    if host is None or not (is_loopback(host) or find_trusted(host, machine.around)):
         because = f"`{name}` sends what other programs transfer through another machine"
         machine.findings.add(Effect(EffectKind.EGRESS, text, rule, because, gives=Label.UNTRUSTED))
 

@@ -16,7 +16,7 @@ _MARKS = {"*": ".*", "?": "."}
 _LETTERS = {"^^": str.upper, "@U": str.upper, ",,": str.lower, "@L": str.lower}
 
 
-def respelled(part: Param, value: str, arguments: list[str], scope: Scope) -> str | None:
+def respell(part: Param, value: str, arguments: list[str], scope: Scope) -> str | None:
     """The text that an expansion with an operator becomes."""
     single = part.subscript is None and part.name not in ("@", "*") and part.name not in scope.arrays
     if not single or not known(value) or not value.isascii() or len(value) > _LONGEST:

@@ -67,13 +67,13 @@ def parameter(part: Param, machine: Interpreter, scope: Scope, expand: Expand) -
         return _default(part.name, operator, value, arguments, scope, machine)
     if operator == "!indirect" and not arguments and not machine.around.may_be_zsh:
         return _indirect(part, value, scope)
-    from lockgate.shell.expansion.operators import respelled
+    from lockgate.shell.expansion.operators import respell
 
     if ENVIRONMENT in value and not part.quoted and operator in _CUTTING:
         # Any value has letters to choose from, and white space that makes one word two.
         return unknown(value, *arguments)
-    exact = respelled(part, value, arguments, scope) if known(value) else None
-    return exact if exact is not None else _changed(operator, value, arguments)
+    exact = respell(part, value, arguments, scope) if known(value) else None
+    return exact if exact is not None else _change(operator, value, arguments)
 
 
 def _evaluate(part: Param, arguments: list[str], machine: Interpreter, scope: Scope) -> None:
@@ -158,7 +158,7 @@ def _default(name: str, operator: str, value: str, arguments: list[str], scope: 
     return value
 
 
-def _changed(operator: str, value: str, arguments: list[str]) -> str:
+def _change(operator: str, value: str, arguments: list[str]) -> str:
     """``${x%y}`` and its kin."""
     if operator not in _PASSING or OPAQUE in value or any(OPAQUE in argument for argument in arguments):
         return unknown(value, *arguments)

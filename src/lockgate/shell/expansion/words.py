@@ -26,7 +26,7 @@ def expand_all(words: tuple[Word, ...], machine: Interpreter, scope: Scope) -> l
     for word in words:
         literal = word.literal
         if literal is None:
-            args += _expanded(word, machine, scope)
+            args += _expand(word, machine, scope)
         else:
             args.append(Arg(_safe(literal)))
     return args
@@ -37,7 +37,7 @@ def expand(word: Word, machine: Interpreter, scope: Scope) -> list[Arg]:
     return expand_all((word,), machine, scope)
 
 
-def _expanded(word: Word, machine: Interpreter, scope: Scope) -> list[Arg]:
+def _expand(word: Word, machine: Interpreter, scope: Scope) -> list[Arg]:
     ways = _without_braces(word.parts)
     if ways is not None:
         return [arg for parts in ways for arg in _Fields(machine, scope).of(parts)]

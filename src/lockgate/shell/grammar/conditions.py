@@ -119,10 +119,10 @@ def _read_pattern(cursor: Cursor, expression: bool) -> list[Part]:
             return parts
         if not expression and cursor.text[cursor.pos - 1] not in _EXTENDED:
             return parts
-        parts += _parenthesized(cursor)
+        parts += _read_parenthesized(cursor)
 
 
-def _parenthesized(cursor: Cursor) -> list[Part]:
+def _read_parenthesized(cursor: Cursor) -> list[Part]:
     """Read ``(...)`` inside a pattern: everything but quotes and expansions is literal."""
     parts: list[Part] = [Literal("(")]
     cursor.pos += 1
@@ -131,7 +131,7 @@ def _parenthesized(cursor: Cursor) -> list[Part]:
         parts += read_parts(cursor, PATTERN, "| \t")
         character = cursor.text[cursor.pos]
         if character == "(":
-            parts += _parenthesized(cursor)
+            parts += _read_parenthesized(cursor)
         elif character == ")":
             cursor.pos += 1
             cursor.limits.depth -= 1

@@ -119,7 +119,7 @@ def _read_backslash(cursor: Cursor, parts: list[Part], closing: str) -> None:
 def read_command_sub(cursor: Cursor, quoted: bool) -> CommandSub:
     """Read ``$(...)``."""
     cursor.pos += 2
-    return CommandSub(nested(cursor), quoted)
+    return CommandSub(read_nested(cursor), quoted)
 
 
 def read_process_sub(cursor: Cursor) -> ProcessSub:
@@ -127,10 +127,10 @@ def read_process_sub(cursor: Cursor) -> ProcessSub:
     cursor.refuse_outside_bash("process substitution")
     direction = cursor.text[cursor.pos]
     cursor.pos += 2
-    return ProcessSub(nested(cursor), direction)
+    return ProcessSub(read_nested(cursor), direction)
 
 
-def nested(cursor: Cursor) -> Script:
+def read_nested(cursor: Cursor) -> Script:
     """Read commands up to and with the closing parenthesis. Its here-documents must end inside."""
     outer = cursor.body_line, cursor.bodies_end
     cursor.body_line = -1
@@ -220,11 +220,11 @@ def check_parentheses(cursor: Cursor, start: int) -> None:
     if "$(" not in expression and "`" not in expression and '"' not in expression:
         return
     cursor.spend(len(expression))
-    if "\\" in expression or not (_balanced(expression) and _balanced(_QUOTED.sub("", expression))):
+    if "\\" in expression or not (_is_balanced(expression) and _is_balanced(_QUOTED.sub("", expression))):
         cursor.refuse("parentheses that do not match in an arithmetic expression", "use a variable", at=start)
 
 
-def _balanced(text: str) -> bool:
+def _is_balanced(text: str) -> bool:
     depth = 0
     for parenthesis in _PARENTHESES.findall(text):
         depth += 1 if parenthesis == "(" else -1
@@ -233,7 +233,7 @@ def _balanced(text: str) -> bool:
     return depth == 0
 
 
-def merged(parts: list[Part]) -> list[Part]:
+def merge_parts(parts: list[Part]) -> list[Part]:
     """Join neighbouring text that is quoted, and that is not."""
     result: list[Part] = []
     for part in parts:
@@ -258,7 +258,7 @@ def read_arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> l
                 if character == closing:
                     cursor.limits.depth -= 1
                     cursor.limits.arithmetic -= 1
-                    return merged(parts)
+                    return merge_parts(parts)
                 cursor.refuse("unbalanced brackets in an arithmetic expression")
             if open_brackets.pop() != character:
                 cursor.refuse("unbalanced brackets in an arithmetic expression")

@@ -7,7 +7,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
 from lockgate.shell.grammar.expansions import (
     check_parentheses,
-    merged,
+    merge_parts,
     read_arithmetic,
     read_backquotes,
     read_body,
@@ -114,7 +114,7 @@ def _read_operation(cursor: Cursor, quoted: bool) -> tuple[str, tuple[Word, ...]
     if operator[0] == "@":
         return operator, ()
     if operator == ":":
-        return operator, _substring(cursor, quoted)
+        return operator, _read_substring(cursor, quoted)
     separator = "/" if operator[0] == "/" else ""
     words = [_read_argument(cursor, operator, quoted, separator)]
     while separator and cursor.text[cursor.pos] == separator:
@@ -124,7 +124,7 @@ def _read_operation(cursor: Cursor, quoted: bool) -> tuple[str, tuple[Word, ...]
     return operator, tuple(words)
 
 
-def _substring(cursor: Cursor, quoted: bool) -> tuple[Word, ...]:
+def _read_substring(cursor: Cursor, quoted: bool) -> tuple[Word, ...]:
     """Read the one or two arithmetic expressions of ``${x:offset:length}``, in which quotes are no quotes."""
     start = cursor.pos
     cursor.limits.arithmetic += 1
@@ -148,7 +148,7 @@ def _read_argument(cursor: Cursor, operator: str, quoted: bool, separator: str) 
     while True:
         character = read_literals(cursor, _RUN, parts, quoted)
         if character == "}" or (separator and character == separator):
-            return Word(tuple(merged(parts)), cursor.base + start)
+            return Word(tuple(merge_parts(parts)), cursor.base + start)
         if character == "$":
             parts += _dollar(cursor, quoted)
         elif character == "`":

@@ -60,7 +60,7 @@ def read_simple(cursor: Cursor, plain_time: bool) -> Simple:
             if assignment is not None:
                 assignments.append(assignment)
                 continue
-        elif (array := _declared_array(cursor, words)) is not None:
+        elif (array := _read_declared_array(cursor, words)) is not None:
             assignments.append(array)
             continue
         words.append(read_word(cursor))
@@ -124,7 +124,7 @@ def _read_value(cursor: Cursor, name: str, append: bool, index: Word | None) -> 
     return Assignment(name, Word(tuple(read_parts(cursor, VALUE)), cursor.base + start), append, index)
 
 
-def _declared_array(cursor: Cursor, words: list[Word]) -> Assignment | None:
+def _read_declared_array(cursor: Cursor, words: list[Word]) -> Assignment | None:
     """Read ``name=(...)`` among the arguments of ``declare`` and its like."""
     match = _ARRAY.match(cursor.text, cursor.pos)
     if match is None:
@@ -151,7 +151,7 @@ def _read_elements(cursor: Cursor) -> tuple[Word, ...]:
         elif character == ")":
             break
         elif character == "[":
-            elements.append(_keyed(cursor))
+            elements.append(_read_keyed(cursor))
         elif character in WORD_ENDS and cursor.text[cursor.pos : cursor.pos + 2] not in ("<(", ">("):
             cursor.refuse("unterminated array, or an operator inside it", "close the parenthesis")
         else:
@@ -169,7 +169,7 @@ def _read_subscript(cursor: Cursor) -> Word:
     return read_subscript(cursor)
 
 
-def _keyed(cursor: Cursor) -> Word:
+def _read_keyed(cursor: Cursor) -> Word:
     """Read ``[key]=value`` inside an array."""
     start = cursor.pos
     key = _read_subscript(cursor)

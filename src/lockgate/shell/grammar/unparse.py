@@ -35,7 +35,7 @@ _SPECIAL = frozenset(" \t\n'\"\\$`|&;()<>*?[]{}~#!")
 _BARE = frozenset({"[", "]", "{}", "!"})
 
 
-def spelled(node: Command) -> str:
+def first_line(node: Command) -> str:
     """The first line of a command: whole where it is simple, its head where it holds other commands."""
     if isinstance(node, Simple):
         words = [*map(_assignment, node.assignments), *map(word, node.words), *map(_redirect, node.redirects)]
@@ -75,12 +75,12 @@ def word(item: Word) -> str:
     literal = item.literal
     if literal is not None:
         plain = literal in _BARE or (literal and not _SPECIAL.intersection(literal))
-        return literal if plain else _quoted(literal)
+        return literal if plain else _quote(literal)
     text = _parts(item.parts)
     return f'"{text}"' if any(mark in text for mark in " \t\n") and "$(" not in text else text
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -119,7 +119,7 @@ def _param(part: Param) -> str:
 def _assignment(item: Assignment) -> str:
     index = f"[{word(item.subscript)}]" if item.subscript is not None else ""
     value = word(item.value) if item.elements is None else f"({' '.join(map(word, item.elements))})"
-    return f"{item.name}{index}{'+' if item.append else ''}={'' if value == _quoted('') else value}"
+    return f"{item.name}{index}{'+' if item.append else ''}={'' if value == _quote('') else value}"
 
 
 def _redirect(item: Redirect) -> str:

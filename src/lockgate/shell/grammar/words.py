@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, Cursor
 from lockgate.shell.grammar.expansions import (
-    merged,
+    merge_parts,
     read_backquotes,
     read_dollar,
     read_double_quotes,
@@ -141,7 +141,7 @@ def _finish(cursor: Cursor, parts: list[Part], mode: str, marks: str, start: int
             _check_beside_braces(cursor, before, start)
     if mode == VALUE:
         parts = [Literal(part.text) if isinstance(part, Glob) else part for part in parts]
-    return merged(parts)
+    return merge_parts(parts)
 
 
 def _check_beside_braces(cursor: Cursor, parts: list[Part], start: int) -> None:

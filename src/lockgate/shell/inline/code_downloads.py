@@ -11,8 +11,8 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.addresses import host_of, normalise
-from lockgate.resources.hosts import is_here, trusted
-from lockgate.shell.inline.network_shells import imported_by_call
+from lockgate.resources.hosts import find_trusted, is_here
+from lockgate.shell.inline.network_shells import module_of_call
 from lockgate.shell.knowledge.lookup import table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _RUNNING = lazy_re(r"exec|eval|compile|system|popen|getoutput|subprocess")
 _ROUNDS = 5
 
 
-def downloaded_in(language: str, text: str, around: HostView) -> list[str]:
+def find_downloads(language: str, text: str, around: HostView) -> list[str]:
     """The addresses of what code downloads and runs, each normalised; an empty one where it is not known.
 
     Addresses of this machine and of hosts that a person has declared are left out.
@@ -49,10 +49,10 @@ def downloaded_in(language: str, text: str, around: HostView) -> list[str]:
         words = table("network_code")
         short = len(text) <= _LONGEST_OTHER
         found = [""] if short and all(re.search(words[kind], text) for kind in ("fetches", "evaluates")) else []
-    return undeclared(found, around)
+    return find_undeclared(found, around)
 
 
-def undeclared(urls: Iterable[str], around: HostView) -> list[str]:
+def find_undeclared(urls: Iterable[str], around: HostView) -> list[str]:
     """Addresses from which code is run, each normalised, but for those of this machine and of declared hosts.
 
     Args:
@@ -65,7 +65,7 @@ def undeclared(urls: Iterable[str], around: HostView) -> list[str]:
 def _is_declared(url: str, around: HostView) -> bool:
     """Whether an address is of this machine, or of a host that a person has declared."""
     host = host_of(url) if url else None
-    return host is not None and (is_here(host) or trusted(host, around) is not None)
+    return host is not None and (is_here(host) or find_trusted(host, around) is not None)
 
 
 def _in_python(text: str) -> list[str]:
@@ -141,7 +141,7 @@ class _Python:
             node = node.value
         if isinstance(node, ast.Call):
             # What `__import__("urllib")` gives is the package, which stands for its parts.
-            return imported_by_call(node) in _IMPORTED
+            return module_of_call(node) in _IMPORTED
         if not isinstance(node, ast.Name):
             return False
         whole = ".".join((node.id, *reversed(parts)))

@@ -37,7 +37,7 @@ _STREAM_KEYWORDS = frozenset({"stdin", "stdout", "stderr"})
 _RECEIVING = frozenset({"recv", "recvfrom", "makefile", "read_until", "readline"})
 
 
-def connected_by(what: str, given: Iterable[Option], operands: Iterable[Arg]) -> str:
+def why_client_is_shell(what: str, given: Iterable[Option], operands: Iterable[Arg]) -> str:
     """Why a client that connects to any port runs a program that talks to the other end; empty where it runs none.
 
     Args:
@@ -51,7 +51,7 @@ def connected_by(what: str, given: Iterable[Option], operands: Iterable[Arg]) ->
     return f"`{what}` connects the program of `{shown(runs[0])}` to whoever is at the other end" if runs else ""
 
 
-def connected_in(what: str, language: str, text: str) -> str:
+def why_code_is_shell(what: str, language: str, text: str) -> str:
     """Why inline code starts what it reads from the network, or what talks to there; empty where it does not.
 
     Args:
@@ -89,10 +89,10 @@ def _in_python(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return all(re.search(word, text) for word in (r"\bsocket\b", r"\b(?:dup2|spawn|Popen|system)\b"))
     nodes = list(ast.walk(tree))
-    imported = {name.split(".")[0] for node in nodes for name in _imported(node)}
+    imported = {name.split(".")[0] for node in nodes for name in _imported_modules(node)}
     if imported.isdisjoint(_CONNECTING):
         return False
-    names = {name for node in nodes for name in _named(node)}
+    names = {name for node in nodes for name in _used_names(node)}
     if _is_connected_by_keyword(nodes):
         return True
     starts = not names.isdisjoint(_STARTING)
@@ -105,26 +105,26 @@ def _is_connected_by_keyword(nodes: Iterable[ast.AST]) -> bool:
 
     nodes, connections, given = list(nodes), set[str](), set[str]()
     for node in nodes:
-        if isinstance(node, ast.Assign) and not _OPENING.isdisjoint(_called(node.value)):
+        if isinstance(node, ast.Assign) and not _OPENING.isdisjoint(_called_names(node.value)):
             connections |= {
                 each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)
             }
-        if isinstance(node, ast.Call) and not _STARTING.isdisjoint(_named(node.func)):
+        if isinstance(node, ast.Call) and not _STARTING.isdisjoint(_used_names(node.func)):
             values = [keyword.value for keyword in node.keywords if keyword.arg in _STREAM_KEYWORDS]
-            if any(not _OPENING.isdisjoint(_called(value)) for value in values):
+            if any(not _OPENING.isdisjoint(_called_names(value)) for value in values):
                 return True
             given |= {value.id for value in values if isinstance(value, ast.Name)}
     return not connections.isdisjoint(given)
 
 
-def _called(node: ast.AST) -> list[str]:
+def _called_names(node: ast.AST) -> list[str]:
     """The names of what an expression calls."""
     import ast
 
-    return [name for each in ast.walk(node) if isinstance(each, ast.Call) for name in _named(each.func)]
+    return [name for each in ast.walk(node) if isinstance(each, ast.Call) for name in _used_names(each.func)]
 
 
-def _named(node: ast.AST) -> list[str]:
+def _used_names(node: ast.AST) -> list[str]:
     """The names that a node uses, or takes of a module."""
     import ast
 
@@ -135,7 +135,7 @@ def _named(node: ast.AST) -> list[str]:
     return [node.id] if isinstance(node, ast.Name) else []
 
 
-def _imported(node: ast.AST) -> list[str]:
+def _imported_modules(node: ast.AST) -> list[str]:
     """The modules that a node imports, those behind ``__import__("socket")`` too."""
     import ast
 
@@ -143,11 +143,11 @@ def _imported(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         return [node.module or ""]
-    module = imported_by_call(node) if isinstance(node, ast.Call) else ""
+    module = module_of_call(node) if isinstance(node, ast.Call) else ""
     return [module] if module else []
 
 
-def imported_by_call(node: ast.Call) -> str:
+def module_of_call(node: ast.Call) -> str:
     """The module that a call such as ``__import__("socket")`` gives; empty where it gives none that is known."""
     import ast
 

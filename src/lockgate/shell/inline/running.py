@@ -28,13 +28,13 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
     if language not in SHELLS and language not in table("network_code")["not_code"]:
         call.machine.note_code(text, call.what, in_shell=False)
     if language in _CONNECTING:
-        from lockgate.shell.inline.network_shells import connected_in
+        from lockgate.shell.inline.network_shells import why_code_is_shell
 
-        if because := connected_in(call.what, language, text):
+        if because := why_code_is_shell(call.what, language, text):
             call.machine.network.note_shell(call.what, because)
-        from lockgate.shell.inline.code_downloads import downloaded_in
+        from lockgate.shell.inline.code_downloads import find_downloads
 
-        addresses = downloaded_in(language, text, call.machine.around)
+        addresses = find_downloads(language, text, call.machine.around)
         call.machine.network.note_downloads(addresses, call.what)
     if language in SHELLS:
         scope = call.scope.new_shell()
@@ -52,7 +52,7 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
         yield from read_code(call, language, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
-    elif not _filled_in(language, text) or _can_escape_literal(call, language, text):
+    elif not _is_filled_in(language, text) or _can_escape_literal(call, language, text):
         from lockgate.shell.inline.opaque import record_unread
 
         record_unread(call, language, text)
@@ -67,7 +67,7 @@ def read_code(call: ProgramCall, language: str, text: str) -> Running[None]:
         yield from reading
 
 
-def _filled_in(language: str, text: str) -> bool:
+def _is_filled_in(language: str, text: str) -> bool:
     """Whether the unknown parts of a small program are only names and numbers."""
     return OPAQUE not in text and language in ("awk", "sed", "jq")
 

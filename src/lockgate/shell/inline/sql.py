@@ -93,7 +93,7 @@ class _Script:
         if tokens is None:
             return problem or _NOT_READ
         # MySQL ends a transaction before it drops or truncates a table.
-        self.undone = self.client == "psql" and plain == text and _rolled_back(tokens)
+        self.undone = self.client == "psql" and plain == text and _is_rolled_back(tokens)
         statement: list[tuple[str, str]] = []
         for kind, token in [*tokens, ("mark", ";")]:
             if token not in (";", "\\G", "\\g"):
@@ -166,7 +166,7 @@ class _Script:
             return "this changes the server's own tables"
         if any(word == "INTO" and not _inserts(upper[:index]) for index, word in enumerate(upper)):
             return "what is selected goes into a file or a table"
-        return self._called(tokens, upper)
+        return self._find_called(tokens, upper)
 
     def _changes(self, first: str, rest: list[str]) -> str:
         """What is wrong with making, changing or dropping something."""
@@ -186,7 +186,7 @@ class _Script:
     def _pragma(self, rest: list[str]) -> str:
         return next((rest[i] for i in range(len(rest)) if rest[i + 1 : i + 2] != ["."] and rest[i] != "."), "")
 
-    def _called(self, tokens: list[tuple[str, str]], upper: list[str]) -> str:
+    def _find_called(self, tokens: list[tuple[str, str]], upper: list[str]) -> str:
         """The first function that is called and not listed."""
         creates = "CREATE" in upper[:1]
         for index, (kind, token) in enumerate(tokens[:-1]):
@@ -204,7 +204,7 @@ class _Script:
         return ""
 
 
-def _rolled_back(tokens: list[tuple[str, str]]) -> bool:
+def _is_rolled_back(tokens: list[tuple[str, str]]) -> bool:
     """Whether a transaction begins with the first statement and ends, undone, with the last one."""
     words = [token.upper() for _, token in tokens]
     begins = [words[at] for at in range(len(words)) if (at == 0 or words[at - 1] == ";") and words[at] != ";"]

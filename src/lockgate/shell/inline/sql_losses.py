@@ -66,7 +66,7 @@ def _loses(words: list[str]) -> bool:
             found = following not in _NO_NAME
         elif word == "DELETE":
             removes = following == "FROM" or words[at - 1 : at] == ["DETACH"] or (begins and following not in _NO_NAME)
-            found = removes and not _limited(words[at + 1 :])
+            found = removes and not _is_limited(words[at + 1 :])
         else:
             found = word == "REPLACE" and following == "TABLE"
         if found:
@@ -76,7 +76,7 @@ def _loses(words: list[str]) -> bool:
     return False
 
 
-def _limited(words: list[str]) -> bool:
+def _is_limited(words: list[str]) -> bool:
     """Whether a condition says which rows are meant: one that names anything of them."""
     depth, condition = 0, False
     for word in words:

@@ -11,7 +11,7 @@ from functools import partial
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.words import evaluate, expand_all, expand_one
 from lockgate.shell.grammar.tree import ArithCommand, ArithFor, Case, Condition, Coproc, For, Function, Group, If, While
-from lockgate.shell.interpreter.lookahead import assigned, file_name, in_parts, known_lines, leaves_early
+from lockgate.shell.interpreter.lookahead import file_name, find_assigned, in_parts, known_lines, leaves_early
 from lockgate.shell.interpreter.redirects import apply_redirects
 from lockgate.shell.state.abstract_text import LONGEST, OPAQUE, PLAIN, join_texts
 from lockgate.shell.state.scope import Arg, Scope, positional
@@ -74,7 +74,7 @@ def _while(node: While, machine: Interpreter, scope: Scope, stdin: str | None) -
     if lines is None:
         # A ``read`` that finds no more line leaves its variables empty.
         ended = scope.copy()
-        for name in assigned(node.condition):
+        for name in find_assigned(node.condition):
             ended.assign(name, "")
         scope.join(ended)
     machine.inputs.take(stdin)
@@ -128,7 +128,7 @@ def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
     """The shape of a loop with known rounds. Where its body may end early, the scope forgets what it assigns."""
     if not leaves_early(node.body):
         return shape
-    scope.forget(assigned(node))
+    scope.forget(find_assigned(node))
     scope.join(before)
     return in_parts(shape)
 
@@ -244,7 +244,7 @@ def call(function: Function, args: list[Arg], machine: Interpreter, scope: Scope
         shape = machine.until_left(scope, lambda: machine.command(function.body, scope, streams.stdin))
         shape = streams.output.of(shape)
         if leaves_early(function.body):
-            scope.forget(assigned(function.body))
+            scope.forget(find_assigned(function.body))
             scope.join(before)
     finally:
         machine.budget.depth -= 1

@@ -81,9 +81,9 @@ class AbstractInterpreter(Interpreter):
 
     def drive(self, running: Running[T]) -> T:
         """Run what a generator asks for until it is done. Returns what it gives."""
-        return drive(running, self._asked)
+        return drive(running, self._perform)
 
-    def _asked(self, request: Request) -> str:
+    def _perform(self, request: Request) -> str:
         """Run what one request is for. Returns the shape of what it prints."""
         if isinstance(request, RunText):
             return self.run_text(request.text, request.scope, request.dialect, request.stdin)
@@ -93,7 +93,7 @@ class AbstractInterpreter(Interpreter):
         if isinstance(request, RunFile):
             return self.drive(self._programs.source(self, request.scope, request.words, request.stdin))
         if isinstance(request, RunInside):
-            request.body(self._asked)
+            request.body(self._perform)
             return ""
         return self.invoke(request.scope, request.words, request.stdin, functions=request.functions)
 

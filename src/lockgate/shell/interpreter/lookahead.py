@@ -68,7 +68,7 @@ def known_lines(node: While, stdin: str | None) -> list[str] | None:
     return whole if all(command in _NOT_READING for command in commands) else None
 
 
-def assigned(node: Any) -> set[str]:
+def find_assigned(node: Any) -> set[str]:
     """Names of all variables that a body could assign."""
     names: set[str] = set()
     for item in nodes(node):

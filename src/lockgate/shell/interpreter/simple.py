@@ -108,14 +108,14 @@ def _arguments(words: tuple[Word, ...], machine: Interpreter, scope: Scope) -> l
         if name not in ("command", "builtin"):
             break
     if name not in _DECLARING:
-        return _resolved(words, expand_all(words, machine, scope), machine, scope)
+        return _resolve(words, expand_all(words, machine, scope), machine, scope)
     args: list[Arg] = []
     for word in words:
         args += [Arg(expand_one(word, machine, scope))] if _assigns(word) else expand(word, machine, scope)
     return args
 
 
-def _resolved(words: tuple[Word, ...], args: list[Arg], machine: Interpreter, scope: Scope) -> list[Arg]:
+def _resolve(words: tuple[Word, ...], args: list[Arg], machine: Interpreter, scope: Scope) -> list[Arg]:
     """The words, those with stars together with what they stand for."""
     for arg in args:
         if arg.glob:

@@ -121,13 +121,13 @@ def lookup(program: str) -> ProgramEntry | None:
         return None
     raw = _row(file, name)
     # Some programs share an entry. Messages and rules name the one that was meant.
-    _entries[program] = entry = ProgramEntry(**_unpacked(_row(file, raw) if isinstance(raw, str) else raw))._replace(
+    _entries[program] = entry = ProgramEntry(**_unpack(_row(file, raw) if isinstance(raw, str) else raw))._replace(
         name=name
     )
     return entry
 
 
-def _unpacked(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _unpack(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A compiled entry with its harmless options, which stand in one text, beside the others."""
     result = dict(raw)
     if harmless := result.pop("local", ""):
@@ -166,13 +166,13 @@ def subcommand(entry: ProgramEntry, word: str) -> ProgramEntry | None:
         raw = entry.commands[raw]
     if raw is None:
         return None
-    raw = _unpacked(raw)
+    raw = _unpack(raw)
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
     return ProgramEntry(**{"style": entry.style, "needs": entry.needs, **raw, "name": f"{entry.name}/{word}"})
 
 
-def changed(entry: ProgramEntry, given: set[str], may_be_undone: Callable[[Sequence[str]], bool]) -> ProgramEntry:
+def entry_with(entry: ProgramEntry, given: set[str], may_be_undone: Callable[[Sequence[str]], bool]) -> ProgramEntry:
     """The entry as it is where some options are given.
 
     Args:
@@ -205,7 +205,7 @@ def table(name: str) -> Mapping[str, Any]:
 
 
 @cache
-def listed(way: str) -> frozenset[str]:
+def listed_programs(way: str) -> frozenset[str]:
     """The programs, or commands, that the table of ways of a secret has for one of them (``ways_of_secrets``)."""
     return frozenset(table("ways_of_secrets")[way])
 

@@ -164,7 +164,7 @@ class _Matcher:
     def _read_long(self, arg: Arg, *, exact: bool) -> None:
         name, equals, value = arg.text.partition("=")
         found = name if name in self.entry.options else self._find_similar(name, exact=exact)
-        if found is None and (attached := self._attached(arg.text)):
+        if found is None and (attached := self._find_attached(arg.text)):
             self.result.options.append(
                 Option(attached, self.entry.options[attached][0], (Arg(arg.text[len(attached) :], arg.glob),))
             )
@@ -195,7 +195,7 @@ class _Matcher:
         if option.name in self.entry.ends:
             self._read_rest()
 
-    def _attached(self, text: str) -> str:
+    def _find_attached(self, text: str) -> str:
         """The short option with an effect that a word begins with (``-o/etc/x``), where words begin with one dash."""
         if self.entry.style != "single-dash" or text.startswith("--"):
             return ""
@@ -317,7 +317,7 @@ def _is_bundle(arg: Arg, entry: ProgramEntry) -> bool:
     return not text.startswith("-") and arg.static is not None and all(f"-{letter}" in entry.options for letter in text)
 
 
-def _repeated(roles: list[str]) -> int:
+def _find_repeated(roles: list[str]) -> int:
     """Where the role stands that takes any number of words, -1 where none does."""
     for index, role in enumerate(roles):
         if role.endswith("...") or role in _GREEDY:
@@ -327,7 +327,7 @@ def _repeated(roles: list[str]) -> int:
 
 def assign_roles(roles: list[str], operands: list[Arg]) -> list[tuple[str, list[Arg]]]:
     """Give each operand its role: fixed positions from both ends, the role that ends in ``...`` takes the middle."""
-    repeated = _repeated(roles)
+    repeated = _find_repeated(roles)
     if repeated < 0:
         pairs = [(role, [arg]) for role, arg in zip(roles, operands, strict=False)]
         return [*pairs, *((roles[-1], [arg]) for arg in operands[len(roles) :])] if roles else []

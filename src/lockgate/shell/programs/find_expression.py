@@ -40,7 +40,7 @@ class _TooDeepError(Exception):
 
 def names(words: list[str], options: Mapping[str, tuple[str, int]], actions: frozenset[str]) -> Names:
     """The names of the files that some actions are for; those that are printed where there is no action at all."""
-    expression = _Expression(_beginning(words), options)
+    expression = _Expression(_find_expression(words), options)
     try:
         whole, _ = expression.several(None, 0)
     except _TooDeepError:
@@ -53,7 +53,7 @@ def names(words: list[str], options: Mapping[str, tuple[str, int]], actions: fro
     return _either(found)
 
 
-def _beginning(words: list[str]) -> list[str]:
+def _find_expression(words: list[str]) -> list[str]:
     """The words of the expression, which begins at the first that can be no folder."""
     for at, word in enumerate(words):
         if word in ("!", "(") or (word.startswith("-") and word not in ("-H", "-L", "-P")):

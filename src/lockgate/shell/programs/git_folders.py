@@ -25,7 +25,7 @@ _SECTION = lazy_re(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*')
 _SETTING = lazy_re(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?", re.DOTALL)
 
 
-def disguised(machine: Machine, scope: Scope) -> str:
+def why_disguised(machine: Machine, scope: Scope) -> str:
     """Why git may read settings of a repository that is not the project's; empty where nothing speaks for it."""
     workspace = machine.around.workspace
     for cwd in sorted(scope.cwds):
@@ -60,13 +60,13 @@ def _problem(cwd: str, machine: Machine) -> str:
         if settings is None:
             return f"the repository in `{folder}` has hooks, or settings that cannot be read"
         if settings:
-            setting = running_setting(settings)
+            setting = find_running_setting(settings)
             return f"the repository in `{folder}` sets `{setting}`, which can run a program" if setting else ""
         folder = posixpath.dirname(folder)
     return f"`{cwd}` lies too deep to tell which repository git finds there"
 
 
-def running_setting(text: str) -> str:
+def find_running_setting(text: str) -> str:
     """The first setting of a repository by which git runs something, or the first line that is not read.
 
     Args:

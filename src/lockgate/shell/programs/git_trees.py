@@ -54,7 +54,7 @@ def written(call: ProgramCall, options: list[Option]) -> str:
 
     What it puts into places that matter, as far as that can be told, is kept beside it.
     """
-    star = _cloned(call) if call.entry.name == "git/clone" else _star(call, options)
+    star = _clone_source(call) if call.entry.name == "git/clone" else _star(call, options)
     if star:
         call.machine.disk.note_unnamed()
     if star and call.entry.name in _BESIDE and all(arg.static is not None for arg in call.matched.operands[:1]):
@@ -64,7 +64,7 @@ def written(call: ProgramCall, options: list[Option]) -> str:
     return star
 
 
-def _cloned(call: ProgramCall) -> str:
+def _clone_source(call: ProgramCall) -> str:
     """What a copy of a repository of this machine brings. What comes from elsewhere was not made here."""
     source, *target = call.matched.operands or [Arg("")]
     word = source.text.removeprefix("file://")
@@ -83,7 +83,7 @@ def _cloned(call: ProgramCall) -> str:
     named = [option for option in call.matched.options if option.name in ("-b", "--branch")]
     branches = [arg.text for option in named for arg in option.value]
     tree = repository.tree(branches[-1] if branches else "HEAD")
-    if tree is None or not _settled(call):
+    if tree is None or not _is_settled(call):
         return "write-tree"
     own = inside(around.workspace or around.home, repository.root)
     kept = PathGuard(around).kept(around.realpath(root), tree)
@@ -105,7 +105,7 @@ def _star(call: ProgramCall, options: list[Option]) -> str:
         return "write-tree"
     if repository is None:
         return "" if all(change.paths and all(map(_is_one_file, change.paths)) for change in found) else "write-tree"
-    if found and not _settled(call):
+    if found and not _is_settled(call):
         return "write-tree"
     for change in found:
         brought = _brought(call, change, repository)
@@ -141,7 +141,7 @@ def _repository(call: ProgramCall) -> Repository | None:
     return call.machine.around.repository(cwds[0]) if len(cwds) == 1 and cwds[0] else None
 
 
-def _settled(call: ProgramCall) -> bool:
+def _is_settled(call: ProgramCall) -> bool:
     """Whether the repository is as it is now when the command runs: nothing before it, or beside it, changes it."""
     machine = call.machine
     if not is_disk_unchanged(machine, call.before - 1, also="git", made=call.made):
@@ -165,7 +165,7 @@ def _brought(call: ProgramCall, change: RevisionChange, repository: Repository) 
             return None
         root = around.realpath(found)
     kept = [name for name in guard.kept(root, {**theirs, **known}) if _meant(name, change, call, repository)]
-    if change.merges and base is not None and _renamed(guard, repository, change.ours, base):
+    if change.merges and base is not None and _may_be_renamed(guard, repository, change.ours, base):
         return None
     if any(name.rpartition("/")[2] == "HEAD" for name in theirs):
         call.machine.disk.note_unnamed()
@@ -194,7 +194,7 @@ def _trees(
     return None if index is None or head is None else (theirs, None, {**index, **head})
 
 
-def _renamed(guard: PathGuard, repository: Repository, revision: str, base: Mapping[str, str]) -> bool:
+def _may_be_renamed(guard: PathGuard, repository: Repository, revision: str, base: Mapping[str, str]) -> bool:
     """Whether a merge may put a file into a place that matters under a name that only this side has.
 
     Git follows files, and whole folders, that this side has given other names.

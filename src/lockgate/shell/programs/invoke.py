@@ -68,7 +68,7 @@ def run_program(
         record_exported(machine, scope.ever)
     own = _run_by_own_path(machine, scope, word)
     if not own and len(args) == 2 and args[1].text in _ASKING:
-        machine.keep(scope, args, _named_by_project(name), ())
+        machine.keep(scope, args, _project_named_effects(name), ())
         return OPAQUE
     acts = len(machine.findings.acts)
     entry = lookup.lookup(name)
@@ -86,7 +86,7 @@ def run_program(
     shape = perform(invocation)
     own = _effects_of_place(invocation, name, in_project=in_project)
     act = invocation.act(own) if invocation.entry.answers and own else None
-    own = own or _named_by_project(name)
+    own = own or _project_named_effects(name)
     apart = len(machine.findings.acts) == acts
     machine.keep(scope, args, own, tuple(invocation.entry.quiet), act, apart=apart)
     return shape
@@ -128,7 +128,7 @@ def _effects_of_place(invocation: Invocation, name: str, *, in_project: bool) ->
     return own
 
 
-def _named_by_project(name: str) -> list[Effect]:
+def _project_named_effects(name: str) -> list[Effect]:
     """What a program does that has nothing to do, where a file of the project decides which program that is."""
     named = lookup.table("project_named").get(name)
     if named is None:
@@ -170,9 +170,9 @@ class Invocation(ProgramCall):
         if self.args[0].text.rpartition("/")[2] in lookup.table("raw_clients"):
             self._note_network_shell(found)
         if self.machine.is_in_file():
-            from lockgate.shell.scripts.printing import saves, unprinted
+            from lockgate.shell.scripts.printing import drop_unprinted, saves
 
-            found = unprinted(found) if saves(self, options) else found
+            found = drop_unprinted(found) if saves(self, options) else found
         self.own += found
         if self.args[0].text.rpartition("/")[2] in lookup.senders():
             self._read_sent_files()
@@ -198,9 +198,9 @@ class Invocation(ProgramCall):
 
     def _note_network_shell(self, reached: list[Effect]) -> None:
         """Record that a client of any port runs a program for whoever is at the other end."""
-        from lockgate.shell.inline.network_shells import connected_by
+        from lockgate.shell.inline.network_shells import why_client_is_shell
 
-        because = connected_by(self.what, self.given, self.matched.operands)
+        because = why_client_is_shell(self.what, self.given, self.matched.operands)
         if because and any(effect.kind is EffectKind.EGRESS for effect in (*reached, *self.own)):
             self.machine.network.note_shell(next((effect.what for effect in reached), self.what), because)
 
@@ -222,9 +222,9 @@ class Invocation(ProgramCall):
             words = [word for word in words if word != "execute"] if (yield from run_recipes(self)) else words
         for word in words:
             if word in _ASKED:
-                from lockgate.shell.programs.queries import asked
+                from lockgate.shell.programs.queries import effect_of_query
 
-                word = asked(self, word, options)
+                word = effect_of_query(self, word, options)
             if word == "agent":
                 self._add_misled_agent()
             if word == "destroy" and not _ELSEWHERE.isdisjoint(words):
@@ -242,7 +242,7 @@ class Invocation(ProgramCall):
     def _entry_with(self, options: list[Option]) -> ProgramEntry:
         """The entry as it is where such options are given."""
         given = {name for option in options for name in option.names}
-        return lookup.changed(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
+        return lookup.entry_with(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
 
     def _explain_needs(self) -> None:
         """Say of what could only fail contained why that is. A file of the project with such a name may do anything."""
@@ -251,9 +251,9 @@ class Invocation(ProgramCall):
             self.own = [effect._replace(uncontainable=why) for effect in self.own]
 
     def _check_git_folders(self) -> None:
-        from lockgate.shell.programs.git_folders import disguised
+        from lockgate.shell.programs.git_folders import why_disguised
 
-        if problem := disguised(self.machine, self.scope):
+        if problem := why_disguised(self.machine, self.scope):
             self.opaque(problem)
 
     def _descend(self, args: list[Arg]) -> list[Option]:

@@ -137,7 +137,7 @@ def _cat(call: ProgramCall) -> str:
     return OPAQUE if other or call.stdin is None else Input(call.stdin)
 
 
-def _nothing(_: ProgramCall) -> str:
+def _print_nothing(_: ProgramCall) -> str:
     """No line."""
     return ""
 
@@ -282,7 +282,7 @@ _KINDS: dict[str, Callable[[ProgramCall], str]] = {
     "part": _part,
     "input": _input,
     "cat": _cat,
-    "nothing": _nothing,
+    "nothing": _print_nothing,
     "temporary": _temporary,
     "result": _result,
     "root": _root,

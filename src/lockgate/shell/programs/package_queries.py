@@ -81,7 +81,7 @@ def _project_packages(folder: str, around: HostView) -> ProjectPackages | None:
                 newest = max(newest, file.changed)
         for file in _manifests(place, around):
             newest = max(newest, file.changed)
-            names |= _packages_of(_parsed(file))
+            names |= _packages_of(_parse(file))
     return ProjectPackages(frozenset(names), newest) if names else None
 
 
@@ -100,7 +100,7 @@ def _manifests(folder: str, around: HostView) -> Iterator[ScriptFile]:
         return
     yield own
     left = _MOST_MANIFESTS
-    for place in _workspace_patterns(_parsed(own)):
+    for place in _workspace_patterns(_parse(own)):
         above, _, last = place.rstrip("/").removeprefix("./").rpartition("/")
         if "*" in above or ".." in place or last not in ("*", last.replace("*", "")):
             continue
@@ -126,7 +126,7 @@ def _packages_of(manifest: Mapping[str, Any]) -> set[str]:
     return names
 
 
-def _parsed(file: ScriptFile) -> Mapping[str, Any]:
+def _parse(file: ScriptFile) -> Mapping[str, Any]:
     try:
         found = json.loads(file.text)
     except (ValueError, RecursionError):

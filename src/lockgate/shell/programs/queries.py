@@ -25,7 +25,7 @@ _OF_A_QUERY = frozenset({"send", "static", "local"})
 """Roles of options with which nothing goes elsewhere, and no file is sent."""
 
 
-def asked(call: ProgramCall, word: str, options: list[Option]) -> str:
+def effect_of_query(call: ProgramCall, word: str, options: list[Option]) -> str:
     """What a word for an effect comes to that depends on what else a command says; empty for none.
 
     A query whose words are only numbers and names of subcommands carries nothing out.

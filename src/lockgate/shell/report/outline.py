@@ -11,7 +11,7 @@ from lockgate.core.model import Effect
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import HostView
 from lockgate.shell.grammar.tree import Command, Pipeline, Simple, Unparsed
-from lockgate.shell.grammar.unparse import spelled
+from lockgate.shell.grammar.unparse import first_line
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.knowledge.options import HARMLESS, assign_roles
 from lockgate.shell.programs.invoke import PROGRAMS
@@ -134,7 +134,7 @@ class CommandStep:
         """How it is written, in short."""
         if self._text is not None:
             return self._text
-        return spelled(self.node) if self.node is not None else ""
+        return first_line(self.node) if self.node is not None else ""
 
     def rewrite(self, clean: Callable[[str], str]) -> None:
         """Put each text of all parts through a function that takes out what must not be shown."""
@@ -266,7 +266,7 @@ def outline(text: str, cwd: str, around: HostView) -> CommandStep | None:
         cwd: Absolute working folder, empty where it is not known.
         around: What the analysis may know beside the command.
     """
-    from lockgate.shell.analyse import beginning
+    from lockgate.shell.analyse import initial_scope
     from lockgate.shell.grammar.reader import read
 
     script = read(text, reader_for("bash"))
@@ -274,7 +274,7 @@ def outline(text: str, cwd: str, around: HostView) -> CommandStep | None:
         return None
     observer = _Observer(around)
     try:
-        observer.run(script, beginning(cwd, around))
+        observer.run(script, initial_scope(cwd, around))
         observer.run_traps()
     except Exception:  # noqa: BLE001 - what only explains must not fail where the analysis itself does not
         return None

@@ -19,7 +19,7 @@ from lockgate.resources.paths import absolute, outside_workspace, read_effects
 from lockgate.shell.expansion.arithmetic import check_integers
 from lockgate.shell.grammar.tree import Script, Unparsed
 from lockgate.shell.interpreter.traps import run_later
-from lockgate.shell.scripts.printing import installs, swallowed, unprinted
+from lockgate.shell.scripts.printing import drop_unprinted, find_swallowed, installs
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN
 from lockgate.shell.state.findings import Findings, ReceiptCommand
 from lockgate.shell.state.followed_files import NO_LINE, SPAN, FollowedFile, FollowedFiles
@@ -59,7 +59,7 @@ class _Inside(Findings):
         self, own: list[Effect], quiet: tuple[str, ...], act: ReceiptCommand | None = None, *, apart: bool = False
     ) -> None:
         """Record the effects of one command. What it says in lines of its own cannot be told from the script's."""
-        super().merge(unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
+        super().merge(drop_unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
         """Record an effect with the place where it was found."""
@@ -92,7 +92,7 @@ def _is_held(effect: Effect, around: HostView) -> bool:
     return effect.kind in _HELD and effect.variant is not Variant.KNOWN
 
 
-def opened(machine: Machine, scope: Scope, path: str) -> FollowedFile | None:
+def open_script(machine: Machine, scope: Scope, path: str) -> FollowedFile | None:
     """Open a file to follow it; ``None`` where it cannot be known what it will hold, or nobody may look into it."""
     scripts = machine.scripts = machine.scripts or FollowedFiles()
     if "" in scope.cwds or len(scripts.files) >= _MOST_FILES or sum(len(f.text) for f in scripts.files) > _MOST_TEXT:
@@ -124,7 +124,7 @@ def is_written(machine: Machine, cwd: str, full: str) -> bool:
     return any(place is not None and inside(full, place) for place in places)
 
 
-def followed(
+def follow_script(
     machine: Machine, script: FollowedFile, what: str, body: Callable[[], Running[None]], *, apart: bool = True
 ) -> Running[list[Effect]]:
     """Follow a file that is open, and say what it does.
@@ -190,7 +190,7 @@ def run_shell(
 def note_swallowed(machine: Machine, tree: Script) -> None:
     """Take note of which commands of a text that is going to be followed print nothing."""
     if machine.scripts is not None:
-        machine.scripts.swallowed.update((id(node), node) for node in swallowed(tree))
+        machine.scripts.swallowed.update((id(node), node) for node in find_swallowed(tree))
 
 
 def _before(script: FollowedFile, position: int, dialect: str) -> Script:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.shell.scripts.follow import followed, opened
+from lockgate.shell.scripts.follow import follow_script, open_script
 from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
 from lockgate.shell.state.run import RunInside, drive
 
@@ -123,20 +123,20 @@ class Justfile:
         for need in recipe.needs:
             yield from self.steps(need, [], seen)
         own = {key: given[index] if index < len(given) else UNKNOWN for index, key in enumerate(recipe.parameters)}
-        rows = [(self._inserted(text, own), place) for text, place in recipe.lines]
+        rows = [(self._insert_values(text, own), place) for text, place in recipe.lines]
         if rows and rows[0][0].lstrip().startswith("#!"):
             yield "\n".join(text for text, _ in rows), rows[0][1]
         else:
-            yield from _joined(rows)
+            yield from _join_lines(rows)
 
-    def _inserted(self, text: str, own: Mapping[str, str]) -> str:
+    def _insert_values(self, text: str, own: Mapping[str, str]) -> str:
         """A line of a body with the values of its ``{{...}}``."""
         if len(text) > _LONGEST:
             return UNKNOWN
         return _INSERTED.sub(lambda match: "{{" if match[1] is None else self.evaluate(match[1], own), text)
 
 
-def _joined(rows: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+def _join_lines(rows: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
     """The lines of a body, without the marks at their beginnings that just reads. A backslash joins two lines."""
     held, begin = "", 0
     for text, place in rows:
@@ -159,7 +159,7 @@ def run_just(call: ProgramCall) -> Running[bool]:
     def body() -> Running[None]:
         yield RunInside(lambda run: _follow(call, script, run))
 
-    call.own += yield from followed(
+    call.own += yield from follow_script(
         call.machine, script, f"`{call.what}` runs recipes of the file `{script.name}`", body
     )
     return True
@@ -169,13 +169,13 @@ def _open_justfile(call: ProgramCall) -> FollowedFile | None:
     """Open the nearest justfile, here or above."""
     named = [v for o in call.matched.options if o.name in ("-f", "--justfile") for v in o.value]
     if named:
-        return opened(call.machine, call.scope, named[0].text) if named[0].static is not None else None
+        return open_script(call.machine, call.scope, named[0].text) if named[0].static is not None else None
     folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
     for _ in range(_MOST_FOLDERS):
         if folder in ("", "/"):
             return None
         for name in _NAMES:
-            if (script := opened(call.machine, call.scope, posixpath.join(folder, name))) is not None:
+            if (script := open_script(call.machine, call.scope, posixpath.join(folder, name))) is not None:
                 return script
         folder = posixpath.dirname(folder)
     return None
@@ -196,7 +196,7 @@ def _follow(call: ProgramCall, script: FollowedFile, run: Run) -> None:
         machine.findings.execute(call.what, "script:just", made.problem)
     if _ONLY_TOLD & call.matched.given:
         return
-    for name, args in _asked(made, [word.static or UNKNOWN for word in words]):
+    for name, args in _find_asked(made, [word.static or UNKNOWN for word in words]):
         for text, place in made.steps(name, args, set()):
             machine.go_to(place)
             _run(call, made, text, run_text)
@@ -221,7 +221,7 @@ def _set_variable(made: Justfile, word: Arg) -> bool:
     return match is not None
 
 
-def _asked(made: Justfile, words: list[str]) -> Iterator[tuple[str, list[str]]]:
+def _find_asked(made: Justfile, words: list[str]) -> Iterator[tuple[str, list[str]]]:
     """The recipes that are named, each with as many words as it takes; the first one where none is."""
     if not words and made.recipes:
         yield ("default" if "default" in made.recipes else next(iter(made.recipes))), []

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import inside
-from lockgate.shell.scripts.follow import followed, opened
+from lockgate.shell.scripts.follow import follow_script, open_script
 from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
 from lockgate.shell.state.scope import Arg
 
@@ -28,7 +28,7 @@ _MOST_FOLDERS = 12
 
 def run_npm(call: ProgramCall) -> Running[bool]:
     """Follow the script that a command runs. Returns whether there is one."""
-    name, args = _asked(call)
+    name, args = _find_script(call)
     if not name or _ELSEWHERE & call.matched.given:
         return False
     script = _package(call)
@@ -44,13 +44,13 @@ def run_npm(call: ProgramCall) -> Running[bool]:
             if isinstance(text, str):
                 yield from _run(call, script, hook, text, args if hook == name else [])
 
-    call.own += yield from followed(
+    call.own += yield from follow_script(
         call.machine, script, f"`{call.what}` runs a script of the file `{script.name}`", body
     )
     return True
 
 
-def _asked(call: ProgramCall) -> tuple[str, list[Arg]]:
+def _find_script(call: ProgramCall) -> tuple[str, list[Arg]]:
     """The name of the script, and the words that are handed to it; an empty name where none runs."""
     word = call.entry.name.partition("/")[2]
     operands = [word for word in call.matched.operands if word.text != "--"]
@@ -71,7 +71,7 @@ def _package(call: ProgramCall) -> FollowedFile | None:
     for _ in range(_MOST_FOLDERS):
         if not folder or not root or not inside(folder, root):
             return None
-        script = opened(call.machine, call.scope, posixpath.join(folder, "package.json"))
+        script = open_script(call.machine, call.scope, posixpath.join(folder, "package.json"))
         if script is not None:
             return script
         folder = posixpath.dirname(folder)

@@ -33,7 +33,7 @@ def saves(call: ProgramCall, options: list[Option]) -> bool:
     return "saved..." in call.entry.operands or (bool(saving) and len(saving) >= len(call.contact.targets))
 
 
-def unprinted(effects: Iterable[Effect]) -> list[Effect]:
+def drop_unprinted(effects: Iterable[Effect]) -> list[Effect]:
     """Effects of a command of whose result nothing is printed that others wrote."""
     return [effect._replace(gives=None) if effect.gives is Label.UNTRUSTED else effect for effect in effects]
 
@@ -46,7 +46,7 @@ def installs(own: Iterable[Effect]) -> bool:
     return any(found >= _INSTALLING for found in kinds.values())
 
 
-def swallowed(tree: Any) -> Iterator[Simple]:
+def find_swallowed(tree: Any) -> Iterator[Simple]:
     """The simple commands of a tree whose output goes to a file, or to a program that does not print it."""
     stack: list[Any] = [tree]
     while stack:

@@ -8,7 +8,7 @@ from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import STANDARD_INPUT, absolute, inside
 from lockgate.shell.effects.files import read
-from lockgate.shell.scripts.follow import followed, is_written, opened, run_process, run_shell
+from lockgate.shell.scripts.follow import follow_script, is_written, open_script, run_process, run_shell
 from lockgate.shell.state.abstract_text import OPAQUE
 from lockgate.shell.state.run import RunWords
 from lockgate.shell.state.scope import Arg, Scope
@@ -28,7 +28,9 @@ def run_by_interpreter(call: ProgramCall, word: Arg, option: str) -> Running[lis
     call.machine.note_script(word.text, call.scope, call.what)
     what = f"`{call.what}` runs the file `{word.shown}`"
     language = call.entry.stdin or call.entry.name
-    script = opened(call.machine, call.scope, word.text) if word.static is not None and _is_read(language) else None
+    script = (
+        open_script(call.machine, call.scope, word.text) if word.static is not None and _is_read(language) else None
+    )
     if script is None:
         return [Effect(EffectKind.EXECUTE, word.shown, call.rule, what)]
     operands = call.matched.operands
@@ -40,7 +42,7 @@ def run_by_interpreter(call: ProgramCall, word: Arg, option: str) -> Running[lis
         else:
             yield from _run_language(call, language, script.text)
 
-    return (yield from followed(call.machine, script, what, body))
+    return (yield from follow_script(call.machine, script, what, body))
 
 
 def _is_read(language: str) -> bool:
@@ -103,7 +105,7 @@ def run_by_path(
         stdin: What is known of its standard input.
         own: What is known without looking into the file.
     """
-    script = opened(machine, scope, args[0].text)
+    script = open_script(machine, scope, args[0].text)
     if script is None or "\0" in script.text:
         return own
     what = f"this runs the file `{script.name}`"
@@ -114,7 +116,7 @@ def run_by_path(
         else:
             yield from _run_by_first_line(machine, scope, script, args, stdin)
 
-    return (yield from followed(machine, script, what, body))
+    return (yield from follow_script(machine, script, what, body))
 
 
 def _run_by_first_line(
@@ -138,7 +140,7 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
         if word.text in STANDARD_INPUT:
             machine.note_code(stdin or "", "source", in_shell=True)
         because = f"`source` runs the file `{word.shown}` in this shell"
-        script = opened(machine, scope, word.text) if word.static is not None else None
+        script = open_script(machine, scope, word.text) if word.static is not None else None
         machine.findings.merge(read(word, machine, scope), ())
         if script is None:
             machine.findings.execute(word.shown, "shell:source", because)
@@ -157,7 +159,7 @@ def _in_this_shell(
     def body() -> Running[None]:
         yield from run_shell(machine, script, inner, "bash", stdin)
 
-    machine.findings.merge((yield from followed(machine, script, because, body, apart=False)), ())
+    machine.findings.merge((yield from follow_script(machine, script, because, body, apart=False)), ())
     for name, meanings in inner.functions.items():
         # The file may be another one by then: what a name meant before it can mean still.
         scope.functions[name] = tuple(dict.fromkeys((*meanings, *scope.functions.get(name, (None,)))))

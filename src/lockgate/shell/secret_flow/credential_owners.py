@@ -12,7 +12,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.addresses import host_of
-from lockgate.resources.hosts import is_loopback, trusted
+from lockgate.resources.hosts import find_trusted, is_loopback
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.knowledge.options import HARMLESS
 from lockgate.shell.state.abstract_text import known, shown, without_marks
@@ -78,7 +78,7 @@ def is_declared(call: ProgramCall, effect: Effect) -> bool:
         return False
     hosts = _far_hosts(call.matched.operands, shell=program in FAR_SHELLS)
     around = call.machine.around
-    return bool(hosts) and all(host and (is_loopback(host) or trusted(host, around)) for host in hosts)
+    return bool(hosts) and all(host and (is_loopback(host) or find_trusted(host, around)) for host in hosts)
 
 
 def _far_hosts(operands: list[Arg], *, shell: bool) -> list[str]:
@@ -110,7 +110,7 @@ def belongs(held: Held, call: ProgramCall, effect: Effect, *, general: bool, hos
     be said to be for. A file of many is not.
     """
     host = host or _host(call, effect)
-    if host is None or trusted(host, call.machine.around) or is_loopback(host):
+    if host is None or find_trusted(host, call.machine.around) or is_loopback(host):
         return True
     if owners := _owners(held):
         return any(_is_of(host, owner) for owner in owners)

@@ -55,7 +55,7 @@ def follow(script: Script, scope: Scope, around: HostView, dialect: str) -> Trac
     return tracer
 
 
-def explained(effect: Effect, tracer: Tracer) -> Effect:
+def explain_effect(effect: Effect, tracer: Tracer) -> Effect:
     """An effect, with the secrets that reach it in its reason."""
     found = tracer.reached.get(key_of(effect))
     if not found:
@@ -77,7 +77,7 @@ def sent(effects: Sequence[Effect], tracer: Tracer) -> list[Effect]:
         flows = tracer.payloads.get(key_of(effect))
         if flows and effect.variant is not Variant.KNOWN:
             said = [f"{flow.sentence}, which sends it to {flows[flow]}" for flow in best(flows)[:_SENTENCES]]
-            sending, ways = _sending(effect, "; ".join(said)), tracer.deployments.get(key_of(effect), set())
+            sending, ways = _as_sending(effect, "; ".join(said)), tracer.deployments.get(key_of(effect), set())
             only = next(iter(ways)) if len(ways) == 1 else ""
             held = sorted({f"{flow.source} {flow.through}" for flow in flows})
             found.append(sending._replace(deployment=bound(only, held)) if only else sending)
@@ -89,7 +89,9 @@ def not_followed(effects: Sequence[Effect]) -> list[Effect]:
     read = next((effect for effect in effects if effect.kind is EffectKind.READ_SECRET), None)
     reaching = (effect for effect in effects if effect.kind in REACHING and effect.variant is not Variant.KNOWN)
     what = f"`{read.what}`" if read is not None else "a secret"
-    return [_sending(effect, f"{what} may be sent to `{effect.what}`: this cannot be followed") for effect in reaching]
+    return [
+        _as_sending(effect, f"{what} may be sent to `{effect.what}`: this cannot be followed") for effect in reaching
+    ]
 
 
 def runs_not_followed(effects: Sequence[Effect]) -> list[Effect]:
@@ -103,7 +105,7 @@ def runs_not_followed(effects: Sequence[Effect]) -> list[Effect]:
     )
 
 
-def _sending(effect: Effect, because: str) -> Effect:
+def _as_sending(effect: Effect, because: str) -> Effect:
     """What sends, as the sending of a secret."""
     return Effect(
         EffectKind.EGRESS, effect.what, "shell:sends-secret", because, Variant.SECRET, changed=effect.changed,

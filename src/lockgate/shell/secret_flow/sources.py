@@ -209,7 +209,7 @@ def place_of(text: str, scope: Scope) -> str:
     return posixpath.normpath(posixpath.join(cwd, text)) if text else text
 
 
-def picked(call: ProgramCall) -> str:
+def picked_name(call: ProgramCall) -> str:
     """The name of the only value that a command prints of what it reads; empty where there may be more.
 
     As in ``grep API_TOKEN .env`` and ``jq -r .api_token keys.json``.

@@ -14,13 +14,13 @@ from lockgate.resources.paths import read_effects
 from lockgate.shell.expansion.words import expand
 from lockgate.shell.grammar.tree import Redirect, Script
 from lockgate.shell.interpreter.lookahead import nodes
-from lockgate.shell.knowledge.lookup import listed
+from lockgate.shell.knowledge.lookup import listed_programs
 from lockgate.shell.knowledge.options import Option
 from lockgate.shell.secret_flow.code_sources import CodeMachine
 from lockgate.shell.secret_flow.credential_owners import FAR_SHELLS, destination
 from lockgate.shell.secret_flow.deployments import deployment
 from lockgate.shell.secret_flow.payloads import SecretPlace, is_payload
-from lockgate.shell.secret_flow.sources import NAMED_SO, held_as, picked, place_of
+from lockgate.shell.secret_flow.sources import NAMED_SO, held_as, picked_name, place_of
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, WEAK, marks_of, shown, weaker, without_marks
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -177,19 +177,21 @@ class Tracer(CodeMachine):
                 self.files[place_of(without_marks(name), call.scope)] = fetched
         if sinks:
             # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
-            asks = _program(call) in listed("carrying") and all(effect.kind is EffectKind.FETCH for effect in sinks)
+            asks = _program(call) in listed_programs("carrying") and all(
+                effect.kind is EffectKind.FETCH for effect in sinks
+            )
             self._sent(call, [] if asks else read, sinks, ran)
-            if call.what in listed("pushing"):
+            if call.what in listed_programs("pushing"):
                 self._arrive(call, self.repository, SecretPlace("file"), sinks, surely=False)
                 self._arrive(call, self.pushed(call), SecretPlace("file"), sinks, surely=True)
-            if call.what in listed("publishing"):
+            if call.what in listed_programs("publishing"):
                 self._arrive(call, self.made_in(place_of(".", call.scope)), SecretPlace("file"), sinks, surely=False)
             if not asks:
                 # What runs on another machine prints here.
                 return shape + fetched + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
         if call.ran:
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
-        return fetched + self._handed_on(call, shape, read, written)
+        return fetched + self._hand_on(call, shape, read, written)
 
     def pushed(self, call: ProgramCall) -> str:
         """Marks of the secrets in the commits that a push sends."""
@@ -207,18 +209,18 @@ class Tracer(CodeMachine):
                 marks += "".join(self.mark(origin) for origin in origins)
         return marks_of(marks)
 
-    def _handed_on(self, call: ProgramCall, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
+    def _hand_on(self, call: ProgramCall, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
         """The shape of what a program prints that sends nothing; what it writes is kept."""
         program = _program(call)
-        if call.what in listed("committing"):
+        if call.what in listed_programs("committing"):
             taken = "".join([call.stdin or "", *(marks for _, marks in read), *(arg.text for arg in call.args)])
             self.repository = marks_of(self.repository + marks_of(taken))
-        surely = call.entry.prints in _SAME or program in listed("carrying")
+        surely = call.entry.prints in _SAME or program in listed_programs("carrying")
         got = marks_of(call.stdin or "") + "".join(marks for _, marks in read)
         told = "".join(marks_of(arg.text) for arg in call.args[1:])
-        kept = self.passed(got, call.what, surely=surely, picked=picked(call) if got else "")
+        kept = self.passed(got, call.what, surely=surely, picked=picked_name(call) if got else "")
         kept += self.passed(told, call.what, surely=False)
-        for name in written if program not in listed("making") else ():
+        for name in written if program not in listed_programs("making") else ():
             self.files[place_of(without_marks(name), call.scope)] = kept
         if call.entry.prints in _NOT_CONTENT or program.endswith("sum"):
             return shape
@@ -264,12 +266,12 @@ class Tracer(CodeMachine):
             # An option that is not listed may take the word behind it.
             before = arg.text if arg.text.startswith("-") and arg.text not in given else ""
         stdin = marks_of(call.stdin or "")
-        if program in listed("sending_input") and program not in FAR_SHELLS:
+        if program in listed_programs("sending_input") and program not in FAR_SHELLS:
             stdin += marks_of("".join(call.shapes)) + ran
         named = next((arg for arg in call.args[1:] if _is_input(arg.text)), None)
         telnet = any(arg.text.startswith("telnet:") for arg in call.args)
-        surely = named is not None or telnet or program in listed("sending_input")
-        if surely or program not in listed("not_reading") or any(arg.loose for arg in call.args):
+        surely = named is not None or telnet or program in listed_programs("sending_input")
+        if surely or program not in listed_programs("not_reading") or any(arg.loose for arg in call.args):
             option = _option(call, named.text) if named is not None else None
             self._arrive(call, stdin, SecretPlace("input", option.name if option else ""), sinks, surely=surely)
 

@@ -60,7 +60,7 @@ def verify_anchors(tx: Transaction, known: AnchorRow | None = None) -> Anchored:
     for row in anchors(tx):
         if row.gate not in bases:
             bases[row.gate] = tx.audit_checkpoint(gate=row.gate)
-        problem = _broken(row, count + 1, previous) or _contradicted(tx, row, bases[row.gate])
+        problem = _broken(row, count + 1, previous) or _find_contradiction(tx, row, bases[row.gate])
         if not problem and known is not None and row.n == known.n and row != known:
             problem = f"anchor {row.n} is not the one that this machine has noted: the anchors were written anew"
         if problem:
@@ -87,7 +87,7 @@ def _broken(row: AnchorRow, expected: int, previous: str) -> str:
     return "" if anchor_digest(row) == row.digest else f"anchor {row.n} was changed"
 
 
-def _contradicted(tx: Transaction, row: AnchorRow, base: AuditCheckpoint) -> str:
+def _find_contradiction(tx: Transaction, row: AnchorRow, base: AuditCheckpoint) -> str:
     if row.seq < base.seq or not row.seq:
         return ""  # retention has removed the record, and a sealed checkpoint stands in its place
     found = tx.audit(after=row.seq - 1, limit=1, gate=row.gate)

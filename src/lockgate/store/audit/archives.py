@@ -78,7 +78,7 @@ def file_digest(path: str) -> str:
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Iterator[Item]]:
+def open_records(path: str) -> Iterator[Iterator[Item]]:
     """Open an export or an archive, compressed or not.
 
     Args:

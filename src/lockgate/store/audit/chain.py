@@ -72,7 +72,7 @@ class _Check:
         elif (base.seq, base.digest or ROOT) != (self._seq, self._digest):
             return f"what follows record {self._seq} does not begin there, but after record {base.seq}"
         self.base = base
-        return "" if base == _WHOLE else self._sealed(base)
+        return "" if base == _WHOLE else self._check_seal(base)
 
     def take(self, row: AuditRow) -> str:
         """Check one record, and remember the cut that it may tell of: each goes further than the one before it."""
@@ -90,7 +90,7 @@ class _Check:
         """Check the checkpoint with which an archive ends: what follows begins with it."""
         if (closing.seq, closing.digest) != (self._seq, self._digest):
             return f"the checkpoint at the end is not that of record {self._seq}: the file was cut"
-        return self._sealed(closing) or self._begins_elsewhere()
+        return self._check_seal(closing) or self._begins_elsewhere()
 
     def ends(self, head: AuditHead) -> str:
         """Check the head, and that the beginning is the one that the newest record of a cut tells of."""
@@ -99,7 +99,7 @@ class _Check:
             return f"no record tells that the records up to {self.base.seq} were removed"
         return problem
 
-    def _sealed(self, found: AuditCheckpoint) -> str:
+    def _check_seal(self, found: AuditCheckpoint) -> str:
         if self._key is None or is_cut(self._key, found):
             return ""
         return "the checkpoint's seal does not hold: it was changed, or sealed by another installation"

@@ -60,7 +60,7 @@ class GitAnchor:
             AuditError: It cannot be reached.
         """
         tip = self._fetch()
-        return self._noted(tip, name) if tip else None
+        return self._read_note(tip, name) if tip else None
 
     def write(self, name: str, text: str) -> None:
         """Put a note there, beside those of others.
@@ -89,7 +89,7 @@ class GitAnchor:
             self._must("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._remote, self._ref)
         return tip
 
-    def _noted(self, tip: str, name: str) -> str | None:
+    def _read_note(self, tip: str, name: str) -> str | None:
         problem, text = self._git("cat-file", "blob", f"{tip}:{name}")
         return None if problem else text[:_MOST]
 

@@ -79,7 +79,7 @@ class KeyringAnchor:
         """
         if sys.platform == "darwin":
             return self._read_keychain(name)
-        with self._calling() as call:
+        with self._connect() as call:
             item = self._item(call, self._attributes(name))
             return _property(call, item, _ITEM, "Attributes").get(_HEAD) if item else None
 
@@ -92,7 +92,7 @@ class KeyringAnchor:
         if sys.platform == "darwin":
             return []
         attributes = {key: value for key, value in self._attributes(name).items() if key != _FOLDER}
-        with self._calling() as call:
+        with self._connect() as call:
             items = call(_default(call), _COLLECTION, "SearchItems", "a{ss}", (attributes,))
             return [str(_property(call, item, _ITEM, "Attributes").get(_HEAD, "")) for item in items]
 
@@ -107,7 +107,7 @@ class KeyringAnchor:
             return
         attributes = self._attributes(name)
         told = {**attributes, _HEAD: text}
-        with self._calling() as call:
+        with self._connect() as call:
             if item := self._item(call, attributes):
                 call(item, _PROPERTIES, "Set", "ssv", (_ITEM, "Attributes", ("a{ss}", told)))
             else:
@@ -117,7 +117,7 @@ class KeyringAnchor:
         return {"application": _SERVICE, "installation": name, _FOLDER: self._folder}
 
     @contextmanager
-    def _calling(self) -> Iterator[Call]:
+    def _connect(self) -> Iterator[Call]:
         """Calls of methods of the Secret Service, each bounded in time."""
         try:
             jeepney = library("jeepney.io.blocking")

@@ -25,7 +25,7 @@ _EVERY = 86400.0
 """Seconds between two cuts that retention makes, unless there are so many old records; each leaves a record."""
 
 
-def beginning(tx: Transaction, through: int) -> Iterator[Item]:
+def chain_beginning(tx: Transaction, through: int) -> Iterator[Item]:
     """The chain's beginning: its checkpoint, and the records up to a number."""
     yield tx.audit_checkpoint()
     for row in records(tx):
@@ -34,7 +34,7 @@ def beginning(tx: Transaction, through: int) -> Iterator[Item]:
         yield row
 
 
-def closing(tx: Transaction, key: bytes, through: int, now: float) -> AuditCheckpoint:
+def make_checkpoint(tx: Transaction, key: bytes, through: int, now: float) -> AuditCheckpoint:
     """The checkpoint that takes the place of the records up to a number.
 
     Raises:
@@ -67,7 +67,7 @@ def cut(tx: Transaction, key: bytes, through: int, now: float, body: Mapping[str
     last = min(through, base.seq + AT_ONCE)
     if last <= base.seq:
         return 0
-    tx.cut_audit(closing(tx, key, last, now), body)
+    tx.cut_audit(make_checkpoint(tx, key, last, now), body)
     return last - base.seq
 
 
@@ -85,8 +85,8 @@ def retain(tx: Transaction, key: bytes, days: float, now: float) -> int:
     if old <= 0 or (old < AT_ONCE and abs(now - base.at) < _EVERY):
         return 0
     try:
-        end = closing(tx, key, last, now)
-        if not verify_parts([(*beginning(tx, last), end)], key).ok:
+        end = make_checkpoint(tx, key, last, now)
+        if not verify_parts([(*chain_beginning(tx, last), end)], key).ok:
             return 0
         return cut(tx, key, last, now, {"by": "retention", "days": days})
     except AuditError:

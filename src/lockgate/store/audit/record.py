@@ -40,7 +40,7 @@ _TAINTS = 4
 _LABELS = tuple(Label)
 
 
-def decided(
+def decision_record(
     context: Context,
     call: ToolCall,
     digest: str,
@@ -127,7 +127,7 @@ def person_asked(context: Context, row: ApprovalRow) -> dict[str, Any]:
     return {**_about("asked", context, row), "expires_at": row.expires_at}
 
 
-def answered(context: Context, row: ApprovalRow) -> dict[str, Any]:
+def answer_record(context: Context, row: ApprovalRow) -> dict[str, Any]:
     """The record of what became of a question to a person."""
     said = {"state": row.state, "by": _text(row.decided_by), "reason": _text(row.reason)}
     return {**_about("answered", context, row), **said}
@@ -161,7 +161,7 @@ def came_back(
     return {**body, "gave": sorted(map(str, result.labels)), "was_expected": result.known}
 
 
-def approved(context: Context, brief: BriefRow) -> dict[str, Any]:
+def approval_record(context: Context, brief: BriefRow) -> dict[str, Any]:
     """The record of a brief that a person approved, by the delegate that runs under it."""
     return {
         **_who("delegate", context),
@@ -173,7 +173,7 @@ def approved(context: Context, brief: BriefRow) -> dict[str, Any]:
     }
 
 
-def happened(context: Context, event: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def event_record(context: Context, event: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The record of any other event; its facts are JSON values, and text in them is redacted and cut."""
     return {**redact_input("", facts), **_who(event, context)}
 

@@ -58,7 +58,7 @@ class Refusal:
         try:
             self._file = _made(self._folder, self._draft)
         except OSError as error:
-            self._failed(error)
+            self._fail(error)
 
     @property
     def _draft(self) -> str:
@@ -94,7 +94,7 @@ class Refusal:
             if self._file >= 0:
                 os.rename(self._draft, os.path.join(self._folder, self._name))
         except OSError as error:
-            self._failed(error)
+            self._fail(error)
         self.close()
 
     @staticmethod
@@ -124,9 +124,9 @@ class Refusal:
             os.pwrite(self._file, data, 0)
             os.ftruncate(self._file, len(data))
         except OSError as error:
-            self._failed(error)
+            self._fail(error)
 
-    def _failed(self, error: OSError) -> None:
+    def _fail(self, error: OSError) -> None:
         from lockgate.system.error_log import note
 
         note(self._state, "refusal", type(error).__name__, "not kept")
@@ -160,7 +160,7 @@ def _remove(path: str) -> None:
         return
 
 
-def _waiting(folder: str) -> list[str]:
+def _find_waiting(folder: str) -> list[str]:
     """The files of refusals that are due, oldest first; of a process that is ended, after a while."""
     before = time.time_ns() - int(ENDED_SECONDS * 1e9)
     found = []
@@ -207,16 +207,16 @@ def sweep(state: str, store: Store) -> int:
         is_empty = not os.listdir(folder)
     except OSError:
         return 0
-    return 0 if is_empty else _recorded(folder, store)
+    return 0 if is_empty else _record(folder, store)
 
 
-def _recorded(folder: str, store: Store) -> int:
+def _record(folder: str, store: Store) -> int:
     import fcntl
 
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        names = _waiting(folder)
+        names = _find_waiting(folder)
         if not names:
             return 0
         with store.transaction() as tx:
@@ -235,7 +235,7 @@ def _bodies(folder: str, names: list[str]) -> Iterator[dict[str, Any]]:
     """The records of what was kept. What is no refusal of ours is recorded as one of which nothing is known."""
     from lockgate.core.events import Context
     from lockgate.core.model import Subject
-    from lockgate.store.audit.record import happened
+    from lockgate.store.audit.record import event_record
 
     for name in names:
         said = _read(os.path.join(folder, name))
@@ -251,7 +251,7 @@ def _bodies(folder: str, names: list[str]) -> Iterator[dict[str, Any]]:
             "by": text["by"],
             "refused_at": at if isinstance(at, float) and 0 <= at < 1e11 else 0.0,
         }
-        yield happened(Context(text["client"], Subject(text["session"], text["agent"])), EVENT, facts)
+        yield event_record(Context(text["client"], Subject(text["session"], text["agent"])), EVENT, facts)
 
 
 def _read(path: str) -> dict[str, Any]:

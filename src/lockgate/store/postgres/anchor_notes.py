@@ -19,13 +19,13 @@ _MOST = 10_000
 
 def note(path: str, anchor: AnchorRow) -> None:
     """Note an anchor, unless a later one is noted already. What cannot be written is left: the next one follows."""
-    before = noted(path)
+    before = read_noted(path)
     if before is None or before.n < anchor.n:
         with suppress(OSError):
             replace(path, json.dumps(anchor._asdict()).encode(), draft=f"{path}.{os.urandom(6).hex()}")
 
 
-def noted(path: str) -> AnchorRow | None:
+def read_noted(path: str) -> AnchorRow | None:
     """The anchor that was noted last; ``None`` where there is none, or it cannot be read."""
     try:
         found = json.loads(read_regular(path, _MOST, follow=False))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PRUNED, ROOT, canonical, is_cut, keyed, link_digest, seal
+from lockgate.store.chain_links import PRUNED, ROOT, canonical, is_cut, keyed_hash, link_digest, seal
 from lockgate.store.postgres.statements import PostgresStatements
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 
@@ -45,12 +45,12 @@ class PostgresAuditQueries(PostgresStatements):
 
     def keyed(self, purpose: bytes, text: str) -> str:
         """A keyed hash of a text that nobody can make without the key of this machine."""
-        return keyed(self._key, purpose, text)
+        return keyed_hash(self._key, purpose, text)
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to this gate's chain."""
         self._may_write()
-        head = self._head or self._locked_head(at)
+        head = self._head or self._lock_head(at)
         if seal(self._key, head.seq, head.digest) != head.seal:
             raise StoreError(
                 "the head of this gate's audit chain was changed by something else: see `lockgate audit verify`"
@@ -108,9 +108,9 @@ class PostgresAuditQueries(PostgresStatements):
         self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0, gate: str = ""
     ) -> list[AuditRow]:
         """The audit records of a gate that meet a query, newest first."""
-        from lockgate.store.postgres.search import meets, narrowed
+        from lockgate.store.postgres.search import meets, narrow
 
-        where, values = narrowed(query)
+        where, values = narrow(query)
         found: list[AuditRow] = []
         upper = before or _GREATEST
         while upper and (not limit or len(found) < limit):
@@ -152,7 +152,7 @@ class PostgresAuditQueries(PostgresStatements):
     def cut_audit(self, checkpoint: AuditCheckpoint, body: Mapping[str, Any]) -> AuditRow:
         """Remove the records of this gate up to a checkpoint, which takes their place, and record that."""
         self._may_write()
-        self._head = self._head or self._locked_head(checkpoint.at)
+        self._head = self._head or self._lock_head(checkpoint.at)
         last = self._one("SELECT digest FROM lockgate.audit WHERE gate = %s AND seq = %s", (self._gate, checkpoint.seq))
         count = checkpoint.seq - self.audit_checkpoint().seq
         if not is_cut(self._key, checkpoint) or last != (checkpoint.digest,) or count != checkpoint.removed:
@@ -182,7 +182,7 @@ class PostgresAuditQueries(PostgresStatements):
         row = self._one("SELECT n, at_us, gate, seq, head, previous, digest FROM lockgate.anchor(%s)", (self._gate,))
         return AnchorRow._make(row) if row else None
 
-    def _locked_head(self, at: float) -> AuditHead:
+    def _lock_head(self, at: float) -> AuditHead:
         row = self._locked_row or self._one(f"{_HEAD} FOR NO KEY UPDATE", (self._gate,)) or self._first_head(at)
         seq, anchored_seq, anchored_at = row[0], row[3], row[4]
         overdue = anchored_at + ANCHOR_SECONDS <= at or anchored_at > at + ANCHOR_SECONDS

@@ -6,7 +6,14 @@ import os
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.postgres.connections import OWN_NAMES, REACHED_SECONDS, Timeouts, connected, reason, store_error
+from lockgate.store.postgres.connections import (
+    OWN_NAMES,
+    REACHED_SECONDS,
+    Timeouts,
+    open_connection,
+    reason,
+    store_error,
+)
 from lockgate.store.postgres.schema import GATE_RIGHTS, MIGRATIONS, READER_RIGHTS, SCHEMA, VERSION
 from lockgate.store.postgres.schema_roles import GATE_ROLES, READER_ROLES
 from lockgate.store.postgres.schema_rows import OWNED
@@ -56,12 +63,12 @@ def migrate(
         with opened as connection:
             if connection.info.server_version < OLDEST:
                 raise StoreError("the shared store takes PostgreSQL 13 or newer")
-            return _migrated(connection, fleet_key or os.urandom(KEY_BYTES), gate_roles, reader_roles)
+            return _migrate(connection, fleet_key or os.urandom(KEY_BYTES), gate_roles, reader_roles)
     except psycopg.Error as error:
         raise StoreError(f"the shared store cannot be made: {reason(error)}") from error
 
 
-def _migrated(
+def _migrate(
     connection: Connection, fleet_key: bytes, gate_roles: Sequence[str], reader_roles: Sequence[str]
 ) -> Migrated:
     from psycopg import sql
@@ -134,7 +141,7 @@ def bind(url: str, gate: str, role: str) -> str:
     """
     psycopg = psycopg_here()
     try:
-        with connected(address_of(url), Timeouts(REACHED_SECONDS)) as connection:
+        with open_connection(address_of(url), Timeouts(REACHED_SECONDS)) as connection:
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
                 raise StoreError("the database has no role of this name")
             found = _one(connection, gate)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.postgres.connections import Pool, connected
+from lockgate.store.postgres.connections import Pool, open_connection
 from lockgate.store.postgres.settings import psycopg_here
 from lockgate.store.postgres.statements import lock_key
 
@@ -96,7 +96,7 @@ class _NotificationThread:
     def _go_on(self) -> None:
         while self._hearers:
             try:
-                connection = self._connected()
+                connection = self._connect()
                 try:
                     self._listen(connection)
                 finally:
@@ -110,8 +110,8 @@ class _NotificationThread:
         if select.select([self._changed], [], [], seconds)[0]:
             os.read(self._changed, 4096)
 
-    def _connected(self) -> Connection:
-        connection = connected({**self._pool.address, "application_name": "lockgate listens"}, self._pool.limits)
+    def _connect(self) -> Connection:
+        connection = open_connection({**self._pool.address, "application_name": "lockgate listens"}, self._pool.limits)
         # So that the database soon forgets a watcher whose machine has gone without a word.
         connection.execute("SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5", prepare=False)
         connection.execute(f"LISTEN {_CHANNEL}")
@@ -150,7 +150,7 @@ _LOCK = threading.Lock()
 
 
 @contextmanager
-def listening(pool: Pool, heard: Callable[[str], None], *, watching: bool) -> Iterator[None]:
+def listen_to_questions(pool: Pool, heard: Callable[[str], None], *, watching: bool) -> Iterator[None]:
     """Call a function with the id of every question that changes, as long as the context lasts."""
     key = (os.getpid(), id(pool))
     with _LOCK:

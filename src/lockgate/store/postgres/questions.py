@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.postgres.statements import PostgresStatements, replacing
-from lockgate.store.postgres.text_encoding import parsed
+from lockgate.store.postgres.statements import PostgresStatements, replace_statement
+from lockgate.store.postgres.text_encoding import parse_json
 from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _CALL = ", ".join(CallRow._fields)
 _BRIEF = ", ".join(BriefRow._fields)
 _APPROVAL = ", ".join(ApprovalRow._fields)
-_PUT_CALL = replacing("calls", "session, call_id", CallRow._fields)
-_PUT_BRIEF = replacing("briefs", "brief", BriefRow._fields)
-_PUT_APPROVAL = replacing("approvals", "approval", ApprovalRow._fields)
+_PUT_CALL = replace_statement("calls", "session, call_id", CallRow._fields)
+_PUT_BRIEF = replace_statement("briefs", "brief", BriefRow._fields)
+_PUT_APPROVAL = replace_statement("approvals", "approval", ApprovalRow._fields)
 _OVERDUE = "state IN ('pending', 'approved') AND expires_at <= %s"
 
 
@@ -42,7 +42,7 @@ class PostgresQuestionQueries(PostgresStatements):
             f"SELECT {_CALL} FROM lockgate.calls WHERE session = %s AND call_id = %s",  # noqa: S608
             (session, call_id),
         )
-        found = call_of(row, parsed) if row else None
+        found = call_of(row, parse_json) if row else None
         if self._writable:
             self._calls[session, call_id] = found
         return found
@@ -61,7 +61,7 @@ class PostgresQuestionQueries(PostgresStatements):
             f"SELECT {_CALL} FROM lockgate.calls WHERE session = %s{chosen} ORDER BY at, id",  # noqa: S608
             (session, state) if state else (session,),
         )
-        return [call_of(row, parsed) for row in rows]
+        return [call_of(row, parse_json) for row in rows]
 
     def brief(self, brief: str) -> BriefRow | None:
         """The brief, or ``None``."""

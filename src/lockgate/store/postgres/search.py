@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FIELDS = ("event", "session", "client", "tool", "call", "verdict")
 
 
-def narrowed(query: AuditQuery) -> tuple[str, list[str | float]]:
+def narrow(query: AuditQuery) -> tuple[str, list[str | float]]:
     """Conditions that every record meets which the query looks for, each with `` AND `` before it, and their values."""
     parts: list[str] = []
     values: list[str | float] = []

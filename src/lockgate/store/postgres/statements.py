@@ -38,20 +38,20 @@ _LOCKING_FREE = "SELECT slot FROM lockgate.locks WHERE slot = ANY(%s) FOR NO KEY
 
 def lock_key(kind: str, name: str = "") -> int:
     """The number of an advisory lock: 64 bits, signed. Anybody who may connect can hold one: no gate waits for it."""
-    return int.from_bytes(_hashed(kind, name), "big", signed=True)
+    return int.from_bytes(_hash(kind, name), "big", signed=True)
 
 
 def slot_of(kind: str, name: str) -> int:
     """The row of ``locks`` that stands for something. Two names with the same one wait in vain."""
-    return int.from_bytes(_hashed(kind, name), "big") % SLOTS
+    return int.from_bytes(_hash(kind, name), "big") % SLOTS
 
 
-def _hashed(kind: str, name: str) -> bytes:
+def _hash(kind: str, name: str) -> bytes:
     text = f"{kind}\0{name}".encode("utf-8", "surrogatepass")
     return blake2b(text, person=_LOCK, digest_size=8).digest()
 
 
-def replacing(table: str, key: str, columns: Sequence[str]) -> str:
+def replace_statement(table: str, key: str, columns: Sequence[str]) -> str:
     """A statement that adds a row to one of our tables, or replaces the one with the same key."""
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key.split(", "))
     places = ", ".join(["%s"] * len(columns))

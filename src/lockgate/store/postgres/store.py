@@ -8,7 +8,7 @@ from collections.abc import Callable
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import gate_of
-from lockgate.store.postgres.connections import Pool, Timeouts, leave, shared_pool, store_error
+from lockgate.store.postgres.connections import Pool, Timeouts, leave, store_error, take_pool
 from lockgate.store.postgres.schema import VERSION
 from lockgate.store.postgres.settings import psycopg_here
 from lockgate.store.postgres.transaction import PostgresTransaction
@@ -45,7 +45,7 @@ class PostgresStore:
         self._key = key
         self._gate = gate_of(key)
         self._name = name
-        self._pool: Pool | None = shared_pool(address, Timeouts(busy_seconds))
+        self._pool: Pool | None = take_pool(address, Timeouts(busy_seconds))
         self._fleet_key = b""
         self._mark = ""
         """By what the database is known again."""
@@ -91,9 +91,9 @@ class PostgresStore:
 
     def listen(self, heard: Callable[[str], None], *, watching: bool = False) -> AbstractContextManager[None]:
         """Hear of questions that anybody puts or answers, on whatever host."""
-        from lockgate.store.postgres.notifications import listening
+        from lockgate.store.postgres.notifications import listen_to_questions
 
-        return listening(self._open_pool(), heard, watching=watching)
+        return listen_to_questions(self._open_pool(), heard, watching=watching)
 
     def watched(self) -> bool:
         """Whether somebody on some host watches for questions."""

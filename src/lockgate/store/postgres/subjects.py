@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.schema_rows import OWN, TRUSTED
-from lockgate.store.postgres.statements import PostgresStatements, given_row, replacing
-from lockgate.store.postgres.text_encoding import kept, parsed
+from lockgate.store.postgres.statements import PostgresStatements, given_row, replace_statement
+from lockgate.store.postgres.text_encoding import kept, parse_json
 from lockgate.store.rows import TAINT_COLUMNS, AgentRow, SessionRow, agent_of, taint_of, taint_values
 from lockgate.system.digests import blake2b
 
@@ -21,8 +21,8 @@ _AGENT = ", ".join(AgentRow._fields)
 _SAME = b"lockgate taint"  # at most 16 bytes
 _OLDEST = 16
 """For how many of each label a session's labels come with it: as many as a decision asks for."""
-_PUT_SESSION = replacing("sessions", "session", SessionRow._fields)
-_PUT_AGENT = replacing("agents", "session, agent", AgentRow._fields)
+_PUT_SESSION = replace_statement("sessions", "session", SessionRow._fields)
+_PUT_AGENT = replace_statement("agents", "session, agent", AgentRow._fields)
 
 
 def _oldest(limit: int, session: str, agent: str) -> str:
@@ -112,7 +112,7 @@ class SubjectQueries(PostgresStatements):
         if subject.session in self._without_agents:
             return None
         row = self._one(f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s AND agent = %s", subject)  # noqa: S608
-        return agent_of(row, parsed) if row else None
+        return agent_of(row, parse_json) if row else None
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
@@ -129,7 +129,7 @@ class SubjectQueries(PostgresStatements):
             f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s ORDER BY started_at, id",  # noqa: S608
             (session,),
         )
-        return [agent_of(row, parsed) for row in rows]
+        return [agent_of(row, parse_json) for row in rows]
 
     def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
@@ -139,7 +139,7 @@ class SubjectQueries(PostgresStatements):
             return [taint_of(row) for row in self._all(f"{query} ORDER BY at, id", subject)]
         if limit == _OLDEST and not subject.agent and subject.session in self._with_session:
             # In JSON a time of whole seconds is another type, and one that is no number is a text.
-            rows = [given_row((float(at), *row)) for at, *row in parsed(self._with_session[subject.session])]
+            rows = [given_row((float(at), *row)) for at, *row in parse_json(self._with_session[subject.session])]
         else:
             rows = self._all(_oldest(limit, "%s", "%s"), (*subject, *subject, *subject))
         return [taint_of(row) for row in sorted(rows)]

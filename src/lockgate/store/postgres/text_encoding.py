@@ -7,7 +7,7 @@ surrogate pair is no character; it is kept as its escape, as in SQLite.
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import parsed_column
+from lockgate.store.rows import parse_column
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,10 +27,10 @@ def given(text: str) -> str:
     return text.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE) if _ESCAPE in text else text
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The value of a column that holds JSON.
 
     Raises:
         StoreError: It holds none.
     """
-    return parsed_column(text, "the shared store is damaged: see `lockgate store status`")
+    return parse_column(text, "the shared store is damaged: see `lockgate store status`")

@@ -6,7 +6,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
 from lockgate.store.postgres.audit import PostgresAuditQueries
 from lockgate.store.postgres.questions import PostgresQuestionQueries
-from lockgate.store.postgres.statements import lock_key, replacing
+from lockgate.store.postgres.statements import lock_key, replace_statement
 from lockgate.store.postgres.subjects import SubjectQueries
 from lockgate.store.rows import put_back_of
 from lockgate.system.digests import sha256
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from lockgate.store.postgres.connections import Connection
     from lockgate.store.rows import ApprovalRow, CallRow, PutBack
 
-_PUT_SETTING = replacing("settings", "gate, name", ("gate", "name", "value"))
-_PUT_POLICY = (
-    f"{replacing('policies', 'fleet', ('fleet', 'serial', 'digest', 'data'))} WHERE policies.serial < excluded.serial"
-)
+_PUT_SETTING = replace_statement("settings", "gate, name", ("gate", "name", "value"))
+_REPLACE_POLICY = replace_statement("policies", "fleet", ("fleet", "serial", "digest", "data"))
+_PUT_POLICY = f"{_REPLACE_POLICY} WHERE policies.serial < excluded.serial"
 # Another role's sessions are not this one's to forget.
 _OLD = "ended_at > 0 AND greatest(ended_at, seen_at) < %s AND lockgate.is_mine(role)"
 _OF_A_SESSION = ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses", "sessions")

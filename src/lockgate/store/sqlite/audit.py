@@ -15,7 +15,7 @@ from lockgate.store.chain_links import (
     epoch_of,
     gate_of,
     is_cut,
-    keyed,
+    keyed_hash,
     link_digest,
     seal,
 )
@@ -43,7 +43,7 @@ class SqliteAuditQueries(SqliteStatements):
 
     def keyed(self, purpose: bytes, text: str) -> str:
         """A keyed hash of a text that nobody can make without the key of this installation."""
-        return keyed(self._key, purpose, text)
+        return keyed_hash(self._key, purpose, text)
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to the audit chain."""

@@ -68,7 +68,7 @@ class GroupingStore(SqliteStore):
         if not held:
             return
         try:
-            self._remembering(writable=True).keep_head()
+            self._make_remembering(writable=True).keep_head()
             super().commit()
         except sqlite3.Error as error:
             self._undo()
@@ -102,7 +102,7 @@ class GroupingStore(SqliteStore):
             self._holds = self._grouping
             self._part = None
         if self._part is None:
-            self._part = self._remembering(writable=writable)
+            self._part = self._make_remembering(writable=writable)
         else:
             self._part.begin_part(writable=writable)
         self._current = self._latest = self._part
@@ -144,7 +144,7 @@ class GroupingStore(SqliteStore):
             if self._memory.locked(self._connection):  # another process wrote meanwhile: they might decide otherwise
                 self._lost = True
                 return
-            self._remembering(writable=True).write_again(self._written)
+            self._make_remembering(writable=True).write_again(self._written)
             self._memory.head, self._memory.owes_head = part.head_before
         except sqlite3.Error:
             self._lost = True
@@ -153,7 +153,7 @@ class GroupingStore(SqliteStore):
         self._memory.forget()
         super().roll_back()
 
-    def _remembering(self, *, writable: bool) -> RememberingTransaction:
+    def _make_remembering(self, *, writable: bool) -> RememberingTransaction:
         return RememberingTransaction(self._connection, self._key, self._memory, writable=writable)
 
     def leave_log(self) -> None:

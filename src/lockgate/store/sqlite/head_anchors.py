@@ -20,7 +20,7 @@ from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.audit.git_anchor import FOLDER, GitAnchor
 from lockgate.store.audit.keyring_anchor import KEYRING, KeyringAnchor, is_here
-from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, is_cut, keyed
+from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, is_cut, keyed_hash
 from lockgate.store.files import DATABASE, ELSEWHERE, own_file, read_key
 from lockgate.store.sqlite.put_back import distrust
 from lockgate.store.sqlite.rollback import OutsideHead
@@ -152,14 +152,16 @@ class HeadAnchors:
         """
         if not self._is_alone:
             return []
-        found = [_compare(self._state, self._home, each) for each in self._asked()]
+        found = [_compare(self._state, self._home, each) for each in self._places_to_ask()]
         _forget_others(self._state, set(map(label_of, self._anchors)))
         return [problem for problem in found if problem is not None]
 
     def reached(self) -> list[str]:
         """The places that are no files of this machine and had the head when they were last asked."""
         known = _status(self._state)
-        return [label for label in map(label_of, self._asked()) if label in known and "problem" not in known[label]]
+        return [
+            label for label in map(label_of, self._places_to_ask()) if label in known and "problem" not in known[label]
+        ]
 
     def problems(self, now: float) -> list[PlaceProblem]:
         """What is to be told of these places without asking them: that they are behind for long, or were put back."""
@@ -172,7 +174,7 @@ class HeadAnchors:
         Raises:
             StoreError: The key cannot be read.
         """
-        return [*self._lacking(), *self.problems(now)]
+        return [*self._find_lacking(), *self.problems(now)]
 
     def has_problems(self, now: float) -> bool:
         """Whether anything is wrong, for a caller that has not read the configuration.
@@ -183,14 +185,14 @@ class HeadAnchors:
             StoreError: The key cannot be read.
         """
         known = _status(self._state).items()
-        return bool(self._lacking() or [each for label, status in known for each in _problems(label, status, now)])
+        return bool(self._find_lacking() or [each for label, status in known for each in _problems(label, status, now)])
 
     def accept(self) -> None:
         """Tell no more that places were put back: a person has looked."""
         if known := _status(self._state):
             _write_status(self._state, {label: {**status, "rewound_at": 0.0} for label, status in known.items()})
 
-    def _lacking(self) -> list[PlaceProblem]:
+    def _find_lacking(self) -> list[PlaceProblem]:
         return [PlaceProblem(f"the head of the audit cannot be kept in {place}") for place in self.places()[1]]
 
     def start_comparisons(self) -> Callable[[], None]:
@@ -198,7 +200,7 @@ class HeadAnchors:
 
         Before it ends, the thread writes once more.
         """
-        if not self._asked() or not self._is_alone:
+        if not self._places_to_ask() or not self._is_alone:
             return lambda: None
         stop = threading.Event()
         thread = threading.Thread(target=self._compare_until, args=(stop,), name="lockgate-anchors", daemon=True)
@@ -210,7 +212,7 @@ class HeadAnchors:
 
         return end
 
-    def _asked(self) -> list[dict[str, Any]]:
+    def _places_to_ask(self) -> list[dict[str, Any]]:
         """The places that there may be something to ask."""
         return [each for each in self._anchors if not each.get(_IMPLIED) or is_here(self._state)]
 
@@ -324,13 +326,13 @@ def _sync(state: str) -> None:
 
 def _text_of(head: Head, key: bytes) -> str:
     body = f"{head[0]} {head[1]}"
-    return f"{body}\n{keyed(key, PURPOSE_REMOTE, body)}\n"
+    return f"{body}\n{keyed_hash(key, PURPOSE_REMOTE, body)}\n"
 
 
 def _head_in(text: str | None, key: bytes) -> Head | None:
     """The head of a note that was made with this key; ``None`` for any other."""
     body, _, mark = (text or "").rstrip("\n").partition("\n")
-    if not mark or mark != keyed(key, PURPOSE_REMOTE, body):
+    if not mark or mark != keyed_hash(key, PURPOSE_REMOTE, body):
         return None
     seq, _, digest = body.partition(" ")
     return int(seq), digest

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LABELS, PURPOSE_SUBJECT, canonical, keyed
+from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LABELS, PURPOSE_SUBJECT, canonical, keyed_hash
 from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
 from lockgate.store.sqlite.statements import SqliteStatements
 
@@ -169,7 +169,7 @@ class LabelQueries(SqliteStatements):
 
     def seal_labels(self) -> int:
         """Seal all subjects as they are: those of a database without seals. Returns how many."""
-        counts, began = self._counted(), self._beginnings()
+        counts, began = self._count(), self._beginnings()
         for subject, there in counts.items():
             self._put_seal(subject, there, began.get(subject, 0.0))
         return len(counts)
@@ -192,7 +192,7 @@ class LabelQueries(SqliteStatements):
 
     def seal_anew(self, subjects: Iterable[Subject]) -> None:
         """Let no seal of before hold, and seal those who are about to get every label."""
-        counts, began = self._counted(), self._beginnings()
+        counts, began = self._count(), self._beginnings()
         self.distrust_labels()
         for subject in subjects:
             self._put_seal(subject, counts.get(subject, [0] * len(_KINDS)), began.get(subject, 0.0))
@@ -209,7 +209,7 @@ class LabelQueries(SqliteStatements):
         """The subjects whose labels are not what was sealed, each with what is wrong, for a person."""
         found = []
         began = self._beginnings()
-        for subject, there in self._counted().items():
+        for subject, there in self._count().items():
             sealed = self._seal_of(subject)
             if sealed is None:
                 found.append((subject, "its labels have no seal that holds"))
@@ -254,14 +254,14 @@ class LabelQueries(SqliteStatements):
             }
         for mark in map(self._subject_mark, self._in_chain()):
             listed[_part(mark)].setdefault(mark, _ANY)
-        for mark in map(self._subject_mark, self._counted()):
+        for mark in map(self._subject_mark, self._count()):
             listed[_part(mark)][mark] = _HERE
         for part, marks in listed.items():
             self._put_part(part, marks)
 
     def _list_contradictions(self) -> list[tuple[Subject, str]]:
         """What is wrong with the list of who has begun."""
-        names = {self._subject_mark(subject): subject for subject in self._counted()}
+        names = {self._subject_mark(subject): subject for subject in self._count()}
         there = set(names)
         names |= {self._subject_mark(subject): subject for subject in self._in_chain()}
         found, listed = [], set()
@@ -333,16 +333,16 @@ class LabelQueries(SqliteStatements):
         self._write("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (part, text, self._part_seal(part, text)))
 
     def _part_seal(self, part: int, text: str) -> str:
-        return keyed(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text, *self._since()]}))
+        return keyed_hash(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text, *self._since()]}))
 
     def _subject_mark(self, subject: Subject) -> str:
-        return keyed(self._key, PURPOSE_SUBJECT, canonical({"subject": _kept_names(subject)}))[:_MARK]
+        return keyed_hash(self._key, PURPOSE_SUBJECT, canonical({"subject": _kept_names(subject)}))[:_MARK]
 
     def _beginnings(self) -> dict[Subject, float]:
         """When each subject that is kept has begun."""
         return {Subject(session, agent): began for session, agent, began in self._all(_BEGINNINGS, ())}
 
-    def _counted(self) -> dict[Subject, list[int]]:
+    def _count(self) -> dict[Subject, list[int]]:
         """How many taints each subject has, in the order of the columns."""
         counts: dict[Subject, Counts] = {Subject(*subject): Counter() for subject in self._all(_SUBJECTS, ())}
         for session, agent, label, state, count in self._all(_COUNTED, ()):
@@ -397,7 +397,7 @@ class LabelQueries(SqliteStatements):
 
     def _mark(self, subject: Subject, sealed: Sequence[float]) -> str:
         values = [*_kept_names(subject), *sealed, *self._since()]
-        return keyed(self._key, PURPOSE_LABELS, canonical({"labels": values}))
+        return keyed_hash(self._key, PURPOSE_LABELS, canonical({"labels": values}))
 
     def _since(self) -> list[str]:
         """What binds a seal to the time since labels were distrusted last. Where they never were, there is none."""

@@ -6,7 +6,7 @@ import json
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
-from lockgate.store.sqlite.statements import BRIEFS, CALLS, SqliteStatements, parsed
+from lockgate.store.sqlite.statements import BRIEFS, CALLS, SqliteStatements, parse_json
 from lockgate.system.digests import usual_json
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SqliteQuestionQueries(SqliteStatements):
                 name,
             )
             row = self._unsealed(CALLS, row)
-            self._last_call = (name, call_of(row, parsed) if row else None)
+            self._last_call = (name, call_of(row, parse_json) if row else None)
         return self._last_call[1]
 
     def put_call(self, row: CallRow) -> None:
@@ -73,7 +73,7 @@ class SqliteQuestionQueries(SqliteStatements):
 
     def _call(self, row: Sequence[Any]) -> CallRow:
         known = self._unsealed(CALLS, row)
-        return call_of(known, parsed) if known is not None else CallRow._make([*map(str, row[:6]), (), {}, 0.0])
+        return call_of(known, parse_json) if known is not None else CallRow._make([*map(str, row[:6]), (), {}, 0.0])
 
     # briefs
 

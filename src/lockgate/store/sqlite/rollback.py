@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.chain_links import PURPOSE_OUTSIDE, canonical, gate_of, is_cut, keyed
+from lockgate.store.chain_links import PURPOSE_OUTSIDE, canonical, gate_of, is_cut, keyed_hash
 from lockgate.store.rows import AuditCheckpoint
 from lockgate.system.files import read_regular, replace
 from lockgate.system.folders import outside_folders
@@ -202,9 +202,9 @@ class OutsideHead:
         digests = dict(rows)
         there = {head for head in heads if head[0] == 0 or digests.get(head[0]) == head[1]}
         missing = [head for head in heads if head not in there and head[0] not in digests]
-        return there.union(self._removed(connection, missing)) if missing else there
+        return there.union(self._find_removed(connection, missing)) if missing else there
 
-    def _removed(self, connection: Connection, heads: Iterable[Head]) -> list[Head]:
+    def _find_removed(self, connection: Connection, heads: Iterable[Head]) -> list[Head]:
         row = connection.execute("SELECT seq, digest, removed, at, seal FROM audit_checkpoint WHERE id = 1").fetchone()
         if row is None:
             return []
@@ -345,7 +345,7 @@ class OutsideHead:
     def _mark(self, file: str, body: str) -> str:
         # One file of a place must not pass for another.
         kind = next((kind for kind in _KINDS if file.endswith(f".{kind}")), "head")
-        return keyed(self._key, PURPOSE_OUTSIDE, f"{kind}\n{body}")
+        return keyed_hash(self._key, PURPOSE_OUTSIDE, f"{kind}\n{body}")
 
     def _tell(self, problems: Iterable[str]) -> None:
         for problem in filter(None, list(problems)):

@@ -77,7 +77,7 @@ def seal_settings(rows: SqliteStatements, tx: Transaction, now: float) -> None:
     """
     if _is_upgraded(tx):
         return
-    trusted = _trusted(tx)
+    trusted = _trust_settings(tx)
     # A version that kept a head has said so. Of one that kept none, nothing can be missing.
     kept = [(KEPT_AT, NEVER)] if tx.setting(KEPT_AT) is None else []
     for name, value in [*kept, *rows._all("SELECT name, value FROM settings", ())]:
@@ -111,7 +111,7 @@ def _is_upgraded(tx: Transaction) -> bool:
     return bool(tx.find_audit(AuditQuery(event=SEALED), limit=1))
 
 
-def _trusted(tx: Transaction) -> dict[str, str]:
+def _trust_settings(tx: Transaction) -> dict[str, str]:
     """The settings that trust project files, as the audit tells of them last."""
     from lockgate.system.digests import json_object
 

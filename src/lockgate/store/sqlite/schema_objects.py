@@ -77,7 +77,7 @@ def mend_schema(state: str) -> MendedSchema:
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=rw", isolation_level=None, uri=True)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            done = _mended(connection, path)
+            done = _mend(connection, path)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise StoreError(f"{path} cannot be mended ({error}): {_OTHERWISE}") from error
@@ -87,7 +87,7 @@ def mend_schema(state: str) -> MendedSchema:
 _OTHERWISE = "run: lockgate store restore, which lists the copies that there are"
 
 
-def _mended(connection: Connection, path: str) -> MendedSchema:
+def _mend(connection: Connection, path: str) -> MendedSchema:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     with closing(expected_database()) as made:
         expected, tables = objects_of(made), _tables(made)

@@ -29,13 +29,13 @@ def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
     for name in _FIELDS:
         _add_field(name, getattr(query, name), parts, values)
     if query.tier:
-        parts.append(_guarded("json_extract(body, '$.cascade.tier') = ?"))
+        parts.append(_guard("json_extract(body, '$.cascade.tier') = ?"))
         values += [_pair("tier", query.tier), query.tier]
     if query.rule:
-        parts.append(_guarded(f"({_has_rule('$.reasons')} OR {_has_rule('$.guardrail.matches')})"))
+        parts.append(_guard(f"({_has_rule('$.reasons')} OR {_has_rule('$.guardrail.matches')})"))
         values += [_pair("rule", query.rule), query.rule, query.rule]
     if query.matched:
-        parts.append(_guarded("json_array_length(body, '$.guardrail.matches') > 0"))
+        parts.append(_guard("json_array_length(body, '$.guardrail.matches') > 0"))
         values.append('"matches":[{')
     if query.text:
         parts.append(r"body LIKE ? ESCAPE '\'")
@@ -46,11 +46,11 @@ def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
 
 def _add_field(name: str, wanted: str, parts: list[str], values: list[_Value]) -> None:
     if wanted:
-        parts.append(_guarded(f"json_extract(body, '$.{name}') = ?"))
+        parts.append(_guard(f"json_extract(body, '$.{name}') = ?"))
         values += [_pair(name, wanted), wanted]
 
 
-def _guarded(exact: str) -> str:
+def _guard(exact: str) -> str:
     """A condition on the JSON, tried only where a text stands in it."""
     return f"CASE WHEN instr(body, ?) > 0 AND json_valid(body) THEN {exact} ELSE 0 END"
 

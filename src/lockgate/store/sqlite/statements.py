@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_ROW, canonical, keyed
-from lockgate.store.rows import parsed_column
+from lockgate.store.chain_links import PURPOSE_ROW, canonical, keyed_hash
+from lockgate.store.rows import parse_column
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
@@ -76,7 +76,7 @@ class SqliteStatements:
 
     def _row_seal(self, table: str, values: Sequence[Value]) -> str:
         """The seal of a row: a keyed hash of its table and all its values, in the order in which they are read."""
-        return keyed(self._key, PURPOSE_ROW, canonical({table: [_bound(value) for value in values]}))
+        return keyed_hash(self._key, PURPOSE_ROW, canonical({table: [_bound(value) for value in values]}))
 
     def _unsealed(self, table: str, row: Sequence[Any] | None) -> Sequence[Any] | None:
         """The values of a row that ends with a seal; ``None`` where there is none, or something else has written it."""
@@ -106,13 +106,13 @@ def _encodable(value: Value) -> Value:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """A value that was kept as JSON.
 
     Raises:
         StoreError: It is none.
     """
-    return parsed_column(text, "the state is damaged: move the state folder aside to begin anew")
+    return parse_column(text, "the state is damaged: move the state folder aside to begin anew")
 
 
 OBJECTS = "SELECT name, type, sql FROM sqlite_master WHERE type != 'table' AND sql IS NOT NULL ORDER BY name"

@@ -108,7 +108,7 @@ class SqliteStore:
 
     @classmethod
     def _checked(cls, path: str, folder: str, key: bytes, busy_seconds: float) -> Self:
-        return cls(_checked(path, OutsideHead(folder, key), key, busy_seconds), folder, key, busy_seconds)
+        return cls(_connect_checked(path, OutsideHead(folder, key), key, busy_seconds), folder, key, busy_seconds)
 
     @classmethod
     def open_file(cls, path: str, folder: str, migrating: Migrating) -> Self:
@@ -204,7 +204,7 @@ class SqliteStore:
         self._is_lost = True
         path = os.path.join(self._folder, DATABASE)
         outside = self._outside or OutsideHead(self._folder, self._key)
-        self._connection = _checked(path, outside, self._key, self._busy_seconds)
+        self._connection = _connect_checked(path, outside, self._key, self._busy_seconds)
         self._patient, self._is_lost, self._syncs = True, False, False
 
     def _begin(self, *, writable: bool) -> None:
@@ -356,7 +356,7 @@ def _made(folder: str) -> tuple[str, bytes, bool]:
     return path, key, is_new
 
 
-def _checked(path: str, outside: OutsideHead, key: bytes, busy_seconds: float) -> sqlite3.Connection:
+def _connect_checked(path: str, outside: OutsideHead, key: bytes, busy_seconds: float) -> sqlite3.Connection:
     """Connect to the database of a state folder, and find out whether it is the one that was there before."""
     told = outside.kept()
     connection = _connect(path, outside.state, busy_seconds)

@@ -13,7 +13,7 @@ from lockgate.store.rows import AgentRow, AuditRow, PutBack, SessionRow, agent_o
 from lockgate.store.sqlite.audit import SqliteAuditQueries
 from lockgate.store.sqlite.labels import LabelQueries
 from lockgate.store.sqlite.questions import SqliteQuestionQueries
-from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, SESSIONS, SETTINGS, parsed
+from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, SESSIONS, SETTINGS, parse_json
 from lockgate.system.digests import json_object, sha256
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         """The sub-agent, or ``None``: also where something else has changed it, so that it begins anew."""
         row = self._one(f"SELECT {_AGENT}, seal FROM agents WHERE session = ? AND agent = ?", subject)  # noqa: S608
         known = self._unsealed(AGENTS, row)
-        return agent_of(known, parsed) if known is not None else None
+        return agent_of(known, parse_json) if known is not None else None
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
@@ -115,7 +115,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
     def _agent(self, row: Sequence[Any], others: Sequence[str]) -> AgentRow:
         known = self._unsealed(AGENTS, row)
         if known is not None:
-            return agent_of(known, parsed)
+            return agent_of(known, parse_json)
         session, agent, agent_type = map(str, row[:3])
         return AgentRow(session, agent, agent_type, started_at=_time(row[7]), parents=("", *map(str, others)))
 

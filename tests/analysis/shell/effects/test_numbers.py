@@ -6,7 +6,7 @@ import pytest
 
 from lockgate.core.model import Label, Verdict
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import shipped
+from lockgate.policy.profiles import shipped_profiles
 from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
@@ -18,7 +18,9 @@ NUMBER = "gh pr view --json number -q .number"
 def verdict(command: str) -> Verdict:
     """What is decided where strangers' text was read."""
     effects = analyse_shell(command, "/home/user/work", AROUND).effects
-    return decide(effects, frozenset({Label.UNTRUSTED}), shipped()["quarantine-strict"], able=frozenset()).verdict
+    return decide(
+        effects, frozenset({Label.UNTRUSTED}), shipped_profiles()["quarantine-strict"], able=frozenset()
+    ).verdict
 
 
 KNOWN = [

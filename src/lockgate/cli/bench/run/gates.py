@@ -97,13 +97,13 @@ def prepare_like(where: Folders, other: Folders) -> None:
 
 
 @contextlib.contextmanager
-def running(where: Folders) -> Iterator[BenchGate]:
+def run_gate(where: Folders) -> Iterator[BenchGate]:
     """A gate that answers.
 
     Raises:
         LockgateError: It does not come up.
     """
-    gate = launched(where)
+    gate = launch_gate(where)
     try:
         answers(gate)
         yield gate
@@ -111,7 +111,7 @@ def running(where: Folders) -> Iterator[BenchGate]:
         gate.stop()
 
 
-def launched(where: Folders) -> BenchGate:
+def launch_gate(where: Folders) -> BenchGate:
     """Start a gate, and do not wait for it. To be stopped."""
     env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": where.home}
     words = [sys.executable, *start_resident.arguments(where)]

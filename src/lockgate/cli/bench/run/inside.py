@@ -31,7 +31,7 @@ def measure(where: Folders, rounds: int) -> list[Series]:
     return [*_analysis(rounds), *_gate(rounds), *_state(where, rounds), _scan(where, rounds)]
 
 
-def _timed(work: Callable[[], object]) -> Cost:
+def _measure(work: Callable[[], object]) -> Cost:
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     return Cost((time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000)
@@ -56,7 +56,7 @@ def _analysis(rounds: int) -> list[Series]:
         call = ToolCall("Bash", {"command": command}, "/home/user/project")
         analyse(call, around)
         series = _series(name, what)
-        series.costs.extend(_timed(lambda call=call: analyse(call, around)) for _ in range(rounds))  # type: ignore[misc]
+        series.costs.extend(_measure(lambda call=call: analyse(call, around)) for _ in range(rounds))  # type: ignore[misc]
         found.append(series)
     return found
 
@@ -73,8 +73,8 @@ def _gate(rounds: int) -> list[Series]:
         for number in range(rounds + 1):
             name = str(number)
             costs = (
-                _timed(lambda name=name: session.check_sync("Bash", given, call_id=name)),  # type: ignore[misc]
-                _timed(lambda name=name: session.finished_sync("Bash", given, RESULT, call_id=name)),  # type: ignore[misc]
+                _measure(lambda name=name: session.check_sync("Bash", given, call_id=name)),  # type: ignore[misc]
+                _measure(lambda name=name: session.finished_sync("Bash", given, RESULT, call_id=name)),  # type: ignore[misc]
             )
             if number:  # the first one loads the pattern library
                 check.costs.append(costs[0])
@@ -113,11 +113,11 @@ def _state(where: Folders, rounds: int) -> list[Series]:
         given = Taint(Label.UNTRUSTED, "a page", "", "", 1.0)
         write("bench", given)
         for number in map(str, range(rounds)):
-            other.costs.append(_timed(lambda name=f"other-{number}": write(name)))  # type: ignore[misc]
-            label.costs.append(_timed(lambda name=f"label-{number}": write(name, given)))  # type: ignore[misc]
-            labels.costs.append(_timed(read))
-            code.costs.append(_timed(lambda: own.is_told_by(code_of(hook))))
-            opened.costs.append(_timed(lambda: open_store(where.state).close()))
+            other.costs.append(_measure(lambda name=f"other-{number}": write(name)))  # type: ignore[misc]
+            label.costs.append(_measure(lambda name=f"label-{number}": write(name, given)))  # type: ignore[misc]
+            labels.costs.append(_measure(read))
+            code.costs.append(_measure(lambda: own.is_told_by(code_of(hook))))
+            opened.costs.append(_measure(lambda: open_store(where.state).close()))
     finally:
         store.close()
     return [code, opened, labels, other, label]
@@ -137,7 +137,7 @@ def _scan(where: Folders, rounds: int) -> Series:
         store.close()
     series = _series("scan-10kb", "scan of 10 KB with the whole library, in process")
     for number in range(rounds + 1):
-        cost = _timed(lambda: scanner.check([Field("text", "text", TEXT)], CheckRequest(Side.OUTPUT, "Bash")))
+        cost = _measure(lambda: scanner.check([Field("text", "text", TEXT)], CheckRequest(Side.OUTPUT, "Bash")))
         if number:
             series.costs.append(cost)
     return series

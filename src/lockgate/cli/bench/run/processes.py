@@ -54,7 +54,7 @@ def measure(folder: str, like: Folders, rounds: int, progress: Callable[[int], N
     cold, warm = (gates.folders_in(os.path.join(folder, name)) for name in ("cold", "warm"))
     for where in (cold, warm):
         gates.prepare_like(where, like)
-    with gates.running(warm):
+    with gates.run_gate(warm):
         programs = _programs(cold, warm)
         costs: list[list[Cost]] = [[] for _ in programs]
         for number in range(rounds + 1):
@@ -78,7 +78,7 @@ def _run(program: Program, number: str, home: str) -> Cost:
     env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": home}
     if program.alone:
         env["LOCKGATE_RESIDENT"] = "off"
-    payload = b"" if program.payload is None else _numbered(program.payload, number)
+    payload = b"" if program.payload is None else _number(program.payload, number)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
         given.write(payload)
         given.seek(0)
@@ -94,7 +94,7 @@ def _run(program: Program, number: str, home: str) -> Cost:
     return Cost(wall * 1000, (usage.ru_utime + usage.ru_stime) * 1000)
 
 
-def _numbered(payload: Mapping[str, Any], number: str) -> bytes:
+def _number(payload: Mapping[str, Any], number: str) -> bytes:
     return json.dumps({**payload, "tool_use_id": f"toolu_{payload['session_id']}_{number}"}).encode()
 
 

@@ -28,7 +28,7 @@ def report_of(found: Sequence[Series], told: ResidentTimes, rounds: int) -> dict
         "load_average": round(os.getloadavg()[0], 2),
         "rows": rows,
         "contained_over_bare": {
-            name: _named(over, "_ms", 2) for name in (BY_LAUNCHER, BY_PYTHON) if (over := over_bare(found, name))
+            name: _name_values(over, "_ms", 2) for name in (BY_LAUNCHER, BY_PYTHON) if (over := over_bare(found, name))
         },
         "gate": gate_of(told),
     }
@@ -38,13 +38,13 @@ def _row(series: Series, bases: Mapping[str, Series]) -> dict[str, Any]:
     row: dict[str, Any] = {"name": series.name, "what": series.what}
     for clock in Clock:
         row[clock] = {
-            **_named(series.spread(clock), "_ms", 3),
-            **{f"to_{base}": _named(series.ratio(other, clock), "", 4) for base, other in bases.items()},
+            **_name_values(series.spread(clock), "_ms", 3),
+            **{f"to_{base}": _name_values(series.ratio(other, clock), "", 4) for base, other in bases.items()},
         }
     return row
 
 
-def _named(spread: Spread, unit: str, digits: int) -> dict[str, Any]:
+def _name_values(spread: Spread, unit: str, digits: int) -> dict[str, Any]:
     return {
         f"median{unit}": round(spread.median, digits),
         f"quartiles{unit}": [round(spread.low, digits), round(spread.high, digits)],
@@ -54,7 +54,7 @@ def _named(spread: Spread, unit: str, digits: int) -> dict[str, Any]:
 def gate_of(told: ResidentTimes) -> dict[str, Any]:
     """The figures of the resident gate."""
     return {
-        "start_to_first_answer": _named(told.start_ms, "_ms", 1),
+        "start_to_first_answer": _name_values(told.start_ms, "_ms", 1),
         "sessions": SESSIONS,
         "decisions": told.seen.answered,
         "decisions_per_second": round(told.seen.rate),
@@ -118,7 +118,7 @@ def _gate_lines(gate: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def drawing(report: Mapping[str, Any]) -> str:
+def draw_ratios(report: Mapping[str, Any]) -> str:
     """The ratios to the bare interpreter, as an SVG document."""
     shown = [row for row in report["rows"] if "in process" not in row["what"] and row["name"] not in NAMES]
     return bars(

@@ -49,7 +49,7 @@ def measure(where: Folders, seconds: float, progress: Callable[[int], None]) -> 
     for number in range(_STARTS):
         starts.append(_start(where, number))
         progress(1)
-    with gates.running(where) as gate:
+    with gates.run_gate(where) as gate:
         sources = [ready(gate.client, f"s{lane:03d}", int(_MOST * seconds / SESSIONS)) for lane in range(SESSIONS)]
         before = gate.processor_seconds()
         seen = Load([gate.path]).closed(sources, time.perf_counter() + seconds)
@@ -75,7 +75,7 @@ def _start(where: Folders, number: int) -> float:
     """Milliseconds from the start of a gate to its first decision."""
     question = next(iter(stories.session(gates.client_of(where), f"start{number}", stories.STORY[2:3])))
     began = time.perf_counter()
-    gate = gates.launched(where)
+    gate = gates.launch_gate(where)
     try:
         while time.perf_counter() - began < gates.PATIENCE:
             if os.path.exists(gate.path):

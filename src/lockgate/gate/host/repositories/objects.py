@@ -75,7 +75,7 @@ class Objects:
         except FileNotFoundError:
             pass
         else:
-            head, _, content = _inflated(data, MOST_BYTES + 64).partition(b"\0")
+            head, _, content = _inflate_object(data, MOST_BYTES + 64).partition(b"\0")
             yield GitObject(head.partition(b" ")[0].decode("ascii"), content)
         for pack in self._in_packs():
             at = pack.find(name)
@@ -183,7 +183,7 @@ class _PackFile:
             more += 20
         else:
             raise ValueError("an object of another kind")
-        return base._replace(content=_patched(base.content, self._inflate(at + more, size)))
+        return base._replace(content=_patch(base.content, self._inflate(at + more, size)))
 
     def _base(self, at: int, objects: Objects, depth: int) -> GitObject:
         if at not in self._bases:
@@ -207,7 +207,7 @@ class _PackFile:
         return bytes(parts)
 
 
-def _inflated(data: bytes, most: int) -> bytes:
+def _inflate_object(data: bytes, most: int) -> bytes:
     unpack = zlib.decompressobj()
     content = unpack.decompress(data, most)
     if not unpack.eof:
@@ -227,7 +227,7 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("too long a number")
 
 
-def _patched(base: bytes, delta: bytes) -> bytes:
+def _patch(base: bytes, delta: bytes) -> bytes:
     """The content that a delta makes from its base."""
     _, at = _size(delta, 0)
     expected, at = _size(delta, at)

@@ -45,7 +45,7 @@ _NOT_AT_PUSH = frozenset(
 """Hooks that no push runs."""
 
 
-def pushed_to(root: str, git: str, common: str, home: str, remote: str) -> tuple[str, ...] | None:
+def find_push_addresses(root: str, git: str, common: str, home: str, remote: str) -> tuple[str, ...] | None:
     """All addresses that a push may go to; ``None`` where that is not known, or where something else runs on the way.
 
     Args:
@@ -71,7 +71,7 @@ def pushed_to(root: str, git: str, common: str, home: str, remote: str) -> tuple
         return None
     if any(_names(os.path.join(common, name)) for name in _OLD):
         return None
-    names = [remote] if remote else _named(settings)
+    names = [remote] if remote else _named_remotes(settings)
     found = [address for name in names for address in _addresses(name, settings)]
     # What is rewritten begins with one of these instead. Where each of them is known too, so is what comes of it.
     found += [each.subsection for each in settings if each.section == "url"]
@@ -90,13 +90,15 @@ def _of_user(home: str, root: str) -> list[GitSetting]:
     for path in paths:  # grows on the way
         more = _read(path)
         found += more
-        paths += [_included(each.value, path, home) for each in more if each.section in _FILES and each.key == "path"]
+        paths += [
+            _read_included(each.value, path, home) for each in more if each.section in _FILES and each.key == "path"
+        ]
         if len(paths) > _MOST_FILES or os.path.realpath(path).startswith(root + os.sep):
             raise ValueError("too many files, or one of the project")
     return found
 
 
-def _included(value: str | None, path: str, home: str) -> str:
+def _read_included(value: str | None, path: str, home: str) -> str:
     named = home + value[1:] if value and value.startswith("~/") else value or ""
     if not named or named[0] in "~%":
         raise ValueError("a path that only git knows")
@@ -134,7 +136,7 @@ def _names(folder: str) -> list[str]:
         return ["?"]
 
 
-def _named(settings: Sequence[GitSetting]) -> list[str]:
+def _named_remotes(settings: Sequence[GitSetting]) -> list[str]:
     """Every remote that a push without a name may mean."""
     chosen = [
         each.value

@@ -8,7 +8,7 @@ import re
 import stat
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.host.repositories.index import LINK, files_of, marked
+from lockgate.gate.host.repositories.index import LINK, files_of, marked_name
 from lockgate.gate.host.repositories.objects import Objects
 from lockgate.gate.host.repositories.revisions import EMPTY, Revisions
 from lockgate.system import caller
@@ -137,7 +137,7 @@ class GitRepository:
         try:
             name, kind = self._revisions.commit(commit).tree, 0o4
             for part in path.split("/"):
-                there = {entry: (mode >> 12, content) for mode, entry, content in self._listed(name)}
+                there = {entry: (mode >> 12, content) for mode, entry, content in self._list(name)}
                 if kind != 0o4 or part not in there:
                     return None
                 kind, name = there[part]
@@ -156,17 +156,17 @@ class GitRepository:
 
     def base(self, one: str, other: str) -> str | None:
         """The commit from which two others come, where there is just one."""
-        walked = self._walked(one, other)
+        walked = self._walk_tree(one, other)
         best = [name for name, by in walked.items() if by & _BOTH == _BOTH and not by & _BEFORE] if walked else []
         return best[0] if len(best) == 1 else None
 
     def commits(self, one: str, other: str) -> tuple[str, ...] | None:
         """The commits that the second revision has and the first has not, a few hundred at most."""
-        walked = self._walked(one, other)
+        walked = self._walk_tree(one, other)
         found = tuple(name for name, by in walked.items() if by & _BOTH == _SECOND) if walked is not None else None
         return found if found is None or len(found) <= _MOST_PICKED else None
 
-    def _walked(self, one: str, other: str) -> dict[str, int] | None:
+    def _walk_tree(self, one: str, other: str) -> dict[str, int] | None:
         try:
             if not (self._usable and self._whole):
                 return None
@@ -191,9 +191,9 @@ class GitRepository:
 
     def pushes_to(self, remote: str) -> tuple[str, ...] | None:
         """All addresses that ``git push`` may send to."""
-        from lockgate.gate.host.repositories.remotes import pushed_to
+        from lockgate.gate.host.repositories.remotes import find_push_addresses
 
-        return pushed_to(self.root, self._git, self._common, self._home, remote) if self._home else None
+        return find_push_addresses(self.root, self._git, self._common, self._home, remote) if self._home else None
 
     def sent(self, remote: str, revision: str) -> dict[str, str] | None:
         """The files that a push of a revision sends and that the other side does not have, as far as is known here.
@@ -233,8 +233,8 @@ class GitRepository:
         if (one, other, above) in self._compared:
             return
         self._compared.add((one, other, above))
-        before = {path: (mode, content) for mode, path, content in self._listed(one)} if one else {}
-        for mode, path, content in self._listed(other):
+        before = {path: (mode, content) for mode, path, content in self._list(one)} if one else {}
+        for mode, path, content in self._list(other):
             if before.get(path) == (mode, content):
                 continue
             if mode >> 12 == 0o4:
@@ -260,16 +260,16 @@ class GitRepository:
         while folders:
             above, tree = folders.pop()
             count += 1
-            for mode, path, content in self._listed(tree):
+            for mode, path, content in self._list(tree):
                 if mode >> 12 == 0o4:
                     folders.append((f"{above}{path}/", content))
                 else:
-                    found[above + path] = marked(mode, content)
+                    found[above + path] = marked_name(mode, content)
             if len(found) + len(folders) > MOST_FILES or count > _MOST_FOLDERS:
                 raise LookupError(revision)
         return found
 
-    def _listed(self, tree: str) -> list[tuple[int, str, str]]:
+    def _list(self, tree: str) -> list[tuple[int, str, str]]:
         """What stands in a folder of a revision. Revisions have most of them in common."""
         if tree not in self._entries:
             self._entries[tree] = self._read(tree)
@@ -384,7 +384,7 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
         goes_on = line.endswith("\\")
 
 
-def outgoing(folder: str, home: str, remote: str, revision: str) -> dict[str, str] | None:
+def find_outgoing(folder: str, home: str, remote: str, revision: str) -> dict[str, str] | None:
     """The files in commits that a push sends and that the other side does not have.
 
     Args:

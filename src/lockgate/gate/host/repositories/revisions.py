@@ -79,9 +79,9 @@ class Revisions:
             suffixes.append(suffix)
             rest = rest[suffix.end() :]
         if suffixes and suffixes[0]["at"] is not None:
-            name = self._logged(base, suffixes.pop(0)["at"])
+            name = self._read_log(base, suffixes.pop(0)["at"])
         else:
-            name = self._named("HEAD" if base in ("", "@") else base)
+            name = self._read_name("HEAD" if base in ("", "@") else base)
         for suffix in suffixes:
             name = self._step(name, suffix)
         return name
@@ -104,14 +104,14 @@ class Revisions:
             raise LookupError(name)
         return name
 
-    def _logged(self, base: str, at: str) -> str:
+    def _read_log(self, base: str, at: str) -> str:
         """What a log of a ref says: ``stash@{1}``, and ``@{-1}`` for the branch before."""
         if at.startswith("-") and at[1:].isdecimal() and base in ("", "@"):
             moved = [match[1] for _, why in reversed(self._log("HEAD")) if (match := _MOVED.fullmatch(why))]
             number = int(at[1:])
             if not 0 < number <= len(moved):
                 raise LookupError(at)
-            return self._named(moved[number - 1])
+            return self._read_name(moved[number - 1])
         if not at.isdecimal():
             raise LookupError(at)
         if base == "HEAD":
@@ -127,7 +127,7 @@ class Revisions:
         if int(at) >= len(entries):
             raise LookupError(at)
         name = entries[-1 - int(at)][0]
-        if int(at) == 0 and name != self._named(base):
+        if int(at) == 0 and name != self._read_name(base):
             raise LookupError(at)
         return name
 
@@ -149,7 +149,7 @@ class Revisions:
         plain = _REF.fullmatch(word) is not None and "@" not in word and ".." not in word
         return not plain or _HEX.fullmatch(word) is not None or bool(self._refs(word))
 
-    def _named(self, text: str) -> str:
+    def _read_name(self, text: str) -> str:
         if _FULL.fullmatch(text.lower()):
             # `git checkout` prefers a branch of that name.
             if self._value(f"refs/heads/{text}"):
@@ -193,7 +193,7 @@ class Revisions:
         if os.path.islink(path):
             raise LookupError(ref)  # git takes for a ref's name what the link says
         try:
-            text = _beginning(path).decode("utf-8", "replace")
+            text = _read_beginning(path).decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return self._packed_refs().get(ref, "")
         except (OSError, ValueError) as error:
@@ -225,7 +225,7 @@ class Revisions:
         return os.path.exists(place) or any(ref.startswith("refs/replace/") for ref in self._packed_refs())
 
 
-def _beginning(path: str) -> bytes:
+def _read_beginning(path: str) -> bytes:
     """What a ref's file begins with; all of it where it may lead to another ref."""
     if os.path.isdir(path):
         raise IsADirectoryError(path)

@@ -42,7 +42,7 @@ def settings_in(text: str) -> list[GitSetting]:
             header = _HEADER.match(text, at)
             if header is None:
                 raise ValueError("no header of a section")
-            section, subsection = _named(header)
+            section, subsection = _split_name(header)
             at = header.end()
         else:
             key = _KEY.match(text, at)
@@ -54,7 +54,7 @@ def settings_in(text: str) -> list[GitSetting]:
     return found
 
 
-def _named(header: re.Match[str]) -> tuple[str, str]:
+def _split_name(header: re.Match[str]) -> tuple[str, str]:
     name = header[1].lower()
     if header[2] is None:
         section, _, subsection = name.partition(".")

@@ -87,11 +87,11 @@ def written(paths: Iterable[Path]) -> Iterator[str]:
                 yield from _TOKEN.findall(text)
 
 
-def counted(texts: Iterable[str]) -> Counter[int]:
+def count_trigrams(texts: Iterable[str]) -> Counter[int]:
     """How often each three classes in a row occur."""
     counts: Counter[int] = Counter()
     for text in texts:
-        classes = randomness.classified(text)
+        classes = randomness.classify(text)
         for place in range(len(classes) - 2):
             first, second, third = classes[place : place + 3]
             counts[(first * randomness.CLASSES + second) * randomness.CLASSES + third] += 1
@@ -122,8 +122,8 @@ def conditional(counts: Counter[int]) -> list[float]:
 
 def table(paths: Iterable[Path]) -> bytes:
     """A byte for each three classes: ``128 + 8 * log2(random / written)``, within a limit."""
-    in_keys = conditional(counted(random_keys(60_000)))
-    in_text = conditional(counted([*written(paths), *list(dummies()) * 20]))
+    in_keys = conditional(count_trigrams(random_keys(60_000)))
+    in_text = conditional(count_trigrams([*written(paths), *list(dummies()) * 20]))
     bits = (log2(key / text) for key, text in zip(in_keys, in_text, strict=True))
     return bytes(round(128 + randomness.STEPS_PER_BIT * max(-_LIMIT, min(_LIMIT, bit))) for bit in bits)
 

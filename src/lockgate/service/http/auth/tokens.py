@@ -18,7 +18,7 @@ from lockgate.core.errors import LockgateError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import Record
-from lockgate.store.audit.record import happened
+from lockgate.store.audit.record import event_record
 from lockgate.store.protocol import Store, Transaction
 
 Scope = Literal["read", "approve"]
@@ -72,7 +72,7 @@ def remove(store: Store, name: str) -> bool:
 
 
 def _record(event: str, name: str, scope: Scope) -> dict[str, Any]:
-    return happened(Context("cli", Subject("")), event, {"name": name, "scope": scope})
+    return event_record(Context("cli", Subject("")), event, {"name": name, "scope": scope})
 
 
 def all_of(tx: Transaction) -> list[Token]:

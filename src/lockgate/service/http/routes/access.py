@@ -11,7 +11,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.version import __version__
 from lockgate.service.http.auth.sessions import CSRF_HEADER, ApiCaller, cookies_named
 from lockgate.service.http.context import DashboardContext, caller
-from lockgate.service.http.problems import documented, of_every_route
+from lockgate.service.http.problems import document_responses, of_every_route
 from lockgate.service.http.schemas.access import CurrentUser, Health, LoggedIn, Login
 from lockgate.service.http.views import approvals, record_values
 
@@ -57,7 +57,7 @@ def _empty(problem: str) -> Health:
 
 
 def _add_login(api: APIRouter, dashboard: DashboardContext) -> None:
-    @api.post("/login", tags=["login"], responses=documented(429))
+    @api.post("/login", tags=["login"], responses=document_responses(429))
     async def login(link: Login, request: Request, response: Response) -> LoggedIn:
         """Begin a session with the token of a one-time link."""
         cookies = cookies_named(dashboard.names.cookie, request.headers)

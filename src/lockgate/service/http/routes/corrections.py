@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from lockgate.service.http.auth.sessions import ApiCaller
-from lockgate.service.http.context import DashboardContext, missing, person
-from lockgate.service.http.problems import RequestRefused, documented, of_every_route
+from lockgate.service.http.context import DashboardContext, not_found, person
+from lockgate.service.http.problems import RequestRefused, document_responses, of_every_route
 from lockgate.service.http.routes.sessions import SEQ, ApprovalId, GateQuery, QueryParameters
 from lockgate.service.http.schemas.calls import Reported
 from lockgate.service.http.schemas.results import Endorse, Endorsed, Results
@@ -30,31 +30,31 @@ def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
     api = APIRouter(responses=of_every_route())
 
-    @api.get("/results", tags=["results"], responses=documented(404))
+    @api.get("/results", tags=["results"], responses=document_responses(404))
     def list_results(query: Annotated[ResultQuery, Query()]) -> Results:
         """The results that made a session untrusted, with why one cannot be endorsed."""
         with dashboard.looking() as tx:
             if tx is None:
-                raise missing("session")
+                raise not_found("session")
             return results.of_session(tx, query.session)
 
-    @api.post("/results/{result}/endorse", tags=["results"], responses=documented(404, 409))
+    @api.post("/results/{result}/endorse", tags=["results"], responses=document_responses(404, 409))
     def endorse(result: ResultId, word: Endorse, who: Annotated[ApiCaller, Depends(person)]) -> Endorsed:
         """Say that exactly the result that was shown is fine, so that the session is not held back by it."""
         with dashboard.store() as store:
             if store is None:
-                raise missing("session")
+                raise not_found("session")
             dashboard.demand_unsigned(f"lockgate endorse {result}")
             return results.endorse(store, result, word, who)
 
-    @api.post("/approvals/{approval}/needless", tags=["approvals"], responses=documented(404))
+    @api.post("/approvals/{approval}/needless", tags=["approvals"], responses=document_responses(404))
     def report_question(approval: ApprovalId, who: Annotated[ApiCaller, Depends(person)]) -> Reported:
         """Write the case of a question into a file to report. It is no answer to it."""
         with dashboard.looking() as tx:
             about = approvals.find(tx, approval).about
-        return _reported(dashboard, about)
+        return _report(dashboard, about)
 
-    @api.post("/decisions/{seq}/needless", tags=["decisions"], responses=documented(404, 409))
+    @api.post("/decisions/{seq}/needless", tags=["decisions"], responses=document_responses(404, 409))
     def report_decision(
         seq: Annotated[int, Path(ge=1, le=SEQ)],
         query: Annotated[GateQuery, Query()],
@@ -63,16 +63,16 @@ def router(dashboard: DashboardContext) -> APIRouter:
         """Write the case of a call that was asked about or refused into a file to report."""
         with dashboard.looking() as tx:
             if tx is None:
-                raise missing("decision")
+                raise not_found("decision")
             _, about = decisions.find(tx, seq, query.gate)
         if about.get("verdict") not in _STOPS:
             raise RequestRefused(409, "this call was not stopped", code="not_stopped")
-        return _reported(dashboard, about)
+        return _report(dashboard, about)
 
     return api
 
 
-def _reported(dashboard: DashboardContext, about: Mapping[str, Any]) -> Reported:
+def _report(dashboard: DashboardContext, about: Mapping[str, Any]) -> Reported:
     try:
         return Reported(file=dashboard.tools.report(about))
     except OSError as error:

@@ -10,12 +10,12 @@ from pydantic import Field
 from lockgate.core.model import ToolCall
 from lockgate.service.http.background_checks import BackgroundChecks
 from lockgate.service.http.context import DashboardContext
-from lockgate.service.http.problems import documented, of_every_route
+from lockgate.service.http.problems import document_responses, of_every_route
 from lockgate.service.http.routes.sessions import QueryParameters
 from lockgate.service.http.schemas.calls import EffectShown
 from lockgate.service.http.schemas.policy import Audit, CallExplanation, Doctor, Patterns, PolicyInfo, WhatIf, Workspace
 from lockgate.service.http.views import policy
-from lockgate.service.http.views.call_spans import marked
+from lockgate.service.http.views.call_spans import mark_effects
 
 
 class PolicyQuery(QueryParameters):
@@ -50,27 +50,27 @@ def _add_policy(api: APIRouter, dashboard: DashboardContext) -> None:
         with dashboard.looking() as tx:
             return policy.workspaces(tx)
 
-    @api.get("/policy", tags=["policy"], responses=documented(404))
+    @api.get("/policy", tags=["policy"], responses=document_responses(404))
     def show_policy(query: Annotated[PolicyQuery, Query()]) -> PolicyInfo:
         """The policy tables, and every other value that holds in a workspace."""
         return policy.policy(dashboard.where, query.workspace, known())
 
-    @api.get("/patterns", tags=["policy"], responses=documented(404))
+    @api.get("/patterns", tags=["policy"], responses=document_responses(404))
     def show_patterns(query: Annotated[PatternQuery, Query()]) -> Patterns:
         """The pattern library as it holds in a workspace, and how often each rule has found something."""
         with dashboard.looking() as tx:
             if tx is not None:
                 tally.count(tx)
-        return policy.patterns(dashboard.where, query.workspace, known(), tally, _wanted(query))
+        return policy.patterns(dashboard.where, query.workspace, known(), tally, _filter_of(query))
 
-    @api.post("/explain", tags=["policy"], responses=documented(404))
+    @api.post("/explain", tags=["policy"], responses=document_responses(404))
     def explain(call: WhatIf) -> CallExplanation:
         """What a call could do, and what the gate would answer in each state. Nothing is run."""
         folder = policy.folder_of(dashboard.where, call.workspace, known())
-        return _explained(dashboard, ToolCall(call.tool, _input(call), folder))
+        return _explain(dashboard, ToolCall(call.tool, _input(call), folder))
 
 
-def _wanted(query: PatternQuery) -> policy.RuleFilter:
+def _filter_of(query: PatternQuery) -> policy.RuleFilter:
     return policy.RuleFilter(query.group, query.severity, query.text, query.found, query.limit, query.offset)
 
 
@@ -79,13 +79,13 @@ def _input(call: WhatIf) -> dict[str, Any]:
     return {**(call.input or {}), **short}
 
 
-def _explained(dashboard: DashboardContext, call: ToolCall) -> CallExplanation:
+def _explain(dashboard: DashboardContext, call: ToolCall) -> CallExplanation:
     told = dashboard.tools.explain(call)
     effects = [
         EffectShown(row=each["row"], what=each["what"], rule=each["rule"], because=each["because"], gives=each["gives"])
         for each in told["effects"]
     ]
-    shown = marked(dashboard.where, call.tool, told["tool_input"], call.cwd, effects, whole=True)
+    shown = mark_effects(dashboard.where, call.tool, told["tool_input"], call.cwd, effects, whole=True)
     return CallExplanation(call=shown, **{name: told[name] for name in CallExplanation.model_fields if name != "call"})
 
 
@@ -95,7 +95,7 @@ def _add_checks(api: APIRouter, checks: BackgroundChecks) -> None:
         """The audit chain's head, and the last check of it."""
         return checks.audit()
 
-    @api.post("/audit/verify", tags=["state"], responses=documented(409))
+    @api.post("/audit/verify", tags=["state"], responses=document_responses(409))
     def verify_audit() -> Audit:
         """Check the whole chain: that no record was changed, removed, added or moved."""
         return checks.verify()
@@ -105,7 +105,7 @@ def _add_checks(api: APIRouter, checks: BackgroundChecks) -> None:
         """What the doctor found last."""
         return checks.doctor()
 
-    @api.post("/doctor", tags=["state"], responses=documented(404, 409))
+    @api.post("/doctor", tags=["state"], responses=document_responses(404, 409))
     def run_doctor(asked: Workspace) -> Doctor:
         """Look whether the protection is in force. A call that must be refused goes through the registered hooks."""
         return checks.examine(asked.workspace)

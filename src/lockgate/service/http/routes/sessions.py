@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from lockgate.service.http.auth.sessions import ApiCaller
-from lockgate.service.http.context import DashboardContext, approver, missing
-from lockgate.service.http.problems import RequestRefused, documented, of_every_route
+from lockgate.service.http.context import DashboardContext, approver, not_found
+from lockgate.service.http.problems import RequestRefused, document_responses, of_every_route
 from lockgate.service.http.schemas import SessionDetail, SessionPage, VerdictWord
 from lockgate.service.http.schemas.calls import (
     Approval,
@@ -110,13 +110,13 @@ def _add_sessions(api: APIRouter, dashboard: DashboardContext) -> None:
                 return SessionPage(items=[], total=0, live=0, silent=0, next=None)
             return sessions.page(tx, now, text=query.text, live=query.live, limit=query.limit, offset=query.offset)
 
-    @api.get("/sessions/{session:path}", tags=["sessions"], responses=documented(404))
+    @api.get("/sessions/{session:path}", tags=["sessions"], responses=document_responses(404))
     def one_session(session: Annotated[str, Path(max_length=500)]) -> SessionDetail:
         """One session, with all that happened in it."""
         with dashboard.timed() as (tx, now):
             row = sessions.find(tx, session) if tx is not None else None
             if tx is None or row is None:
-                raise missing("session")
+                raise not_found("session")
             return sessions.whole(tx, row, now)
 
 
@@ -141,12 +141,12 @@ def _add_decisions(api: APIRouter, dashboard: DashboardContext) -> None:
                 return DecisionPage(items=[], next=None, complete=True)
             return decisions.page(tx, wanted, query.before, query.limit, query.gate)
 
-    @api.get("/decisions/{seq}", tags=["decisions"], responses=documented(404))
+    @api.get("/decisions/{seq}", tags=["decisions"], responses=document_responses(404))
     def one_decision(seq: Annotated[int, Path(ge=1, le=SEQ)], query: Annotated[GateQuery, Query()]) -> DecisionDetail:
         """One decision, with its evidence and what came of it."""
         with dashboard.looking() as tx:
             if tx is None:
-                raise missing("decision")
+                raise not_found("decision")
             return decisions.whole(tx, seq, query.gate)
 
     @api.get("/gates", tags=["decisions"])
@@ -174,7 +174,7 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
                 return approvals.empty_page(now)
             return approvals.page(tx, now, query.state, query.session, query.limit)
 
-    @api.get("/approvals/{approval}", tags=["approvals"], responses=documented(404))
+    @api.get("/approvals/{approval}", tags=["approvals"], responses=document_responses(404))
     def one_approval(approval: ApprovalId) -> Approval:
         """One question, the whole call with its effects marked."""
         with dashboard.timed() as (tx, now):
@@ -184,11 +184,11 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
     def answered(answer: Callable[[Store], ApprovalRow]) -> Approval:
         with dashboard.store() as store:
             if store is None:
-                raise missing("question")
+                raise not_found("question")
             row, now = answer(store), store.clock()
         return approvals.whole(dashboard.where, row, now)
 
-    @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
+    @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=document_responses(404, 409))
     def approve(approval: ApprovalId, yes: Approve, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Approve exactly the call that was shown, once."""
         dashboard.demand_unsigned(f"lockgate approve {approval}", "pending")
@@ -196,7 +196,7 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
             lambda store: approvals.approve(store, dashboard.where.state, approval, yes.shown, yes.reason, who)
         )
 
-    @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=documented(404, 409))
+    @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=document_responses(404, 409))
     def deny(approval: ApprovalId, no: Deny, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Refuse a call, and tell the agent why."""
         return answered(lambda store: approvals.deny(store, dashboard.where.state, approval, no.reason, who))

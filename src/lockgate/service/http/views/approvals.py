@@ -16,7 +16,7 @@ from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas import ApprovalState, ProblemCode
 from lockgate.service.http.schemas.calls import Approval, ApprovalPage, ApprovalSummary
 from lockgate.service.http.views import calls, record_values
-from lockgate.service.http.views.call_spans import marked
+from lockgate.service.http.views.call_spans import mark_effects
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import ApprovalRow
 from lockgate.system.folders import Folders
@@ -83,7 +83,7 @@ def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
     cwd, tool = record_values.text(about.get("cwd")), record_values.text(about.get("tool"))
     return Approval(
         **_summary(row, now),
-        call=marked(where, tool, given, cwd, effects, whole=_is_whole(row)),
+        call=mark_effects(where, tool, given, cwd, effects, whole=_is_whole(row)),
         brief=record_values.text(about.get("brief")),
         effects=effects,
         effects_omitted=int(record_values.number(about.get("effects_omitted"))),
@@ -145,7 +145,7 @@ def approve(store: Store, state: str, approval: str, shown: str, reason: str, ca
         raise RequestRefused(
             409, "this call is not kept whole, so that it can only be denied", code="not_whole", state="pending"
         )
-    return _answered(store, state, row, caller, approve=True, reason=reason)
+    return _answer(store, state, row, caller, approve=True, reason=reason)
 
 
 def deny(store: Store, state: str, approval: str, reason: str, caller: ApiCaller) -> ApprovalRow:
@@ -155,7 +155,7 @@ def deny(store: Store, state: str, approval: str, reason: str, caller: ApiCaller
         RequestRefused: It is not open any more.
     """
     row = _open(store, approval)
-    return _answered(store, state, row, caller, approve=False, reason=reason)
+    return _answer(store, state, row, caller, approve=False, reason=reason)
 
 
 def _open(store: Store, approval: str) -> ApprovalRow:
@@ -166,7 +166,7 @@ def _open(store: Store, approval: str) -> ApprovalRow:
     return row
 
 
-def _answered(
+def _answer(
     store: Store, state: str, row: ApprovalRow, caller: ApiCaller, *, approve: bool, reason: str
 ) -> ApprovalRow:
     try:

@@ -37,7 +37,7 @@ class EffectSpan(NamedTuple):
     effect: int
 
 
-def marked(
+def mark_effects(
     where: Folders, tool: str, given: Mapping[str, Any], cwd: str, effects: Sequence[EffectShown], *, whole: bool
 ) -> Call:
     """A call, with the parts that have effects marked.

@@ -130,7 +130,7 @@ def decision(row: AuditRow, related: Sequence[AuditRow]) -> DecisionDetail:
         judge=judge(about),
         guardrail=guardrail(about),
         approval=record_values.text(record_values.part(about.get("cascade")).get("approval")) or None,
-        related=[_related(each) for each in related],
+        related=[_find_related(each) for each in related],
     )
 
 
@@ -165,7 +165,7 @@ def gate(row: GateRow) -> GateShown:
     )
 
 
-def _related(row: AuditRow) -> Related:
+def _find_related(row: AuditRow) -> Related:
     about = record_values.body_of(row.body)
     told = [record_values.text(about.get(name)) for name in ("outcome", "state", "by", "reason")]
     gave = record_values.words(about.get("gave"))

@@ -82,7 +82,7 @@ def whole(tx: Transaction, seq: int, gate: str = "") -> DecisionDetail:
     """
     row, about = find(tx, seq, gate)
     query = AuditQuery(session=record_values.text(about.get("session")), call=record_values.text(about.get("call")))
-    return calls.decision(row, list(_related(tx, query, seq, gate)))
+    return calls.decision(row, list(_find_related(tx, query, seq, gate)))
 
 
 def find(tx: Transaction, seq: int, gate: str = "") -> tuple[AuditRow, Mapping[str, Any]]:
@@ -98,7 +98,7 @@ def find(tx: Transaction, seq: int, gate: str = "") -> tuple[AuditRow, Mapping[s
     return row, about
 
 
-def _related(tx: Transaction, query: AuditQuery, seq: int, gate: str) -> Iterator[AuditRow]:
+def _find_related(tx: Transaction, query: AuditQuery, seq: int, gate: str) -> Iterator[AuditRow]:
     """Other records about the same call, oldest first: close by, for a call comes back soon."""
     if not query.call:
         return

@@ -33,7 +33,7 @@ def shown_json(value: Any, deep: int = _DEEP) -> Any:
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, dict):
-        return _named(value, deep) if deep else "{...}"
+        return _number_names(value, deep) if deep else "{...}"
     if isinstance(value, list | tuple):
         return [shown_json(each, deep - 1) for each in value] if deep else "[...]"
     if isinstance(value, float) and not abs(value) < float("inf"):
@@ -41,7 +41,7 @@ def shown_json(value: Any, deep: int = _DEEP) -> Any:
     return value
 
 
-def _named(value: Mapping[Any, Any], deep: int) -> dict[str, Any]:
+def _number_names(value: Mapping[Any, Any], deep: int) -> dict[str, Any]:
     """An object, with a number behind a name that looks like an earlier one once both are escaped."""
     found: dict[str, Any] = {}
     times: Counter[str] = Counter()

@@ -6,13 +6,13 @@ import hashlib
 import hmac
 import json
 
-from lockgate.core.display_text import condensed
+from lockgate.core.display_text import condense
 from lockgate.core.errors import EndorsementError
 from lockgate.gate.approvals import endorsing
 from lockgate.gate.session import endorsements
 from lockgate.gate.session.endorsements import UntrustedResult
 from lockgate.service.http.auth.sessions import ApiCaller
-from lockgate.service.http.context import missing
+from lockgate.service.http.context import not_found
 from lockgate.service.http.problems import RequestRefused
 from lockgate.service.http.schemas.results import Endorse, Endorsed, ResultInfo, Results
 from lockgate.service.http.views import record_values, sessions
@@ -66,7 +66,7 @@ def digest_of(source: UntrustedResult) -> str:
 def _session(tx: Transaction, name: str) -> str:
     row = sessions.find(tx, name)
     if row is None:
-        raise missing("session")
+        raise not_found("session")
     return row.session
 
 
@@ -79,7 +79,7 @@ def _result(source: UntrustedResult) -> ResultInfo:
         call=source.call_id,
         at=record_values.moment(source.at),
         sources=list(source.sources),
-        text=condensed(source.text),
+        text=condense(source.text),
         more=source.more,
         problem=source.problem,
         shown=digest_of(source),

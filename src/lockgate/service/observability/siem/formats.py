@@ -16,7 +16,7 @@ from typing import Any
 from lockgate.core.display_text import visible
 from lockgate.core.lazy import lazy_re
 from lockgate.core.version import __version__
-from lockgate.service.observability.siem.mapping import fields, filled, mapping
+from lockgate.service.observability.siem.mapping import fields, fill_in, read_mapping
 from lockgate.store.rows import AuditRow
 
 _BREAKS = lazy_re(r"(\r\n|\n|\r)")
@@ -25,7 +25,7 @@ _MOST = 4000
 
 def cef(row: AuditRow) -> str:
     """One record as one line, without its end."""
-    said, record = mapping()["cef"], fields(row)
+    said, record = read_mapping()["cef"], fields(row)
     values = (
         said["vendor"],
         said["product"],
@@ -35,7 +35,7 @@ def cef(row: AuditRow) -> str:
         record["severity"]["cef"],
     )
     header = "|".join(header_value(str(value)) for value in values)
-    made = filled(said["extension"], record) or {}
+    made = fill_in(said["extension"], record) or {}
     kept = {
         name: value
         for name, value in made.items()
@@ -66,8 +66,8 @@ def _break(text: str) -> str:
 
 def ocsf_event(row: AuditRow) -> dict[str, Any]:
     """One record as an event."""
-    said, record = mapping()["ocsf"], fields(row)
-    event: dict[str, Any] = _joined(filled(said["all"], record), filled(said["classes"][record["kind"]], record))
+    said, record = read_mapping()["ocsf"], fields(row)
+    event: dict[str, Any] = _join(fill_in(said["all"], record), fill_in(said["classes"][record["kind"]], record))
     return event
 
 
@@ -76,10 +76,10 @@ def ocsf(row: AuditRow) -> str:
     return json.dumps(ocsf_event(row), separators=(",", ":"), ensure_ascii=True)
 
 
-def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def _join(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Two objects as one; what is an object in both is joined too."""
     made = dict(one)
     for name, value in other.items():
         both = isinstance(value, dict) and isinstance(made.get(name), dict)
-        made[name] = _joined(made[name], value) if both else value
+        made[name] = _join(made[name], value) if both else value
     return made

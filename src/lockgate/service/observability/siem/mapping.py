@@ -19,7 +19,7 @@ _ORDER = ("informational", "low", "medium", "high")
 
 
 @cache
-def mapping() -> dict[str, Any]:
+def read_mapping() -> dict[str, Any]:
     """What the file says."""
     import yaml
 
@@ -31,7 +31,7 @@ def mapping() -> dict[str, Any]:
 def fields(row: AuditRow) -> Fields:
     """A record as the paths of the mapping see it: its own fields, and what the mapping says of its event."""
     body = body_of(row.body)
-    kind = next(each for each in mapping()["events"] if _fits(each, body))
+    kind = next(each for each in read_mapping()["events"] if _fits(each, body))
     severity = _severity(kind["severity"], body)
     return {
         "seq": row.seq,
@@ -42,7 +42,7 @@ def fields(row: AuditRow) -> Fields:
         "name": kind["name"],
         "kind": kind["ocsf"],
         "signature": ":".join(str(body[name]) for name in ("event", "verdict") if name in kind and name in body),
-        "severity": mapping()["severities"][severity],
+        "severity": read_mapping()["severities"][severity],
         "alert": _is_alert(kind, body),
         "version": __version__,
     }
@@ -64,23 +64,23 @@ def _is_alert(kind: Fields, body: Fields) -> bool:
 
 
 def _severity(least: str, body: Fields) -> str:
-    known = mapping()["matches"]
+    known = read_mapping()["matches"]
     said = found(body, "guardrail.matches[].severity") or ()
     words = [known[word] for word in said if isinstance(word, str) and word in known]
     return str(max([least, *words], key=_ORDER.index))
 
 
-def filled(template: Any, record: Fields) -> Any:
+def fill_in(template: Any, record: Fields) -> Any:
     """A template of the mapping with values in the place of paths; ``None`` where nothing is left of it."""
     if isinstance(template, str):
         return found(record, template[1:]) if template.startswith("$") else template
     if isinstance(template, list):
-        return [filled(each, record) for each in template]
+        return [fill_in(each, record) for each in template]
     if not isinstance(template, dict):
         return template
     if "$" in template:
         return _written(template, record)
-    made = {name: filled(value, record) for name, value in template.items()}
+    made = {name: fill_in(value, record) for name, value in template.items()}
     return {name: value for name, value in made.items() if value is not None} or None
 
 

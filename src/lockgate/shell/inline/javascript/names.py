@@ -205,7 +205,7 @@ class JavascriptNames:
         if node == LISTED:
             return [PLAIN]
         if node.type in ("string", "template_string"):
-            return [self._filled(node, depth)]
+            return [self._fill_in(node, depth)]
         if node.type == "number":
             return [text_of(node)]
         if node.type == "identifier" and (values := self.values.get(text_of(node))):
@@ -225,16 +225,16 @@ class JavascriptNames:
             return ["/".join(part[0] if len(part) == 1 else OPAQUE for part in parts)]
         return [OPAQUE]
 
-    def _filled(self, node: Any, depth: int) -> str:
+    def _fill_in(self, node: Any, depth: int) -> str:
         whole = literal(node)
         if whole is not None:
             return whole if known(whole) else OPAQUE
         return "".join(
-            text_of(child) if child.type == "string_fragment" else self._substituted(child, depth)
+            text_of(child) if child.type == "string_fragment" else self._substitute(child, depth)
             for child in node.named_children
         )
 
-    def _substituted(self, node: Any, depth: int) -> str:
+    def _substitute(self, node: Any, depth: int) -> str:
         """What is filled into a text: known where it is one of the files that a folder holds."""
         plain = node.type == "template_substitution" and node.named_child_count == 1
         return PLAIN if plain and self.texts(node.named_child(0), depth + 1) == [PLAIN] else OPAQUE

@@ -173,7 +173,7 @@ class _JavascriptProgram:
         key = node.child_by_field_name("key")
         return "" if key is None or key.type in ("property_identifier", "number") else self._member_name(key)
 
-    def _called(self, node: Any) -> str:
+    def _call(self, node: Any) -> str:
         """A call: of a function that is written out, or of a known name."""
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if arguments is None or arguments.type != "arguments":
@@ -236,7 +236,7 @@ _PROBLEMS = {
     "subscript_expression": _JavascriptProgram._subscript,
     "pair": _JavascriptProgram._key,
     "pair_pattern": _JavascriptProgram._key,
-    "call_expression": _JavascriptProgram._called,
+    "call_expression": _JavascriptProgram._call,
     "new_expression": _JavascriptProgram._made,
     "regex": _JavascriptProgram._pattern,
 }

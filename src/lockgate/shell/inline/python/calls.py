@@ -6,7 +6,7 @@ import re
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files, removal
-from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copied
+from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copy_effects
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.findings import made_by
@@ -182,11 +182,11 @@ class PythonCalls:
 
     def _write(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.write(_changed(text), self.call.machine, self.call.scope)
+            self.call.own += files.write(_change(text), self.call.machine, self.call.scope)
 
     def _record_whole(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.write(_changed(text), self.call.machine, self.call.scope, below=True)
+            self.call.own += files.write(_change(text), self.call.machine, self.call.scope, below=True)
 
     def _record_edit(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         self._read(texts, given)
@@ -200,22 +200,22 @@ class PythonCalls:
         sources = self.texts(given.get("source") or given.get("moved"))
         for text in texts or ():
             words = [Arg(source) for source in sources]
-            self.call.own += files.write_into(_changed(text), words, self.call.machine, self.call.scope)
+            self.call.own += files.write_into(_change(text), words, self.call.machine, self.call.scope)
 
     def _record_tree_copy(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         self._record_whole(texts, given)
         for text in texts or ():
             for source in self.texts(given.get("below")):
                 before = CopiedFiles(self.call.machine.around, self.call.machine.disk.moved)
-                self.call.own += copied(Arg(f"{source}/."), _changed(text), CopyMode(), before, self.call.scope)
+                self.call.own += copy_effects(Arg(f"{source}/."), _change(text), CopyMode(), before, self.call.scope)
 
     def _record_deletion(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += removal.delete(_changed(text), self.call.machine, self.call.scope, below=False)
+            self.call.own += removal.delete(_change(text), self.call.machine, self.call.scope, below=False)
 
     def _record_tree_deletion(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += removal.delete(_changed(text), self.call.machine, self.call.scope, below=True)
+            self.call.own += removal.delete(_change(text), self.call.machine, self.call.scope, below=True)
 
     def _unknown(self, _: list[str] | None, __: dict[str, ast.expr]) -> None:
         self._record_opaque("this touches files whose names are not known")
@@ -269,7 +269,7 @@ _ROLES: dict[str, Callable[[PythonCalls, list[str] | None, dict[str, ast.expr]],
 }
 
 
-def _changed(text: str) -> Arg:
+def _change(text: str) -> Arg:
     """A file that is changed: which of those it is that are there still matters."""
     return Arg(text.replace(PLAIN, OPAQUE))
 

@@ -62,7 +62,7 @@ def _element(source: ast.expr) -> ast.expr:
     return ast.Starred(source, ast.Load())
 
 
-def changed(nodes: list[ast.AST]) -> set[str]:
+def find_changed(nodes: list[ast.AST]) -> set[str]:
     """Names that are used for more than to go through what they stand for: others may put something else in there."""
     import ast
 
@@ -106,9 +106,9 @@ class Elements:
                 return [OPAQUE]
             values = names.values.get(node.id)
             return [text for value in values for text in self.of(value, depth)] if values else [OPAQUE]
-        return self._called(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
+        return self._called_names(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
 
-    def _called(self, node: ast.Call, depth: int) -> list[str]:
+    def _called_names(self, node: ast.Call, depth: int) -> list[str]:
         import ast
 
         function = node.func

@@ -6,7 +6,7 @@ Scopes are not told apart: a name stands for all that it is bound to anywhere in
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.inline.python.listing import Elements, bindings, changed
+from lockgate.shell.inline.python.listing import Elements, bindings, find_changed
 from lockgate.shell.state.abstract_text import OPAQUE, known
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class PythonNames:
     def is_changed(self, name: str) -> bool:
         """Whether the elements of a name may not be those that the program was seen to put in there."""
         if self._changed is None:
-            self._changed = changed(self._nodes)
+            self._changed = find_changed(self._nodes)
         return name in self._changed
 
     def _bind_arguments(self, nodes: list[ast.AST]) -> None:
@@ -161,9 +161,9 @@ class _Texts:
         if isinstance(node, ast.Starred):
             return Elements(names, self.argv, self.of).of(node.value, depth)
         if isinstance(node, ast.JoinedStr):
-            return self._joined([self._piece(value, depth) for value in node.values])
+            return self._join_texts([self._piece(value, depth) for value in node.values])
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return self._joined([self.of(node.left, depth), self.of(node.right, depth)])
+            return self._join_texts([self.of(node.left, depth), self.of(node.right, depth)])
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             return self._below([self.of(node.left, depth), self.of(node.right, depth)])
         if isinstance(node, ast.IfExp):
@@ -175,14 +175,14 @@ class _Texts:
             return [self.argv[index] if isinstance(index, int) and 0 < index < len(self.argv) else OPAQUE]
         if isinstance(node, ast.Attribute) and names.qualified(node) == "sys.executable":
             return ["python3"]
-        return self._called(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
+        return self._called_names(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
 
     def _piece(self, node: ast.expr, depth: int) -> list[str]:
         if isinstance(node, self.ast.FormattedValue):
             return [OPAQUE] if node.format_spec is not None or node.conversion > 0 else self.of(node.value, depth)
         return self.of(node, depth)
 
-    def _called(self, node: ast.Call, depth: int) -> list[str]:
+    def _called_names(self, node: ast.Call, depth: int) -> list[str]:
         ast, full = self.ast, self.names.qualified(node.func) or ""
         if any(isinstance(argument, ast.Starred) for argument in node.args):
             return [OPAQUE]
@@ -206,7 +206,7 @@ class _Texts:
             return self._below([base, *args])
         return [OPAQUE]
 
-    def _joined(self, pieces: list[list[str]]) -> list[str]:
+    def _join_texts(self, pieces: list[list[str]]) -> list[str]:
         texts = [""]
         for piece in pieces:
             texts = [left + right for left in texts for right in piece]

@@ -6,7 +6,7 @@ import re
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.path_spelling import entered
+from lockgate.resources.path_spelling import folder_after_cd
 from lockgate.shell.effects.files import read, write
 from lockgate.shell.interpreter.builtins import printing, variables
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, harmless, join_texts, known
@@ -36,7 +36,7 @@ def cd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> st
         if folder is None or "CDPATH" in scope.variables:
             scope.enter("")
         else:
-            scope.enter(*(entered(cwd, folder) for cwd in before))
+            scope.enter(*(folder_after_cd(cwd, folder) for cwd in before))
     scope.variables["OLDPWD"] = before[0] if len(before) == 1 and before[0] else PLAIN
     return OPAQUE if "CDPATH" in scope.variables or any(arg.text == "-" for arg in words) else ""
 
@@ -47,7 +47,7 @@ def pushd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     if folder is None or folder[:1] in "+-":
         scope.enter("")
     else:
-        scope.enter(*(entered(cwd, folder) for cwd in scope.cwds))
+        scope.enter(*(folder_after_cd(cwd, folder) for cwd in scope.cwds))
     return f"{PLAIN}\n"
 
 

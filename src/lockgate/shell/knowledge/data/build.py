@@ -61,7 +61,7 @@ def compiled() -> dict[str, str]:
             if name in index:
                 raise KnowledgeError(f"{path.name}: {name} is in the family {index[name]} already")
             index[name] = path.stem
-        compact_rows = {name: packed(item) if isinstance(item, dict) else item for name, item in programs.items()}
+        compact_rows = {name: pack_entry(item) if isinstance(item, dict) else item for name, item in programs.items()}
         files[f"{path.stem}.json"] = '{"programs":{\n' + rows(compact_rows) + "\n}}\n"
     files["index.json"] = "{\n" + rows(dict(sorted(index.items()))) + "\n}\n"
     files["tables.json"] = json.dumps(load(FOLDER / "tables.yaml"), separators=(",", ":"), sort_keys=True) + "\n"
@@ -260,12 +260,12 @@ def unknown_roles(known: Set[str]) -> list[str]:
     return sorted(found)
 
 
-def packed(entry: dict[str, Any]) -> dict[str, Any]:
+def pack_entry(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry whose harmless options are one text, as `lockgate.shell.knowledge.lookup` reads it back."""
     result = dict(entry)
     if "commands" in entry:
         result["commands"] = {
-            name: packed(below) if isinstance(below, dict) else below for name, below in entry["commands"].items()
+            name: pack_entry(below) if isinstance(below, dict) else below for name, below in entry["commands"].items()
         }
     harmless = {name: words for name, (role, words) in entry.get("options", {}).items() if _fits(name, role, words)}
     if harmless:
@@ -288,7 +288,7 @@ def statistics(families: Families) -> list[tuple[str, int, int, int, int, int, i
     table = []
     for name, raw, known in families:
         entries = [item for item in known.values() if isinstance(item, dict)]
-        counts = [_counted(item) for item in entries]
+        counts = [_count(item) for item in entries]
         told = sum(
             any(count) or not {"local", "local..."}.issuperset(item.get("operands", ()))
             for item, count in zip(entries, counts, strict=True)
@@ -299,13 +299,13 @@ def statistics(families: Families) -> list[tuple[str, int, int, int, int, int, i
     return table
 
 
-def _counted(item: dict[str, Any]) -> tuple[int, int]:
+def _count(item: dict[str, Any]) -> tuple[int, int]:
     """How many subcommands and options an entry has, with all below it."""
     commands, options = 0, len(item.get("options", {}))
     for below in item.get("commands", {}).values():
         commands += 1
         if isinstance(below, dict):
-            inner = _counted(below)
+            inner = _count(below)
             commands, options = commands + inner[0], options + inner[1]
     return commands, options
 

@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.globs import is_wild
-from lockgate.resources.path_spelling import entered, inside
+from lockgate.resources.path_spelling import folder_after_cd, inside
 from lockgate.shell.effects import files
 from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
@@ -272,7 +272,7 @@ def apply_cwd(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The folder in which all else happens."""
     call.scope = call.scope.copy()
     for word in words:
-        folders = [entered(cwd, word.text) if word.static is not None else "" for cwd in call.scope.cwds]
+        folders = [folder_after_cd(cwd, word.text) if word.static is not None else "" for cwd in call.scope.cwds]
         call.scope.cwds = tuple(dict.fromkeys(folders))
 
 

@@ -108,7 +108,7 @@ def apply_mount(call: ProgramCall, words: list[Arg], _: str) -> None:
     its other effects.
     """
     for word in words:
-        folder = _mounted(word.text)
+        folder = _find_mounted(word.text)
         if folder is None:
             continue
         arg = Arg(folder, word.glob)
@@ -117,15 +117,15 @@ def apply_mount(call: ProgramCall, words: list[Arg], _: str) -> None:
             continue
         for cwd in call.scope.cwds:
             if outside_workspace(folder, cwd, call.machine.around):
-                call.own += _loosened(files.write(arg, call.machine, call.scope, below=True))
+                call.own += _find_loosened(files.write(arg, call.machine, call.scope, below=True))
 
 
-def _loosened(written: list[Effect]) -> list[Effect]:
+def _find_loosened(written: list[Effect]) -> list[Effect]:
     """What of the effects of writing a folder works against the gate: a cache may be mounted."""
     return [effect for effect in written if effect.kind is EffectKind.TAMPER]
 
 
-def _mounted(text: str) -> str | None:
+def _find_mounted(text: str) -> str | None:
     """The folder of this machine, ``None`` where a volume by name is meant, or none."""
     if "=" in text.partition(":")[0]:
         given = dict(part.partition("=")[::2] for part in text.split(","))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.effects.unlisted import OPTION, unlisted
+from lockgate.shell.effects.unlisted import OPTION, unlisted_effect
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.programs.roles.running import invoke_words
 from lockgate.shell.state.abstract_text import known, shown
@@ -35,7 +35,7 @@ def apply_config(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
         elif kind:
             call.opaque(f"the setting `{key}` decides what runs or where data goes")
         elif "." in key and not is_plain(key):
-            call.own.append(unlisted(word.shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80])))
+            call.own.append(unlisted_effect(word.shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80])))
 
 
 def _run_alias(call: ProgramCall, value: str) -> Running[None]:
@@ -83,7 +83,7 @@ def apply_config_write(call: ProgramCall, words: list[Arg], _: str) -> None:
         because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
         call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))
     elif "." in key and not is_plain(key):
-        effect = unlisted(words[0].shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80]))
+        effect = unlisted_effect(words[0].shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80]))
         call.own.append(effect._replace(uncontainable=_KEPT))
 
 

@@ -53,9 +53,9 @@ def apply_source_run(call: ProgramCall, words: list[Arg], option: str) -> None:
     apply_source(call, words, option)
     urls = [word.static or "" for word in words if re.match("https?:", word.text)]
     if urls:
-        from lockgate.shell.inline.code_downloads import undeclared
+        from lockgate.shell.inline.code_downloads import find_undeclared
 
-        call.machine.network.note_downloads(undeclared(urls, call.machine.around), call.what)
+        call.machine.network.note_downloads(find_undeclared(urls, call.machine.around), call.what)
 
 
 def apply_page(call: ProgramCall, words: list[Arg], option: str) -> None:

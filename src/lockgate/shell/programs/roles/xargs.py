@@ -30,7 +30,7 @@ def commands(call: ProgramCall, words: list[Arg]) -> list[list[Arg]]:
     text = call.machine.content() if given & _FILE else OPAQUE if call.stdin is None else call.stdin
     if call.placeholder:
         call.machine.names.note_chosen(paths=True)
-        return _replaced(call.placeholder, words, text)
+        return _replace(call.placeholder, words, text)
     pieces = _pieces(text, given)
     if pieces is None:
         # They can be any number of words.
@@ -44,7 +44,7 @@ def commands(call: ProgramCall, words: list[Arg]) -> list[list[Arg]]:
     return [[*words, *map(Arg, part)] for part in parts]
 
 
-def _replaced(placeholder: str, words: list[Arg], text: str) -> list[list[Arg]]:
+def _replace(placeholder: str, words: list[Arg], text: str) -> list[list[Arg]]:
     """``xargs -I``: a command a line. Some replace the program's own name too."""
     lines = text.splitlines() or [""]
     lines = lines if len(lines) <= _MOST_LINES else [join_texts(*lines)]

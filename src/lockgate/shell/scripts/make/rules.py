@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from lockgate.core.record import Record
-from lockgate.shell.scripts.make.words import matched
+from lockgate.shell.scripts.make.words import match_stem
 
 _MOST_TARGETS = 300
 _DEEPEST = 60
@@ -92,14 +92,14 @@ class MakeRules:
         return any(".PHONY" in rule.targets and target in rule.needs for rule in self._rules)
 
     def _rules_of(self, target: str) -> list[tuple[Known, str]]:
-        explicit = [(rule, matched(rule.pattern, target) or "") for rule in self._rules if target in rule.targets]
+        explicit = [(rule, match_stem(rule.pattern, target) or "") for rule in self._rules if target in rule.targets]
         if any(rule.recipe for rule, _ in explicit):
             return explicit
         patterns = [
             (rule, stem)
             for rule in self._rules
             for pattern in rule.targets
-            if "%" in pattern and (stem := matched(pattern, target)) is not None
+            if "%" in pattern and (stem := match_stem(pattern, target)) is not None
         ]
         return [*explicit, *patterns]
 

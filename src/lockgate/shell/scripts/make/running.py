@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.scripts.follow import followed, opened
+from lockgate.shell.scripts.follow import follow_script, open_script
 from lockgate.shell.scripts.make.files import Makefile, MakeText
 from lockgate.shell.scripts.make.words import UNKNOWN
 from lockgate.shell.scripts.recipe_line import run_line
@@ -46,7 +46,7 @@ def run_make(call: ProgramCall) -> Running[bool]:
     def body() -> Running[None]:
         yield RunInside(follow)
 
-    call.own += yield from followed(
+    call.own += yield from follow_script(
         call.machine, script, f"`{call.what}` runs recipes of the file `{script.name}`", body
     )
     return True
@@ -79,8 +79,8 @@ def _from_stdin(call: ProgramCall) -> list[str]:
 def _makefile(call: ProgramCall) -> FollowedFile | None:
     named = _values(call, "-f", "--file", "--makefile")
     if named:
-        return opened(call.machine, call.scope, named[0]) if known(named[0]) else None
-    found = (opened(call.machine, call.scope, name) for name in _NAMES)
+        return open_script(call.machine, call.scope, named[0]) if known(named[0]) else None
+    found = (open_script(call.machine, call.scope, name) for name in _NAMES)
     return next((script for script in found if script is not None), None)
 
 
@@ -92,7 +92,7 @@ def _new(call: ProgramCall, given: list[tuple[str, str]], run: Run) -> Makefile:
         return shape.rstrip("\n").replace("\n", " ")
 
     def include(name: str) -> MakeText | None:
-        script = opened(machine, scope, name)
+        script = open_script(machine, scope, name)
         return None if script is None else MakeText(script.text, script.base)
 
     def at(place: int) -> None:

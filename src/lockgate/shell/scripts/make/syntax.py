@@ -39,7 +39,7 @@ def lines(text: str) -> list[MakeLine]:
             taken.append(rows[at].removeprefix("\t") if recipe else rows[at])
         offset += len(rows[at]) + 1
         at += 1
-        joined = "\n".join(taken) if recipe else _without_comment(_joined(taken))
+        joined = "\n".join(taken) if recipe else _without_comment(_join(taken))
         if joined.strip() or at - start > 1:
             found.append(MakeLine(joined, begin, recipe))
     return found
@@ -50,7 +50,7 @@ def _ends_escaping(text: str) -> bool:
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
-def _joined(rows: list[str]) -> str:
+def _join(rows: list[str]) -> str:
     """One line of rows that a backslash joins: blanks around it become one space."""
     if len(rows) == 1:
         return rows[0]
@@ -72,7 +72,7 @@ def _outside(text: str, at: int, marks: str) -> int:
     """Where one of some characters stands outside of references; -1 where none does."""
     while at < len(text):
         if text[at] == "$" and text[at + 1 : at + 2] in _CLOSING:
-            at = closing(text, at + 1) + 1
+            at = find_closing(text, at + 1) + 1
         elif text[at] in marks:
             return at
         else:
@@ -80,7 +80,7 @@ def _outside(text: str, at: int, marks: str) -> int:
     return -1
 
 
-def closing(text: str, at: int) -> int:
+def find_closing(text: str, at: int) -> int:
     """Where the bracket that opens at ``at`` is closed, or the text's end."""
     opens, closes = text[at], _CLOSING[text[at]]
     depth = 0
@@ -146,7 +146,7 @@ def condition(word: str, rest: str) -> tuple[str, str] | None:
     """The two texts that ``ifeq`` compares, or ``None`` where they are not written as they must be."""
     rest = rest.strip()
     if rest.startswith("("):
-        sides = arguments(rest[1 : closing(rest, 0)])
+        sides = arguments(rest[1 : find_closing(rest, 0)])
         return (sides[0].strip(), ",".join(sides[1:]).strip()) if len(sides) >= 2 else None
     quoted = re.fullmatch(r"""("[^"]*+"|'[^']*+')\s*("[^"]*+"|'[^']*+')""", rest)
     return (quoted[1][1:-1], quoted[2][1:-1]) if quoted else None

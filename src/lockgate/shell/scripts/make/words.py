@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from lockgate.core.record import Record
 from lockgate.resources.digits import number
-from lockgate.shell.scripts.make.syntax import arguments, closing
+from lockgate.shell.scripts.make.syntax import arguments, find_closing
 
 UNKNOWN = "\x00"
 _MOST_REFERENCES = 4000
@@ -59,7 +59,7 @@ class Words:
                 out.append("$")
                 at = mark + 2
             elif character in "({":
-                end = closing(text, mark + 1)
+                end = find_closing(text, mark + 1)
                 at = end + 1
                 out.append(self._reference(text[mark + 2 : end], own, attached=text[at : at + 1] == "/"))
             else:
@@ -154,7 +154,7 @@ def _patterns(before: str, after: str) -> tuple[str, str]:
     return (before, after) if "%" in before else (f"%{before}", f"%{after}")
 
 
-def matched(pattern: str, word: str) -> str | None:
+def match_stem(pattern: str, word: str) -> str | None:
     """What ``%`` stands for where a word fits a pattern, else ``None``; a pattern without ``%`` stands for itself."""
     head, mark, tail = pattern.partition("%")
     if not mark:
@@ -168,7 +168,7 @@ def _patsubst(before: str, after: str, text: str) -> str:
         return UNKNOWN
     words = []
     for word in text.split():
-        stem = matched(before, word)
+        stem = match_stem(before, word)
         words.append(word if stem is None else after.replace("%", stem, 1))
     return " ".join(words)
 
@@ -176,7 +176,7 @@ def _patsubst(before: str, after: str, text: str) -> str:
 def _filter(given: list[str], *, keep: bool) -> str:
     patterns = given[0].split()
     words = ",".join(given[1:]).split()
-    return " ".join(word for word in words if any(matched(p, word) is not None for p in patterns) == keep)
+    return " ".join(word for word in words if any(match_stem(p, word) is not None for p in patterns) == keep)
 
 
 def _each(change: Callable[[str], str]) -> Callable[[list[str]], str]:

@@ -34,9 +34,9 @@ from lockgate.clients.sdk.gate import Gate
 from lockgate.clients.sdk.integrations.openai_agents.calls import AgentTools, OpenAIAsk, SessionOf
 from lockgate.clients.sdk.integrations.openai_agents.executors import Editor, LocalShell, Shell, awaited, copied
 from lockgate.clients.sdk.integrations.openai_agents.functions import (
-    gated_custom,
-    gated_function,
-    gated_server,
+    gate_custom,
+    gate_function,
+    gate_server,
     is_gated,
 )
 from lockgate.clients.sdk.session import Session
@@ -106,13 +106,13 @@ class _Walk:
                 "read: gate both with the same session"
             )
         if agent.prompt is not None:
-            self._hosted(_PROMPT, agent, "its prompt is kept by OpenAI and can bring tools along")
+            self._check_hosted(_PROMPT, agent, "its prompt is kept by OpenAI and can bring tools along")
         made = agent if self._in_place else agent.clone(tools=list(agent.tools), handoffs=[])
         self._done[id(agent)] = self._done[id(made)] = (agent, made)
         object.__setattr__(made, _MARK, self._calls)
         made.tools = [self._tool(tool, agent) for tool in agent.tools]
         made.handoffs = [self._handoff(handoff) for handoff in agent.handoffs]
-        made.mcp_servers = [gated_server(self._calls, server) for server in agent.mcp_servers]
+        made.mcp_servers = [gate_server(self._calls, server) for server in agent.mcp_servers]
         return made
 
     def _handoff(self, handoff: Agent[Any] | Handoff[Any, Any]) -> Agent[Any] | Handoff[Any, Any]:
@@ -130,26 +130,26 @@ class _Walk:
             case FunctionTool() if tool._is_agent_tool:
                 return self._agent_tool(tool, agent)
             case FunctionTool():
-                return gated_function(calls, tool)
+                return gate_function(calls, tool)
             case CustomTool():
-                return gated_custom(calls, tool)
+                return gate_custom(calls, tool)
             case LocalShellTool():
                 return dataclasses.replace(tool, executor=LocalShell(calls, tool.executor))
             case ShellTool() if tool.executor is not None:
-                return _gated_shell(calls, tool)
+                return _gate_shell(calls, tool)
             case ApplyPatchTool():
-                return _gated_patches(calls, tool)
+                return _gate_patches(calls, tool)
             case _ if tool.name == "tool_search":
                 return tool  # it only finds definitions of tools, which are gated themselves
             case _:
-                self._hosted(tool.name, agent, "it is run by OpenAI, where no gate of this machine is")
+                self._check_hosted(tool.name, agent, "it is run by OpenAI, where no gate of this machine is")
                 return tool
 
     def _agent_tool(self, tool: FunctionTool, agent: Agent[Any]) -> FunctionTool:
         """An agent that is used as a tool can do nothing but by its own tools, which are gated."""
         inner = tool._agent_instance
         if not isinstance(inner, Agent):
-            return gated_function(self._calls, tool)
+            return gate_function(self._calls, tool)
         if self._in_place:
             self.agent(inner)
         elif not _belongs(inner, self._calls):
@@ -159,7 +159,7 @@ class _Walk:
             )
         return tool
 
-    def _hosted(self, name: str, agent: Agent[Any], why: str) -> None:
+    def _check_hosted(self, name: str, agent: Agent[Any], why: str) -> None:
         known: AgentTools | None = getattr(agent, _MARK, None)
         allowed = {**known.hosted, **self._allowed} if known is not None else self._allowed
         if name not in allowed:
@@ -192,17 +192,17 @@ def _belongs(agent: Agent[Any], calls: AgentTools) -> bool:
     return known is not None and known.is_of(calls)
 
 
-def _gated_shell(calls: AgentTools, tool: ShellTool) -> ShellTool:
+def _gate_shell(calls: AgentTools, tool: ShellTool) -> ShellTool:
     shell = Shell(calls, tool.name, tool.executor)
-    return dataclasses.replace(tool, executor=shell, **_asking(calls, shell, tool))
+    return dataclasses.replace(tool, executor=shell, **_asking_options(calls, shell, tool))
 
 
-def _gated_patches(calls: AgentTools, tool: ApplyPatchTool) -> ApplyPatchTool:
+def _gate_patches(calls: AgentTools, tool: ApplyPatchTool) -> ApplyPatchTool:
     editor = Editor(calls, tool.name, tool.editor)
-    return dataclasses.replace(tool, editor=editor, **_asking(calls, editor, tool))
+    return dataclasses.replace(tool, editor=editor, **_asking_options(calls, editor, tool))
 
 
-def _asking(calls: AgentTools, gated: Shell | Editor, tool: ShellTool | ApplyPatchTool) -> dict[str, Any]:
+def _asking_options(calls: AgentTools, gated: Shell | Editor, tool: ShellTool | ApplyPatchTool) -> dict[str, Any]:
     """What makes a run stop where a person is to be asked; nothing where a run is not to be stopped."""
     given = tool.needs_approval
     if not calls.interrupts:

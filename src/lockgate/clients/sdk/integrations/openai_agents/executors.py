@@ -53,7 +53,7 @@ class Shell:
             if not self.calls.permits(context, decision, self._tool, data.call_id):
                 earlier = [(SHELL, {"command": other}, f"{data.call_id}:{place}") for place, other in enumerate(given)]
                 await _report_not_run(self.calls, context, earlier[:number])
-                return _refused(given, number, refusal_of(decision))
+                return _refusal_result(given, number, refusal_of(decision))
         run = [_command(decision) for decision in decisions]
         action = dataclasses.replace(data.action, commands=run)
         changed = dataclasses.replace(request, data=dataclasses.replace(data, action=action))
@@ -102,7 +102,7 @@ class Shell:
         return dataclasses.replace(output, output=entries)
 
 
-def _refused(given: Sequence[str], number: int, reason: str) -> ShellResult:
+def _refusal_result(given: Sequence[str], number: int, reason: str) -> ShellResult:
     """What the model reads where none of the commands was run, because of one of them."""
     others = "not run: another command of this call was refused"
     outcome = ShellCallOutcome("exit", _NOT_EXECUTED)

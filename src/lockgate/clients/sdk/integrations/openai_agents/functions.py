@@ -71,7 +71,7 @@ class ToolGuardrails:
         return ToolGuardrailFunctionOutput.reject_content(as_text(result.output))
 
 
-def gated_for(tool: Any) -> AgentTools | None:
+def find_gate_of(tool: Any) -> AgentTools | None:
     """The conversation that a tool or a server was gated for; ``None`` where it was not."""
     if isinstance(tool, FunctionTool | MCPServer):
         functions = [guardrail.guardrail_function for guardrail in tool.tool_input_guardrails or ()]
@@ -87,7 +87,7 @@ def is_gated(tool: Any, calls: AgentTools) -> bool:
     Raises:
         LockgateError: It was gated for another one.
     """
-    known = gated_for(tool)
+    known = find_gate_of(tool)
     if known is not None and not known.is_of(calls):
         raise LockgateError(
             f"{tool.name} was gated for another conversation, which would not know what this one has read: give the "
@@ -96,7 +96,7 @@ def is_gated(tool: Any, calls: AgentTools) -> bool:
     return known is not None
 
 
-def gated_function(calls: AgentTools, tool: FunctionTool) -> FunctionTool:
+def gate_function(calls: AgentTools, tool: FunctionTool) -> FunctionTool:
     """A function tool with the gate after its own guardrails: what those refuse is no call, what they hide is gone."""
     guard = ToolGuardrails(calls)
     changes: dict[str, Any] = {
@@ -119,7 +119,7 @@ def _approval(guard: ToolGuardrails, tool: str, own: Any) -> Any:
 
 
 # ---------------------------------------------------------------- MCP servers
-def gated_server(calls: AgentTools, server: MCPServer) -> MCPServer:
+def gate_server(calls: AgentTools, server: MCPServer) -> MCPServer:
     """The same server, connected or not, whose tools have the gate as a guardrail.
 
     It is another object of a class of its own that shares all state with the given one: a connection belongs to both.
@@ -170,7 +170,7 @@ class _Custom:
         return as_text(result.output) if result.changed else output
 
 
-def gated_custom(calls: AgentTools, tool: CustomTool) -> CustomTool:
+def gate_custom(calls: AgentTools, tool: CustomTool) -> CustomTool:
     """A custom tool that is run where the gate lets it."""
     custom, own = _Custom(calls, tool), tool.needs_approval
     if not calls.interrupts:
