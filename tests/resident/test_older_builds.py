@@ -20,13 +20,17 @@ from adapters.payloads import tool
 from cli.test_upgrading_page import commands
 from hook.process import Told, run
 from lockgate.clients.wire import resident_files
+from lockgate.core.errors import ApprovalError
 from lockgate.core.model import Label, Subject
+from lockgate.gate.approvals import wakeups
+from lockgate.gate.approvals.answering import answer
+from lockgate.gate.approvals.questions import YOUNG
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.files import DATABASE
 from lockgate.store.sqlite import create
 from lockgate.store.sqlite.store import SqliteStore
 from support import steady
-from support.builds import Environment, of_commit
+from support.builds import Build, Environment, of_commit
 from support.gates import end_gates, programs_below
 
 pytestmark = pytest.mark.slow  # installs builds of before, each with all that it needs
@@ -37,6 +41,8 @@ BEFORE = "d1e98386"
 """It compares code and looks at tables, and its own are older than these."""
 OLD_TABLES = 6
 """The version of the tables that it has."""
+SAME_TABLES = "c3ccc454"
+"""It has the tables of this build."""
 ATTACKS = (
     "declare T={a,$(git push)}",
     "cpupower monitor git push",
@@ -51,6 +57,8 @@ ATTACKS = (
     "ansifilter -i evil.txt -o .claude/settings.json",
     "tsc --outDir .claude",
 )
+NEW = "the-newer-build"
+"""What refusals of the build say that is installed."""
 SESSION = tool("PreToolUse")["session_id"]
 PUSH = "git push https://git.example.com/x.git"
 PAGE = {"tool_input": {"url": "https://example.org/"}, "tool_response": {"result": "text", "code": 200}}
@@ -88,9 +96,12 @@ class Person:
 
     def hook(self, event: dict[str, Any]) -> Told:
         """What the hook in the settings says."""
+        return run(["/bin/sh", "-c", self.command(event["hook_event_name"])], event, env=self.environ, cwd=self.home)
+
+    def command(self, event: str) -> str:
+        """The command line of an event's hook."""
         settings = json.loads((self.home / ".claude" / "settings.json").read_text())
-        command = settings["hooks"][event["hook_event_name"]][0]["hooks"][0]["command"]
-        return run(["/bin/sh", "-c", command], event, env=self.environ, cwd=self.home)
+        return str(settings["hooks"][event][0]["hooks"][0]["command"])
 
     def asks(self, line: str) -> Told:
         """What it says of a command."""
@@ -131,13 +142,13 @@ class Person:
         finally:
             there.close()
 
-    def labels(self) -> frozenset[Label]:
-        """Those of the session; the chain holds, too."""
+    def labels(self, agent: str = "") -> frozenset[Label]:
+        """Those of the session, or of an agent of it; the chain holds, too."""
         store = SqliteStore.open(str(self.state))
         try:
             with store.reading() as tx:
                 assert verify_store(tx, store.key).ok
-                return tx.labels(Subject(SESSION))
+                return tx.labels(Subject(SESSION, agent))
         finally:
             store.close()
 
@@ -155,6 +166,13 @@ def ann(tmp_path: Path) -> Iterator[Person]:
 def bob(tmp_path: Path) -> Iterator[Person]:
     """Somebody with the build before this one's tables."""
     yield Person(tmp_path, of_commit(BEFORE))
+    end_gates(tmp_path)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose gates are ended."""
+    yield tmp_path
     end_gates(tmp_path)
 
 
@@ -220,6 +238,169 @@ def test_an_update_in_place_under_load(ann: Person) -> None:
     ann.does("lockgate install claude-code")
     assert "FAIL" not in ann.does("lockgate doctor")
     assert Label.UNTRUSTED in ann.labels()
+
+
+# ---------------------------------------------------------------- a session that goes on
+BRIEF = "run: git push origin main"
+DELEGATE = "lockgate:delegate"
+
+
+class Session:
+    """A session with a gate, in which a person is asked, a brief is approved and a canary lies."""
+
+    def __init__(self, person: Person) -> None:
+        self.person = person
+        file = person.home / ".config" / "lockgate" / "lockgate.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("table: {egress: ask}\napprovals: {headless: wait}\n")
+        file.chmod(0o600)
+        self.transcript = person.home / ".claude" / "projects" / "-p" / f"{SESSION}.jsonl"
+        self.transcript.parent.mkdir(parents=True)
+        self.transcript.write_text(json.dumps({"type": "system", "version": "2.1.329", "sessionId": SESSION}) + "\n")
+        self.canary = person.does("lockgate canary new --name trap").splitlines()[0]
+        brief = {"description": "d", "prompt": BRIEF, "subagent_type": DELEGATE}
+        asked = person.hook(self.event("PreToolUse", "Agent", brief, tool_use_id="toolu_brief"))
+        assert decision(asked) == "ask"
+        self.waiting = self.headless("toolu_waits")
+        for _ in range(5):  # on a busy machine, a hook may be refused before it asks
+            person.until(lambda: bool(self.questions()) or self.waiting.poll() is not None, "a hook to wait")
+            if self.waiting.poll() is None:
+                break
+            self.waiting.communicate()
+            self.waiting = self.headless("toolu_waits")
+
+    def event(self, name: str, *what: Any, **fields: Any) -> dict[str, Any]:
+        """An event of the session about a tool."""
+        return tool(name, *what, cwd=str(self.person.home), transcript_path=str(self.transcript), **fields)
+
+    def headless(self, call: str) -> subprocess.Popen[bytes]:
+        """Begin the hook of a push where nobody sits at the client."""
+        event = self.event("PreToolUse", "Bash", {"command": PUSH}, tool_use_id=call)
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", self.person.command("PreToolUse")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**self.person.environ, "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"},
+            cwd=self.person.home,
+        )
+        assert process.stdin
+        process.stdin.write(json.dumps(event).encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def questions(self) -> list[str]:
+        """The ids of the questions that somebody waits for."""
+        there = sqlite3.connect(self.person.state / DATABASE)
+        try:
+            rows = there.execute("SELECT approval FROM approvals WHERE state = 'pending'").fetchall()
+        finally:
+            there.close()
+        return [row[0] for row in rows if wakeups.is_waited_for(str(self.person.state), row[0])]
+
+    def delegate(self) -> None:
+        """Have the delegate with that brief make a call."""
+        meta = self.transcript.with_suffix("") / "subagents" / "agent-d1.meta.json"
+        meta.parent.mkdir(parents=True, exist_ok=True)
+        meta.write_text(json.dumps({"toolUseId": "toolu_brief"}))
+        agent = {"agent_id": "d1", "agent_type": DELEGATE}
+        call = self.event("PreToolUse", "Bash", {"command": "git status"}, tool_use_id="toolu_d1", **agent)
+        assert decision(self.person.hook(call)) in ("", "allow")
+
+
+def decision(told: Told) -> str:
+    """What an answer says of a call; empty where it runs without a word."""
+    assert told.code == 0, told
+    return str(told.answer.get("hookSpecificOutput", {}).get("permissionDecision", ""))
+
+
+@pytest.mark.parametrize("before", [BEFORE, SAME_TABLES], ids=["older tables", "the same tables"])
+def test_an_update_in_place_of_a_session_that_goes_on(places: Path, before: str) -> None:
+    """Its label, its brief and its canary are there afterwards, and the person's answer counts.
+
+    A brief of a build whose rows have no seals could be anybody's: its delegate starts with the labels of its parent.
+    """
+    person = Person(places, of_commit(before))
+    session = Session(person)
+    done, ending = threading.Event(), threading.Event()
+    after: list[Told] = []
+    meanwhile: list[Told] = []
+    tampers = session.event("PreToolUse", "Write", {"file_path": str(person.state / DATABASE), "content": ""})
+
+    def ask() -> None:
+        while not ending.is_set():
+            (after if done.is_set() else meanwhile).append(person.hook(tampers))
+
+    crowd = [threading.Thread(target=ask) for _ in range(2)]
+    for each in crowd:
+        each.start()
+    try:
+        time.sleep(0.5)
+        person.environment.upgrade(Build(places / "new", NEW).package)
+        done.set()
+        person.does("lockgate install claude-code")
+        person.until(lambda: len(after) >= 8, "the crowd")
+    finally:
+        ending.set()
+        for each in crowd:
+            each.join()
+    assert [told for told in after if not (told.code == 2 or (told.refuses and NEW in told.stdout))] == []
+    assert [told for told in meanwhile if not (told.code == 2 or told.refuses)] == []
+    assert sum(told.refuses for told in after) >= 4
+    assert Label.UNTRUSTED in person.labels()
+    session.delegate()
+    assert person.labels("d1") == (frozenset({Label.UNTRUSTED}) if before == BEFORE else frozenset())
+    _answer(session, is_old=before == BEFORE)
+    leaks = person.asks(f"echo {session.canary}")
+    assert leaks.refuses
+    assert "trap" in leaks.stdout
+    assert "FAIL" not in person.does("lockgate doctor")
+
+
+def _answer(session: Session, *, is_old: bool) -> None:
+    """A person says yes; whoever waited runs, or the same call that is made again.
+
+    The hook that waits writes nothing into tables that it does not know, and waits for no patterns. A question with
+    older tables has nothing that proves what it shows.
+    """
+    person = session.person
+    waiting, (question,) = session.waiting, _open_questions(person)
+    if is_old:
+        with pytest.raises(ApprovalError, match="an older Lockgate asked it"):
+            _say_yes(person, question)
+        waiting.kill()
+    else:
+        _say_yes(person, question)
+    out, _ = waiting.communicate(timeout=60)
+    if waiting.returncode:
+        assert b'"allow"' not in out
+        time.sleep(YOUNG + 0.5)
+        again = session.headless("toolu_again")
+        if is_old:
+            person.until(lambda: len(_open_questions(person)) == 2, "a new question")
+            (anew,) = {*_open_questions(person)} - {question}
+            _say_yes(person, anew)
+        out, _ = again.communicate(timeout=60)
+        assert again.returncode == 0
+    assert json.loads(out)["hookSpecificOutput"]["permissionDecision"] == "allow"
+
+
+def _open_questions(person: Person) -> list[str]:
+    store = SqliteStore.open(str(person.state))
+    try:
+        with store.reading() as tx:
+            return [row.approval for row in tx.approvals() if row.state == "pending"]
+    finally:
+        store.close()
+
+
+def _say_yes(person: Person, question: str) -> None:
+    store = SqliteStore.open(str(person.state))
+    try:
+        answer(store, str(person.state), question, approve=True, by="ann", reason="")
+    finally:
+        store.close()
 
 
 # ---------------------------------------------------------------- the tables, and the way back

@@ -278,8 +278,9 @@ def _answerable(
         raise ApprovalError("this call is asked about in the client's window: say yes there")
     if approve and not (is_as_asked(tx, row) and told_in(row.about if seen is None else seen) == told_in(row.about)):
         raise ApprovalError(
-            "this question does not show the call that was asked about: something else has changed it. "
-            "Do not trust what you see of it, and run: lockgate audit verify"
+            "this question does not show the call that was asked about: an older Lockgate asked it, "
+            "or something else has changed it. Do not trust what you see of it: the agent can make the call again. "
+            "Where nothing was upgraded since, run: lockgate audit verify"
         )
     if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
         raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
