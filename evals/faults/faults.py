@@ -174,7 +174,7 @@ def garbage_to_hooks(host: Host, chance: random.Random, book: Book) -> Iterator[
 
 def _request(host: Host, payload: bytes) -> bytes:
     asked = wire.HookRequest(os.getpid(), host.client.arguments, host.environment, payload, code=code_of(PROGRAM))
-    return wire.spelt_request(asked)
+    return wire.encode_request(asked)
 
 
 def _spoilt(data: bytes, chance: random.Random) -> bytes:

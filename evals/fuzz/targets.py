@@ -157,7 +157,7 @@ def gate_request(data: bytes) -> None:
     except BadInputError:
         pass
     else:
-        spelt = wire.spelt_request(asked)
+        spelt = wire.encode_request(asked)
         head, size = wire.sizes(spelt[: wire.HEADER])
         assert wire.request(spelt[wire.HEADER :][:head], spelt[wire.HEADER + head :]) == asked
     try:

@@ -88,13 +88,13 @@ def _run(asked: RunCommandLine) -> tuple[int, str]:
         raise ContainmentError(able.problem)
     tries = 1 if "again" in asked.options else 2
     moves = "folder-to" in asked.options
-    status, folder = supervisor.run(lambda: lay_out(_asked_run(asked)), able, tries, tell_folder=moves)
+    status, folder = supervisor.run(lambda: lay_out(_read_run(asked)), able, tries, tell_folder=moves)
     if status == supervisor.NOT_RUN:
         forget(asked.options["state"])
     return status, folder
 
 
-def _asked_run(asked: RunCommandLine) -> ContainedRun:
+def _read_run(asked: RunCommandLine) -> ContainedRun:
     """What is to run here, with what the configuration of the workspace says now."""
     from lockgate.configuration import load
     from lockgate.containment.request import paths_of, run_of
@@ -122,14 +122,14 @@ def _here() -> RunContext:
 def _tell_places(asked: RunCommandLine) -> NoReturn:
     """Read from standard input what is new, and write which of it is protected."""
     from lockgate.containment.layout import roots_of
-    from lockgate.containment.linux.native_launcher import protected, suspects
+    from lockgate.containment.linux.native_launcher import encode_protected, suspects
     from lockgate.resources.protected_paths import PathGuard
 
-    run = _asked_run(asked)
+    run = _read_run(asked)
     roots = roots_of(run)
     guard = PathGuard(run.around)
     seen = suspects(sys.stdin.buffer.read(), (*roots, *guard.program_folders))
-    sys.stdout.buffer.write(protected(roots, seen, guard))
+    sys.stdout.buffer.write(encode_protected(roots, seen, guard))
     sys.stdout.buffer.flush()
     os._exit(0)
 

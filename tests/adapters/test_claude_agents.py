@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.clients.claude.agents_md import taken_in
+from lockgate.clients.claude.agents_md import find_loaded
 from lockgate.clients.claude.events import ADAPTER as CLAUDE_CODE
 from lockgate.core.events import Context, PromptSubmitted, SessionStarted, ToolFinished
 from lockgate.core.model import Subject, ToolCall
@@ -43,7 +43,7 @@ def _read(work: Path, path: str, tool: str = "Read") -> ToolFinished:
 
 
 def _names(work: Path, event: PromptSubmitted | ToolFinished) -> set[str]:
-    return {str(Path(loaded.file).relative_to(work)) for loaded in taken_in(event)}
+    return {str(Path(loaded.file).relative_to(work)) for loaded in find_loaded(event)}
 
 
 def test_a_session_begins_with_what_its_folder_includes(work: Path) -> None:

@@ -18,7 +18,7 @@ from lockgate.core.events import ToolRequested
 from lockgate.core.model import Label, Subject, ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering, endorsing, signatures
-from lockgate.gate.approvals.proof import OTHERWISE, UNSIGNED, is_proven, shown_in
+from lockgate.gate.approvals.proof import OTHERWISE, UNSIGNED, is_proven, shown_digest
 from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.session import endorsements
 from lockgate.policy.validation import parse
@@ -62,7 +62,14 @@ def _body(fleet: Fleet, approval: str, **more: Any) -> dict[str, Any]:
         row = tx.approval(approval)
     assert row is not None
     named = {"approval": approval, "session": row.session, "agent": row.agent, "digest": row.digest}
-    return {"event": "approve", **named, "basis": row.basis, "shown": shown_in(row.about), "by": "ann (signed)", **more}
+    return {
+        "event": "approve",
+        **named,
+        "basis": row.basis,
+        "shown": shown_digest(row.about),
+        "by": "ann (signed)",
+        **more,
+    }
 
 
 def _copied(fleet: Fleet, approval: str) -> dict[str, Any]:
@@ -85,7 +92,7 @@ def _by_another_key(fleet: Fleet, approval: str, name: str = "ann") -> None:
         row = tx.approval(approval)
     assert row is not None
     said = row._replace(decided_by=f"{name} (signed)", decided_at=fleet._now())
-    shown = shown_in(row.about)
+    shown = shown_digest(row.about)
     eve = signatures.Signer(name, KEYS["eve"])
     value = eve.sign("approve", signatures.facts_of(said, None, shown))
     signed = {**value, "key": KEYS["ann"].public().id, "shown": shown}
@@ -126,7 +133,7 @@ def _in_anothers_name(fleet: Fleet, approval: str) -> None:
         row = tx.approval(approval)
     assert row is not None
     said = row._replace(decided_by="ann (signed)", decided_at=fleet._now())
-    shown = shown_in(row.about)
+    shown = shown_digest(row.about)
     bob = signatures.Signer("bob", KEYS["bob"])
     signed = {**bob.sign("approve", signatures.facts_of(said, None, shown)), "shown": shown}
     fleet.forge(approval, _body(fleet, approval, signed=signed), decided_by=said.decided_by, decided_at=said.decided_at)

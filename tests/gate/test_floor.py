@@ -285,7 +285,7 @@ def test_many_files_of_earlier_calls_make_nobody_ask(world: World, command: str)
 
 @pytest.mark.parametrize("text", ["", "[", "{}", "[1]", '["a", [["b"]], 1, "", ""]', '["a", 1, 1, "", ""]'])
 def test_what_no_gate_has_written_is_passed_over(text: str) -> None:
-    assert kept_files._kept(text) is None
+    assert kept_files._parse(text) is None
 
 
 # ---------------------------------------------------------------- deployments

@@ -13,7 +13,7 @@ import pytest
 
 from lockgate.clients.wire.resident import answer_in_bytes
 from lockgate.containment.host_facts import Host
-from lockgate.containment.linux.native_launcher import spelt_filters, spelt_plan, spelt_walk
+from lockgate.containment.linux.native_launcher import encode_filters, encode_plan, encode_walk
 from lockgate.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.resources.host_view import HostView
 from lockgate.resources.protected_paths import PathGuard
@@ -64,10 +64,10 @@ def test_what_is_not_understood_is_no_answer(launcher: Path, tmp_path: Path) -> 
     project = tmp_path / "home" / "project"
     (project / ".github" / "workflows").mkdir(parents=True)
     guard = PathGuard(HostView(home=str(project.parent), workspace=str(project)))
-    walk = spelt_walk([str(project)], str(project.parent), guard, spelt_filters(guard))
+    walk = encode_walk([str(project)], str(project.parent), guard, encode_filters(guard))
     # A way that cannot be built: where a changed plan is understood all the same, nothing is run.
     mounts = (Mount(READ_ONLY, "/", "/nowhere"), Mount(WRITABLE, str(project), str(project)))
-    plan, calls = spelt_plan(
+    plan, calls = encode_plan(
         Plan(mounts, str(project), {"A": "b"}, ("/nowhere/true",)), Host("bubblewrap", "/bin/false"), stays=True
     )
     words = [launcher, "--python", sys.executable, "--script", STAND_IN, f"--state={tmp_path}", "--shell", "true"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockgate.core.display_text import visible
 from lockgate.gate.session.sessions import TRIAL
 from lockgate.service.observability.siem.formats import cef, extension_value, header_value, ocsf
-from lockgate.service.observability.siem.mapping import fields, found, read_mapping
+from lockgate.service.observability.siem.mapping import fields, find_value, read_mapping
 from lockgate.store.chain_links import canonical
 from lockgate.store.rows import AuditRow
 from support.stress import examples
@@ -156,4 +156,4 @@ def test_only_paths_that_a_record_can_have_are_in_the_mapping() -> None:
     records = [fields(row(example["body"])) for example in EXAMPLES]
     for path in sorted(paths(read_mapping()["cef"]) | paths(read_mapping()["ocsf"])):
         for way in path[1:].split("|"):
-            assert any(found(record, way) is not None for record in records), path
+            assert any(find_value(record, way) is not None for record in records), path

@@ -17,7 +17,7 @@ from adapters.payloads import payload
 from hook.process import Told, run
 from lockgate.clients.hook.start_resident import PROGRAM, arguments
 from lockgate.clients.wire import resident_control as control
-from lockgate.clients.wire.resident import HookRequest, spelt_request
+from lockgate.clients.wire.resident import HookRequest, encode_request
 from lockgate.clients.wire.resident_files import SOCKET, run_folder
 from lockgate.store.audit.chain import Verification, verify_store
 from lockgate.store.sqlite.store import SqliteStore
@@ -137,7 +137,7 @@ class Machine:
         """What a hook would send."""
         body = data if isinstance(data, bytes) else json.dumps(data).encode()
         environ = {**self.environment, **environ}
-        return spelt_request(
+        return encode_request(
             HookRequest(os.getpid(), tuple(self.words(client)), environ, body, code=code_of(steady.hook()))
         )
 

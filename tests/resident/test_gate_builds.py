@@ -141,11 +141,11 @@ def test_another_spelling_of_the_same_place_is_the_same_code(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("code", ["", "1 2 3", "x " * 10 + "/a", "1 " * 10 + "relative", "-1 " * 10 + "/a"])
 def test_what_no_hook_tells_does_not_end_a_gate(served: Machine, code: str) -> None:
-    from lockgate.clients.wire.resident import HookRequest, spelt_request
+    from lockgate.clients.wire.resident import HookRequest, encode_request
 
     pid = served.facts["pid"]
     asked = HookRequest(os.getpid(), tuple(served.words()), served.environment, b"{}", code=code)
-    assert served.said(spelt_request(asked)) == b"N"
+    assert served.said(encode_request(asked)) == b"N"
     assert served.facts["pid"] == pid
 
 
@@ -156,11 +156,11 @@ def test_an_answer_that_has_begun_is_given_to_the_end(machine: Machine, one: Bui
     text = "curl https://example.com/" + "x" * 200_000
     event = tool("PreToolUse", "Write", {"file_path": f"{machine.state}/lockgate.db", "content": text})
     with machine.connected() as slow:
-        from lockgate.clients.wire.resident import HookRequest, spelt_request
+        from lockgate.clients.wire.resident import HookRequest, encode_request
 
         words = tuple(machine.words())
         slow.sendall(
-            spelt_request(HookRequest(os.getpid(), words, machine.environment, _json(event), code=code_of(one.hook)))
+            encode_request(HookRequest(os.getpid(), words, machine.environment, _json(event), code=code_of(one.hook)))
         )
         machine.until(lambda: machine.facts["answered"] == 1, "the answer")
         assert _decided(_ask(machine, two)) == "two"

@@ -66,7 +66,7 @@ _WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 )
 def test_what_is_written_is_read(arguments: list[str], environ: dict[str, str], payload: bytes) -> None:
     asked = wire.HookRequest(7, tuple(arguments), environ, payload)
-    spelt = wire.spelt_request(asked)
+    spelt = wire.encode_request(asked)
     head, size = wire.sizes(spelt[: wire.HEADER])
     found = wire.request(spelt[wire.HEADER :][:head], spelt[wire.HEADER + head :])
     assert found._replace(mark=0) == asked
@@ -114,7 +114,7 @@ def test_of_another_folder(served: Machine, tmp_path: Path) -> None:
         words = served.words()
         words[words.index(name) + 1] = str(tmp_path)
         asked = wire.HookRequest(os.getpid(), tuple(words), {}, json.dumps(PUSH).encode())
-        assert served.said(wire.spelt_request(asked)) == wire.NOT_HERE
+        assert served.said(wire.encode_request(asked)) == wire.NOT_HERE
 
 
 # ---------------------------------------------------------------- slow, gone, many

@@ -87,7 +87,7 @@ def served(folder: Path, said: list[Any], *, keeps: bool = True) -> tuple[list[b
             hook = socket.socket(socket.AF_UNIX)
             hook.settimeout(10)
             hook.connect("s")
-            hook.sendall(wire.spelt_request(wire.HookRequest(1, ("claude-code",), {}, b"{}")))
+            hook.sendall(wire.encode_request(wire.HookRequest(1, ("claude-code",), {}, b"{}")))
             hooks.append(hook)
         decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
         decider.serving.run()

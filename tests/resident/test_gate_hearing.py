@@ -96,7 +96,7 @@ def test_what_other_threads_tell_is_done_by_the_loop(hooks: Listener) -> None:
 def test_a_request_waits_for_its_turn(hooks: Listener) -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        theirs.sendall(wire.spelt_request(wire.HookRequest(1, ("claude-code",), {}, b"{}")))
+        theirs.sendall(wire.encode_request(wire.HookRequest(1, ("claude-code",), {}, b"{}")))
         other = Connection(ours, Peer(os.geteuid(), 1), bytes(32))
         hooks._open.add(other)
         hooks._listen(other, selectors.EVENT_READ)

@@ -18,7 +18,7 @@ from lockgate.core.errors import StoreError
 from lockgate.store import administration
 from lockgate.store.administration import use_own, use_shared
 from lockgate.store.files import read_key
-from lockgate.store.opening import chosen, open_existing, open_store
+from lockgate.store.opening import open_existing, open_store, read_chosen
 from lockgate.store.sqlite.rollback import OutsideHead
 from lockgate.store.sqlite.store import SqliteStore
 
@@ -150,10 +150,10 @@ def test_which_store_is_used(tmp_path: Path, name: str) -> None:
     case.before(state)
     case.act(state)
     if not case.refused:
-        found = chosen(str(state))
+        found = read_chosen(str(state))
         assert (found.url if found else "") == case.url
         return
-    for opened in (chosen, open_store, open_existing):
+    for opened in (read_chosen, open_store, open_existing):
         with pytest.raises(StoreError, match=case.refused) as refused:
             opened(str(state))
         assert "run lockgate store use" in str(refused.value)
@@ -169,12 +169,12 @@ def test_a_person_chooses_anew(tmp_path: Path, name: str, url: str) -> None:
         use_shared(str(state), url, "")
     else:
         use_own(str(state))
-    found = chosen(str(state))
+    found = read_chosen(str(state))
     assert (found.url if found else "") == url
 
 
 def test_looking_makes_nothing(tmp_path: Path) -> None:
-    assert chosen(str(tmp_path / "state")) is None
+    assert read_chosen(str(tmp_path / "state")) is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -199,7 +199,7 @@ def test_a_process_that_is_killed_while_it_chooses(
     monkeypatch.setattr(administration.OutsideHead, "put_stores", killed)
     with pytest.raises(KeyboardInterrupt):
         use_shared(str(state), url, "") if url else use_own(str(state))
-    found = chosen(str(state))
+    found = read_chosen(str(state))
     assert (found.url if found else "") == (url if goes_on else A)
 
 

@@ -19,7 +19,7 @@ from lockgate.store.postgres import migrations as migrating
 from lockgate.store.postgres import schema
 from lockgate.store.postgres.migrations import migrate
 from lockgate.store.postgres.opening import own_name
-from lockgate.store.postgres.settings import address_of, database_near, shown
+from lockgate.store.postgres.settings import address_of, database_near, without_password
 from support.postgres import Server, use, write_something
 
 
@@ -137,12 +137,14 @@ ODD_PASSWORDS = ["pa#ss", "pa?s=s", "pa[ss", "pa]ss", "pa\u2100ss", "pa:ss", "pa
 def test_no_password_is_shown(password: str) -> None:
     url = f"postgresql://ann:{password}@db.example.org:5433/lockgate?sslmode=verify-full&sslpassword=hidden"
     assert address_of(url).get("password", "") == password
-    assert shown(url) == "postgresql://ann:***@db.example.org:5433/lockgate?sslmode=verify-full&sslpassword=***"
+    assert (
+        without_password(url) == "postgresql://ann:***@db.example.org:5433/lockgate?sslmode=verify-full&sslpassword=***"
+    )
 
 
 @pytest.mark.parametrize("name", ["scram_client_key", "scram_server_key", "oauth_client_secret", "password"])
 def test_what_is_as_good_as_a_password_is_not_shown(name: str) -> None:
-    assert shown(f"postgresql:///lockgate?{name}=hidden") == f"postgresql:///lockgate?{name}=***"
+    assert without_password(f"postgresql:///lockgate?{name}=hidden") == f"postgresql:///lockgate?{name}=***"
 
 
 @pytest.mark.parametrize("password", ODD_PASSWORDS)

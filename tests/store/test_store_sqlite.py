@@ -265,7 +265,7 @@ def _upgrade(monkeypatch: pytest.MonkeyPatch, migrations: tuple[Any, ...]) -> No
 @contextmanager
 def _older(folder: str) -> Iterator[SqliteTransaction]:
     """A database of the version that is stood for, which that version writes."""
-    path, key, _ = our_sqlite._made(folder)
+    path, key, _ = our_sqlite._make_missing(folder)
     connection = sqlite3.connect(path)
     with connection:
         yield SqliteTransaction(connection, key, writable=True)

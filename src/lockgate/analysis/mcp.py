@@ -54,7 +54,7 @@ def split_name(tool: str) -> tuple[str, str]:
 
 def mcp_effects(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     """Effects of calling an MCP tool."""
-    from lockgate.resources.services import service_effects, unknown_effects
+    from lockgate.resources.services import service_effects, unknown_tool_effects
 
     rule = around.rules.tool_category(call.tool)
     service = service_of(call.tool, around)
@@ -68,16 +68,16 @@ def mcp_effects(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     if known is not None:
         effects = known
     elif service is None:
-        effects = unknown_effects(call.tool, "tool:mcp", everything=everything)
+        effects = unknown_tool_effects(call.tool, "tool:mcp", everything=everything)
     else:
         effects = service_effects(call.tool, service, everything=everything)
     if rule is not None:
         effects = overrule(effects, rule, call.tool, service)
     only_reads = rule is not None and rule.category in {Category.SAFE, Category.UNSAFE}
-    return (*effects, *named_places(call, around, only_reads=only_reads))
+    return (*effects, *effects_of_named_paths(call, around, only_reads=only_reads))
 
 
-def named_places(call: ToolCall, around: HostView, *, only_reads: bool) -> tuple[Effect, ...]:
+def effects_of_named_paths(call: ToolCall, around: HostView, *, only_reads: bool) -> tuple[Effect, ...]:
     """Effects of the paths that an input names, for a tool of which it is not known what it does with them.
 
     Whatever a person says about a tool: what binds the agent is not to be reached through it, and a secret is a secret.
@@ -95,7 +95,7 @@ def named_places(call: ToolCall, around: HostView, *, only_reads: bool) -> tuple
     return tuple(found)
 
 
-def named_paths(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
+def find_paths(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths that an input names: a tool of which nobody knows what it does with them may write there."""
     return tuple(dict.fromkeys(_paths(tool_input)))[:_MOST_PATHS]
 

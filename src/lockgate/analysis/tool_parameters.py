@@ -41,7 +41,7 @@ def effects(role: str, value: Any, call: ToolCall, around: HostView) -> Iterator
         yield from parameter.effects(name, call, around)
 
 
-def patched_paths(patch: str) -> list[str]:
+def paths_of_patch(patch: str) -> list[str]:
     """Every path that a patch adds, deletes, changes or moves a file to, in order.
 
     Codex cuts white space off a line before it looks for a mark, and so does this. A context line of a change that
@@ -79,11 +79,11 @@ def _text_problem(what: str, names: Callable[[str], list[str]]) -> Callable[[Any
     return problem_of
 
 
-def _written(path: str, call: ToolCall, around: HostView) -> Iterable[Effect]:
+def _write_effects_of(path: str, call: ToolCall, around: HostView) -> Iterable[Effect]:
     return write_effects(path, call.cwd, around)
 
 
-def _read(path: str, call: ToolCall, around: HostView) -> Iterable[Effect]:
+def _read_effects_of(path: str, call: ToolCall, around: HostView) -> Iterable[Effect]:
     return read_effects(path, call.cwd, around)
 
 
@@ -94,8 +94,8 @@ def _fetch_effects(address: str, _: ToolCall, around: HostView) -> Iterable[Effe
 
 
 _PARAMETERS = {
-    "patch": _Parameter(patched_paths, _text_problem("path", patched_paths), _written),
-    "reads": _Parameter(list, _list_problem, _read),
+    "patch": _Parameter(paths_of_patch, _text_problem("path", paths_of_patch), _write_effects_of),
+    "reads": _Parameter(list, _list_problem, _read_effects_of),
     "addresses": _Parameter(_addresses, _text_problem("address", _addresses), _fetch_effects),
 }
 """By the role that ``resources/data/tools.yaml`` gives a parameter."""

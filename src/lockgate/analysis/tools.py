@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.analysis.mcp import is_mcp, mcp_effects, named_paths, named_places
+from lockgate.analysis.mcp import effects_of_named_paths, find_paths, is_mcp, mcp_effects
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
@@ -29,11 +29,11 @@ _ELSEWHERE = lazy_re(r"^(?:bridge|did):|^(?:session|cse)_|\[(?:session|cse)_[\w-
 def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     """What a call of any tool can do. A shell command in it (``Monitor``) is analysed like one of ``Bash``."""
     if is_mcp(call.tool):
-        return Analysis(mcp_effects(call, around), written=named_paths(call.tool_input))
+        return Analysis(mcp_effects(call, around), written=find_paths(call.tool_input))
     row = _rows().get(call.tool)
     if row is None:
-        named = named_places(call, around, only_reads=False)
-        return Analysis((*_unknown(call.tool, around), *named), written=named_paths(call.tool_input))
+        named = effects_of_named_paths(call, around, only_reads=False)
+        return Analysis((*_unknown_tool_effects(call.tool, around), *named), written=find_paths(call.tool_input))
     problem = _misfit(row, call.tool_input)
     if problem:
         return Analysis((not_understood(call.tool, problem),), hints=(_HINT,))
@@ -48,7 +48,7 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
         else:
             effects += _by_role(role, value, call, around)
         if role == "skill" and isinstance(value, str) and around.skills_run:
-            effects += _unread_skill(value, row["comes_with_client"], call, around)
+            effects += _unread_skill_effects(value, row["comes_with_client"], call, around)
     if "where_tasks_are_shared" in row and around.shares_tasks():
         effects += [_effect(call, row, written) for written in row["where_tasks_are_shared"]]
     if call.tool == "Monitor":
@@ -56,10 +56,10 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     effects = [*analysis.effects, *effects]
     found = _apply_configuration(call.tool, tuple(dict.fromkeys(effects)), around)
     receipt = analysis.receipt if found == analysis.effects else ()
-    return analysis._replace(effects=found, receipt=receipt, written=(*analysis.written, *_written(row, call)))
+    return analysis._replace(effects=found, receipt=receipt, written=(*analysis.written, *_paths_written(row, call)))
 
 
-def _written(row: Mapping[str, Any], call: ToolCall) -> list[str]:
+def _paths_written(row: Mapping[str, Any], call: ToolCall) -> list[str]:
     """The files that a call writes by its parameters."""
     found: list[str] = []
     for name, role in row.get("input", {}).items():
@@ -67,9 +67,9 @@ def _written(row: Mapping[str, Any], call: ToolCall) -> list[str]:
         if role == "write" and value:
             found.append(value)
         elif role == "patch" and value:
-            from lockgate.analysis.tool_parameters import patched_paths
+            from lockgate.analysis.tool_parameters import paths_of_patch
 
-            found += patched_paths(value)
+            found += paths_of_patch(value)
     return found
 
 
@@ -112,8 +112,8 @@ def _misfit(row: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     return ""
 
 
-def _unknown(tool: str, around: HostView) -> tuple[Effect, ...]:
-    from lockgate.resources.services import service_effects, unknown_effects
+def _unknown_tool_effects(tool: str, around: HostView) -> tuple[Effect, ...]:
+    from lockgate.resources.services import service_effects, unknown_tool_effects
 
     declared, rule = around.rules.service(tool), around.rules.tool_category(tool)
     everything = around.rules.unknown_has_all and rule is None
@@ -127,7 +127,7 @@ def _unknown(tool: str, around: HostView) -> tuple[Effect, ...]:
         if declared.public_sink is None and not everything:
             effects = tuple(runs if effect.kind is EffectKind.EGRESS else effect for effect in effects)
     elif everything:
-        effects = (runs, *unknown_effects(tool, "tool:unknown", everything=True))
+        effects = (runs, *unknown_tool_effects(tool, "tool:unknown", everything=True))
     return effects if rule is None else overrule(effects, rule, tool, declared)
 
 
@@ -189,7 +189,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> tuple[E
     return _fetch(value, around) if role == "address" else ()
 
 
-def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: HostView) -> tuple[Effect, ...]:
+def _unread_skill_effects(called: str, known: Sequence[str], call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     """The effect of a skill whose text is not found: the client may know where it lies, and runs the commands in it.
 
     A name of two parts may also be a prompt of an MCP server. Else it is likely a new one that comes with the client,

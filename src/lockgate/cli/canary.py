@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import look_at_state, made, open_state, record_act
+from lockgate.cli.common.state import look_at_state, make_state, open_state, record_act
 from lockgate.cli.common.times import ago, iso
 from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, read_canaries, setting_name, settings
 from lockgate.core.display_text import visible
@@ -45,12 +45,12 @@ def new(name: str, shape: str, as_json: bool) -> None:
     if name and not _NAME.fullmatch(name):
         raise click.UsageError("a name has up to 40 small letters, digits and hyphens")
     bait = make(shape, secrets.randbelow)
-    with made() as store, store.transaction() as tx:
+    with make_state() as store, store.transaction() as tx:
         kept = StoredCanary(_free_name(tx, name, shape), shape, time.time())
         keep(tx, kept, _entry(kept.name, bait.values, store.key))
         record_act(tx, store.clock(), "canary", {"canary": kept.name})
     if as_json:
-        click.echo(json.dumps({**_told(kept), "text": bait.text}))
+        click.echo(json.dumps({**_to_json(kept), "text": bait.text}))
         return
     click.echo(bait.text)
     click.echo(f"canary {kept.name}: put this somewhere; it is not shown again", err=True)
@@ -67,7 +67,7 @@ def list_canaries(as_json: bool) -> None:
     with look_at_state() as tx:
         found = read_canaries(settings(tx)) if tx is not None else []
     if as_json:
-        click.echo(json.dumps([_told(kept) for kept in found]))
+        click.echo(json.dumps([_to_json(kept) for kept in found]))
         return
     for kept in found:
         click.echo(f"{visible(kept.name, 40):40} {visible(kept.shape, 10):8} made {ago(iso(kept.made))}")
@@ -115,5 +115,5 @@ def _entry(name: str, values: tuple[str, ...], salt: bytes) -> KnownValue:
     return KnownValue(name, KnownKind.CANARY, tuple(mark for entry in entries for mark in entry.marks))
 
 
-def _told(kept: StoredCanary) -> dict[str, Any]:
+def _to_json(kept: StoredCanary) -> dict[str, Any]:
     return {"name": kept.name, "shape": kept.shape, "made_at": iso(kept.made)}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import click
 
 from lockgate.cli.common.person import require_approver, require_person
-from lockgate.cli.common.state import made, open_state, unreadable
+from lockgate.cli.common.state import make_state, open_state, unreadable
 from lockgate.cli.common.times import iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
@@ -145,7 +145,7 @@ def add_token(name: str, scope: str) -> None:
     else:
         require_person("let programs use the API")
     try:
-        with made() as store:
+        with make_state() as store:
             token = add(store, name, "approve" if scope == _APPROVE else "read")
     except LockgateError as error:
         raise click.ClickException(str(error)) from error

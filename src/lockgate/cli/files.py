@@ -73,7 +73,7 @@ def endorse(path: str, yes: bool) -> None:
         if source is None:
             raise click.ClickException(f"{visible(place, 300)} is no labelled file (see: lockgate files)")
         require_approver("say that a file is fine", clients(store))
-        data = _shown(place, source)
+        data = _show(place, source)
         if not yes:
             forget_what_was_typed()
             click.confirm("Is this text fine, so that no session is held back by it?", default=False, abort=True)
@@ -88,7 +88,7 @@ def endorse(path: str, yes: bool) -> None:
     click.echo("endorsed")
 
 
-def _shown(path: str, source: str) -> bytes:
+def _show(path: str, source: str) -> bytes:
     """Show a file to a person; give what it holds."""
     try:
         data = read_regular(path, _MOST_SHOWN)

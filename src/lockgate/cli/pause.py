@@ -9,7 +9,7 @@ import click
 
 from lockgate.cli.approvals.find import clients
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import UNREADABLE, made
+from lockgate.cli.common.state import UNREADABLE, make_state
 from lockgate.configuration import pause
 from lockgate.configuration.load import load_for_cli
 from lockgate.core.display_text import visible
@@ -45,7 +45,7 @@ def pause_command(duration: float) -> None:
 
     Exit status: 0 paused, 1 forbidden by the configuration, or not a person's terminal, 2 usage, 3 state not usable.
     """
-    with made() as store:
+    with make_state() as store:
         require_approver("pause the gate", clients(store))
         try:
             allowed = pause.may_pause(load_for_cli(os.getcwd()))
@@ -54,7 +54,7 @@ def pause_command(duration: float) -> None:
         if not allowed:
             raise click.ClickException("the configuration here forbids a pause (`lockgate config show`)")
         with store.transaction() as tx:
-            until = _begun(tx, duration)
+            until = _begin(tx, duration)
     at = local_time(until)
     click.echo(f"paused until {at}: agents may do everything; `lockgate resume` ends it")
 
@@ -65,7 +65,7 @@ def resume() -> None:
 
     Exit status: 0 not paused (any more), 2 usage, 3 state not usable.
     """
-    with made() as store, store.transaction() as tx:
+    with make_state() as store, store.transaction() as tx:
         try:
             was = pause.end(tx, state_dir(), instant())
         except OSError as error:
@@ -73,7 +73,7 @@ def resume() -> None:
     click.echo("no longer paused" if was else "there was no pause")
 
 
-def _begun(tx: Transaction, seconds: float) -> float:
+def _begin(tx: Transaction, seconds: float) -> float:
     now = instant()
     if not now.boot:
         raise click.ClickException("this system does not tell one start from another, so a pause might not end")

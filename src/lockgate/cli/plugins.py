@@ -87,10 +87,10 @@ class PluginStatus(NamedTuple):
         """All of it, for a person."""
         if self.plugin is None:
             return f"{paint('fail', 'red')}  {visible(self.problem, 400)}; until then every call is denied"
-        return f"{paint('ok', 'green')}    {_told(self.entry, self.plugin)}"
+        return f"{paint('ok', 'green')}    {_describe(self.entry, self.plugin)}"
 
 
-def _told(entry: PluginEntry, plugin: Plugin) -> str:
+def _describe(entry: PluginEntry, plugin: Plugin) -> str:
     kept = f"sha256 {plugin.digest}" if plugin.digest else f"version {plugin.version or '?'}"
     return f"{name_of(entry)}: {', '.join(_hooks(plugin))}; {visible(plugin.source, 300)}; {kept}"
 
@@ -100,10 +100,10 @@ def load_plugins(folder: str) -> list[PluginStatus]:
     loader = Plugins(folders().home)
     entries = rule_sets(load_for_cli(folder)).plugins
     with redirect_stdout(sys.stderr):
-        return [_seen(loader, entry) for entry in entries]
+        return [_status_of(loader, entry) for entry in entries]
 
 
-def _seen(loader: Plugins, entry: PluginEntry) -> PluginStatus:
+def _status_of(loader: Plugins, entry: PluginEntry) -> PluginStatus:
     try:
         return PluginStatus(entry, loader.loaded(entry), "")
     except PluginError as error:
@@ -152,7 +152,7 @@ def check(file: str, calls: tuple[str, ...], as_json: bool) -> None:
     entry = PluginEntry(os.path.abspath(file))
     given = [_call(text) for text in calls]
     with redirect_stdout(sys.stderr):
-        seen = _seen(loader, entry)
+        seen = _status_of(loader, entry)
         tried = list(_try(loader, entry, seen.plugin, given)) if seen.plugin else []
     failed = bool(seen.problem or log)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import click
 
-from lockgate.cli.common.state import made, record_act
+from lockgate.cli.common.state import make_state, record_act
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import PromptPart
 from lockgate.gate.monitor.prompt_parts import register
@@ -31,7 +31,7 @@ def prompt(parts: TextIO, *, as_json: bool) -> None:
     try:
         said = json.load(parts)
         given = [_part(each) for each in said] if isinstance(said, list) else []
-        with made() as store, store.transaction() as tx:
+        with make_state() as store, store.transaction() as tx:
             text = register(tx, given, secrets.token_hex(16), store.clock())
             record_act(tx, store.clock(), "prompt_composed", {"parts": [part.author for part in given]})
     except (ValueError, RecursionError) as error:

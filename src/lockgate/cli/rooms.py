@@ -25,7 +25,7 @@ def rooms_command(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    found = _found()
+    found = _find_rooms()
     if as_json:
         click.echo(json.dumps(found, indent=2))
     elif not found:
@@ -89,7 +89,7 @@ def _say_where(port: int) -> None:
     click.echo(f"http://127.0.0.1:{port}/ leads to the room; Ctrl+C ends that")
 
 
-def _found() -> list[dict[str, Any]]:
+def _find_rooms() -> list[dict[str, Any]]:
     there = {each.name: each for each in rooms.find_standing(state_dir())}
     whose: dict[str, dict[str, Any]] = {}
     with look_at_state() as tx:

@@ -57,7 +57,7 @@ def sandbox(only_profile: bool, as_json: bool) -> None:
     if only_profile:
         click.echo(profile(), nl=False)
         return
-    found = _found(try_again(state_dir()))
+    found = _find_setup(try_again(state_dir()))
     if as_json:
         click.echo(json.dumps({**_fields(found), "profile": profile() if found.load else ""}, indent=2))
     else:
@@ -77,7 +77,7 @@ def profile() -> str:
     return files("lockgate.containment.linux").joinpath("data/lockgate-contain.apparmor").read_text("utf-8")
 
 
-def _found(host: Host) -> Setup:
+def _find_setup(host: Host) -> Setup:
     if sys.platform != "linux":
         return Setup("nothing to set up: this system has no user namespaces", needed=False)
     own, copy = launchers()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import made, record_act
+from lockgate.cli.common.state import make_state, record_act
 from lockgate.configuration.layers.files import LayerPlace, digest_of, may_be_in_fleet, read_file, trust_name
 from lockgate.configuration.load import find_workspace, places
 from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, pattern_places, shipped_layer
@@ -38,7 +38,7 @@ def trust(where: str, yes: bool) -> None:
     Exit status: 0 trusted, 1 not valid, nothing to trust or not confirmed, 2 usage, 3 state not writable.
     """
     require_person("trust a project's configuration")
-    found = _found(_project_places(where))
+    found = _find_files(_project_places(where))
     if not found:
         raise click.ClickException("there is no project configuration to trust here")
     for line in _what_it_means(found, *_read(found)):
@@ -64,13 +64,13 @@ def trust_all(root: str) -> list[str]:
     Raises:
         ClickException: One is not valid.
     """
-    found = _found(_places_below(root))
+    found = _find_files(_places_below(root))
     _read(found)
     _record({place.path: digest_of(data) for place, data in found})
     return [place.path for place, _ in found]
 
 
-def _found(among: Sequence[LayerPlace]) -> list[tuple[LayerPlace, bytes]]:
+def _find_files(among: Sequence[LayerPlace]) -> list[tuple[LayerPlace, bytes]]:
     return [(place, data) for place in among if (data := _content(place)) is not None]
 
 
@@ -173,7 +173,7 @@ def untrust(where: str) -> None:
 
 def _record(digests: Mapping[str, str | None]) -> None:
     """Keep which contents are trusted, and write the act into the audit."""
-    with made() as store, store.transaction() as tx:
+    with make_state() as store, store.transaction() as tx:
         for path, digest in digests.items():
             before = tx.setting(trust_name(path))
             if before != digest:

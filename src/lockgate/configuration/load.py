@@ -170,7 +170,7 @@ def load(
         key = _key(looks, trusted, fleet)
         if before is not None and before.digest == key and not (before.problems or fleet):
             return before  # nothing stands in for anything here
-        kept = _kept(tx, name, key)
+        kept = _read_cached(tx, name, key)
     if kept is not None:
         return _configuration(kept)
     from lockgate.configuration.compile import compile_files
@@ -249,7 +249,7 @@ def _key(looks: Sequence[LayerFile], trusted: frozenset[tuple[str, str]], fleet:
     return f"{text_digest(json.dumps(reader))[:16]}.{text_digest(json.dumps(facts))}"
 
 
-def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
+def _read_cached(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
     kept = tx.setting(name) or ""
     seal, text = kept[:_SEAL], kept[_SEAL:]
     # In a shared store whoever has this gate's role writes it, and could name other approvers.

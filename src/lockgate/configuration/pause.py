@@ -97,10 +97,10 @@ def _goes_on(tx: Transaction, seq: int, until: float) -> bool:
         if (link.seq, link.previous, link.digest) != (number, previous, digest):
             return False
         previous = digest
-    return previous == tx.audit_head(gate=tx.gate).digest and not _told_since(tx, seq)
+    return previous == tx.audit_head(gate=tx.gate).digest and not _is_recorded_since(tx, seq)
 
 
-def _told_since(tx: Transaction, seq: int) -> bool:
+def _is_recorded_since(tx: Transaction, seq: int) -> bool:
     queries = (AuditQuery(event=event) for event in ("pause", "resume", "accepted"))
     return any(tx.find_audit(query, after=seq, limit=1, gate=tx.gate) for query in queries)
 
@@ -141,7 +141,7 @@ def end(tx: Transaction, state: str, now: Instant) -> bool:
     except FileNotFoundError:
         was = False
     begun = tx.find_audit(AuditQuery(event="pause"), limit=1, gate=tx.gate)
-    if was or (begun and not _told_since(tx, begun[0].seq)):
+    if was or (begun and not _is_recorded_since(tx, begun[0].seq)):
         _record(tx, now, "resume", {})
     return was
 

@@ -93,7 +93,7 @@ async def _listen(asked: socket.socket, room: socket.socket, host_port: int, beg
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with turn:
-            inside = await loop.run_in_executor(None, _taken, asked)
+            inside = await loop.run_in_executor(None, _take_connection, asked)
         if inside is None:
             writer.close()
             return
@@ -110,7 +110,7 @@ async def _listen(asked: socket.socket, room: socket.socket, host_port: int, beg
     loop.remove_reader(room)
 
 
-def _taken(asked: socket.socket) -> socket.socket | None:
+def _take_connection(asked: socket.socket) -> socket.socket | None:
     """A connection to the server inside; ``None`` where nobody listens there."""
     asked.send(b"?")
     said, descriptors, _, _ = socket.recv_fds(asked, 1, 1)

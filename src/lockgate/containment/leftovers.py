@@ -17,7 +17,7 @@ _MOST = 20
 def prepare_own_folder(state: str, workspace: str) -> str:
     """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
     folder = _folder(state, workspace)
-    _made(os.path.join(folder, "cache"))
+    _make(os.path.join(folder, "cache"))
     _note_use(folder)
     nothing = empty_file_in(state)
     if not os.path.exists(nothing):
@@ -33,7 +33,7 @@ def prepare_temporary_folder(folder: str, room: str) -> str:
         room: The room's name; empty for those that stand alone.
     """
     path = os.path.join(folder, f"{_TEMPORARY}-{room}" if room else _TEMPORARY)
-    _made(path)
+    _make(path)
     os.chmod(path, OPEN_TO_ALL)  # programs look at it; nobody else gets through the state folder
     _note_use(path)
     return path
@@ -62,7 +62,7 @@ def _temporary_folders(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in names if name == _TEMPORARY or name.startswith(f"{_TEMPORARY}-")]
 
 
-def _made(path: str) -> None:
+def _make(path: str) -> None:
     if not os.path.isdir(path):
         from lockgate.system.ownership import make_folders
 

@@ -121,7 +121,7 @@ class Monitor:
         """
         import lockgate.gate.monitor.calls as calls
 
-        return calls.found_in(guard, context, call, exact)
+        return calls.find_matches(guard, context, call, exact)
 
     @staticmethod
     def objections(result: GuardrailResult) -> list[Objection]:

@@ -111,7 +111,9 @@ class _Chains:
     def _add(self, body: Mapping[str, Any], at: float) -> None:
         match body.get("event"):
             case "outcome":
-                self._given(body).update({(label, str(body.get("call"))): at for label in _labels(body.get("gave"))})
+                self._labels_given(body).update(
+                    {(label, str(body.get("call"))): at for label in _labels(body.get("gave"))}
+                )
             case packages.INSTALLED:
                 self.packages.update(_texts(body.get("folders")))
             case packages.ENDED if "commit" in body or self.signatures.may_loosen(body, at):
@@ -119,7 +121,7 @@ class _Chains:
             case "endorse" | "retract" if not self.signatures.may_loosen(body, at):
                 pass
             case "endorse":
-                self._check_endorsement(self._given(body), (Label.UNTRUSTED, str(body.get("call"))), at)
+                self._check_endorsement(self._labels_given(body), (Label.UNTRUSTED, str(body.get("call"))), at)
             case _:
                 _add(self.told, body, at)
 
@@ -128,7 +130,7 @@ class _Chains:
         if self.signatures.approvers is None or given.get(what, 0.0) <= at:
             given.pop(what, None)
 
-    def _given(self, body: Mapping[str, Any]) -> dict[tuple[Label, str], float]:
+    def _labels_given(self, body: Mapping[str, Any]) -> dict[tuple[Label, str], float]:
         return self.gave.setdefault(Subject(str(body.get("session", "")), str(body.get("agent", ""))), {})
 
 

@@ -192,7 +192,7 @@ class Parts(Record):
             brief = briefs.find_waiting(tx, context.subject, context.agent_type, context.spawned_by)
             if brief is not None:
                 session.begin_agent(tx, context, now, delegate=brief.brief)
-                bound = briefs.begun(tx, context.subject, brief)
+                bound = briefs.bind_brief(tx, context.subject, brief)
                 tx.append_audit(now, record.approval_record(context, bound))
         return self.make_known(tx, context, now)
 

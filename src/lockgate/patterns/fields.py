@@ -78,7 +78,7 @@ def plain_name(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
-def assigned_values(data: bytes) -> Iterator[tuple[str, tuple[int, int]]]:
+def find_assigned_values(data: bytes) -> Iterator[tuple[str, tuple[int, int]]]:
     """Find what a text in UTF-8 hands over under a name: ``project_id: PROJ-042``, ``entry_id=e-17``.
 
     A value without a digit and a hyphen is a word of a sentence (``entry_id: the one above``), and no id.

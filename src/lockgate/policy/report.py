@@ -72,12 +72,12 @@ def _layer(rule: str) -> str:
 def loosenings(before: Compiled, after: Compiled) -> list[str]:
     """What a configuration lets through that another does not, one line each. Empty where it only tightens."""
     return [
-        *_loosened_cells(before, after),
-        *_loosened_patterns(before, after),
-        *_loosened_tools(before, after),
-        *_loosened_services(before, after),
-        *_loosened_hosts(before, after),
-        *_loosened_rules(before, after),
+        *_find_loosened_cells(before, after),
+        *_find_loosened_patterns(before, after),
+        *_find_loosened_tools(before, after),
+        *_find_loosened_services(before, after),
+        *_find_loosened_hosts(before, after),
+        *_find_loosened_rules(before, after),
         *(
             f"{key} loses {path}"
             for key in PATHS
@@ -87,7 +87,7 @@ def loosenings(before: Compiled, after: Compiled) -> list[str]:
     ]
 
 
-def _loosened_cells(before: Compiled, after: Compiled) -> Iterator[str]:
+def _find_loosened_cells(before: Compiled, after: Compiled) -> Iterator[str]:
     old, new = Profile.from_json(before["profile"]), Profile.from_json(after["profile"])
     if old.name != new.name:
         yield f"profile: {old.name} becomes {new.name}"
@@ -99,7 +99,7 @@ def _loosened_cells(before: Compiled, after: Compiled) -> Iterator[str]:
                 yield f"table: {row}, {column}: {words[0]} becomes {words[1]}"
 
 
-def _loosened_patterns(before: Compiled, after: Compiled) -> Iterator[str]:
+def _find_loosened_patterns(before: Compiled, after: Compiled) -> Iterator[str]:
     old = [(step, written) for step, *_, written in before["patterns"]]
     new = [(step, written) for step, *_, written in after["patterns"]]
     for step, written in new:
@@ -110,7 +110,7 @@ def _loosened_patterns(before: Compiled, after: Compiled) -> Iterator[str]:
             yield f"commands: {written} is no longer {_NAMES.get(step, step)}"
 
 
-def _loosened_tools(before: Compiled, after: Compiled) -> Iterator[str]:
+def _find_loosened_tools(before: Compiled, after: Compiled) -> Iterator[str]:
     for key in ("tools", "mcp_tools"):
         old, new = before[key], after[key]
         for name, (category, _) in new.items():
@@ -124,7 +124,7 @@ def _loosened_tools(before: Compiled, after: Compiled) -> Iterator[str]:
         yield f"mcp_default becomes {default}"
 
 
-def _loosened_services(before: Compiled, after: Compiled) -> Iterator[str]:
+def _find_loosened_services(before: Compiled, after: Compiled) -> Iterator[str]:
     services = before["services"]
     for name, flags in after["services"].items():
         for flag, (value, _) in flags.items():
@@ -151,7 +151,7 @@ def _may_be_of(declared: str, name: str) -> bool:
     return names_meet(name, declared) or names_meet(name, f"{declared}__*")
 
 
-def _loosened_rules(before: Compiled, after: Compiled) -> Iterator[str]:
+def _find_loosened_rules(before: Compiled, after: Compiled) -> Iterator[str]:
     """Rules about git: a layer's stand in the place of those below."""
     old, new = (compiled["scalars"].get("git", [{}])[0] for compiled in (before, after))
     for name, was in old.items():
@@ -165,7 +165,7 @@ def _loosened_rules(before: Compiled, after: Compiled) -> Iterator[str]:
             yield f"git: {name}: {was} becomes {now or 'allow'}"
 
 
-def _loosened_hosts(before: Compiled, after: Compiled) -> Iterator[str]:
+def _find_loosened_hosts(before: Compiled, after: Compiled) -> Iterator[str]:
     old = {host: content for host, content, _ in before["trusted_domains"]}
     for host, content, _ in after["trusted_domains"]:
         if host not in old or content > old[host]:

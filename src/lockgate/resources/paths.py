@@ -101,7 +101,7 @@ def write_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
         found += _own_write(form, path, around)
         here = in_project(form, around)
         found += [effect for place in find(form) if place.project or not here if (effect := write_of(place, path))]
-        found += _configured_writes(form, path, around)
+        found += _configured_write_effects(form, path, around)
         found += _hook_folder(form, path, around)
         found += _program_folder(form, path, around)
     return unique(found)
@@ -128,7 +128,7 @@ def recursive_write_effects(root: str, cwd: str, around: HostView) -> tuple[Effe
     for form in folders(root, cwd, around):
         found += _own_write(form, root, around, whole=True)
         found += [effect for place in find_below(form) if (effect := _write_around(place, root))]
-        found += _configured_writes(below(form), root, around)
+        found += _configured_write_effects(below(form), root, around)
         found += _hook_folder(below(form), root, around)
     return _first_of_each_kind(found)
 
@@ -276,7 +276,7 @@ def _configured_effects(
     return []
 
 
-def _configured_writes(form: Path, path: str, around: HostView) -> list[Effect]:
+def _configured_write_effects(form: Path, path: str, around: HostView) -> list[Effect]:
     return [
         *_configured_effects(form, path, around.rules.protected_paths, EffectKind.TAMPER, None),
         *_configured_effects(form, path, around.rules.persistent_paths, EffectKind.PERSIST, None),

@@ -191,10 +191,10 @@ def _find_rooted(view: Names | None) -> Hits:
     return [*below.get(name, ()), *below.get(None, ())]
 
 
-def _begun(path: Path) -> Hits:
+def _find_begun(path: Path) -> Hits:
     """The patterns for any folder that a folder's names may begin to spell."""
     if not path.wild:
-        return [hit for name in dict.fromkeys(path.names) for hit in _begun_by(name)]
+        return [hit for name in dict.fromkeys(path.names) for hit in _find_begun_by(name)]
     index = _index().begun
     aimed = [name for name in path.names if aims_at_folder(name)]
     expanded = {first for first in index if first and any(names_meet(first, name) for name in aimed)}
@@ -202,7 +202,7 @@ def _begun(path: Path) -> Hits:
 
 
 @lru_cache(maxsize=1024)
-def _begun_by(name: str) -> Hits:
+def _find_begun_by(name: str) -> Hits:
     """The patterns for any folder that begin with a name as it is written."""
     index = _index().begun
     return [*index.get(name, ()), *(hit for hit in index.get(None, ()) if name_matches(hit[1][1], name))]
@@ -308,7 +308,7 @@ def find_below(path: Path) -> tuple[Place, ...]:
 
     Patterns for any folder count only where the folder's own name begins to spell them.
     """
-    hits = (*_find_rooted(path.names), *_find_rooted(path.home), *_begun(path))
+    hits = (*_find_rooted(path.names), *_find_rooted(path.home), *_find_begun(path))
     numbers = {number for number, pattern in hits if _lies_below(pattern, path)}
     below = [place for place in _of(numbers) if place.around and not _harmless_below(place, path)]
     return (*below, *(place for place in find(path) if place not in below))
@@ -317,7 +317,7 @@ def find_below(path: Path) -> tuple[Place, ...]:
 @lru_cache(maxsize=256)
 def find_begun(path: Path) -> tuple[Place, ...]:
     """All places that are looked for in any folder and that a folder's own last name begins to spell (``.claude``)."""
-    begun = _of({number for number, pattern in _begun(path) if _starts(pattern, path)})
+    begun = _of({number for number, pattern in _find_begun(path) if _starts(pattern, path)})
     return tuple(place for place in begun if place.around)
 
 

@@ -151,19 +151,19 @@ class PathGuard:
             paths: Told from there, without ``.`` and ``..``.
         """
         known: _Folders = {"": (self.from_root(root, anchored=True), False)}
-        return [path for path in paths if self._kept(root, path, known)]
+        return [path for path in paths if self._is_protected(root, path, known)]
 
-    def _kept(self, root: str, path: str, known: _Folders) -> bool:
+    def _is_protected(self, root: str, path: str, known: _Folders) -> bool:
         folder, _, name = path.rpartition("/")
         if folder not in known:
-            protected = self._kept(root, folder, known)
+            protected = self._is_protected(root, folder, known)
             above, _, last = folder.rpartition("/")
             begun = known[above][0]
-            known[folder] = None if begun is None else begun + self.patterns(_spelt(last)), protected
+            known[folder] = None if begun is None else begun + self.patterns(_spell(last)), protected
         patterns, protected = known[folder]
         if protected:
             return True
-        full, spelt = f"{root.rstrip('/')}/{path}", _spelt(name)
+        full, spelt = f"{root.rstrip('/')}/{path}", _spell(name)
         own = None if patterns is None else patterns + self.patterns(spelt)
         if own is not None and not self.matters(full, spelt, own):
             return False
@@ -186,7 +186,7 @@ class PathGuard:
         return any(place.kind in _PROTECTED for place in begun)
 
 
-def _spelt(name: str) -> str:
+def _spell(name: str) -> str:
     """A name as the table spells it."""
     return name.lower() if name.isascii() else names_of(f"/{name}")[-1]
 

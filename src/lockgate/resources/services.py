@@ -37,7 +37,7 @@ def service_effects(what: str, service: Service, *, everything: bool) -> tuple[E
     return (*_forbidden(what, service), *(_declared_effect(what, kind, service) for kind, has in flags.items() if has))
 
 
-def unknown_effects(what: str, rule: str, *, everything: bool) -> tuple[Effect, ...]:
+def unknown_tool_effects(what: str, rule: str, *, everything: bool) -> tuple[Effect, ...]:
     """Effects of a tool of which nothing is declared and nothing is known.
 
     Args:

@@ -9,7 +9,7 @@ from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import Pipeline, Script, Simple, Unparsed
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.programs.invoke import PROGRAMS
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.machine import Machine
 from lockgate.shell.state.scope import Scope
 
@@ -65,7 +65,7 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
     effects = (*effects, *_network_effects(machine))
     receipt = _receipt(machine)
     # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
-    keeps = frozenset[Label]() if receipt and not machine.output.to_file else _kept(machine, effects, cwd)
+    keeps = frozenset[Label]() if receipt and not machine.output.to_file else _labels_kept(machine, effects, cwd)
     return Analysis(
         effects,
         tuple(findings.programs),
@@ -78,17 +78,17 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
         commands=tuple(findings.commands),
         keeps=keeps,
         receipt=receipt,
-        written=tuple(sorted(path for path in machine.disk.written if known(path))),
+        written=tuple(sorted(path for path in machine.disk.written if is_known(path))),
         writes=_writes(machine),
     )
 
 
 def _record_helpers(machine: AbstractInterpreter, cwd: str) -> None:
     """Record that the project has a program which others start by name: so each command may run it."""
-    from lockgate.shell.programs.own_programs import found_in_project
+    from lockgate.shell.programs.own_programs import find_in_project
 
     for name in machine.around.helpers:
-        if path := found_in_project(machine.around, (cwd,), name):
+        if path := find_in_project(machine.around, (cwd,), name):
             because = f"other programs start `{name}`, and the first one that they find is in the project"
             machine.findings.execute(path, "shell:project-helper", because)
             return
@@ -143,7 +143,7 @@ def _receipt(machine: Machine) -> tuple[str, ...]:
     return failures_of(machine)
 
 
-def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[Label]:
+def _labels_kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[Label]:
     """The labels of what may end in a file that does not give them to who reads it.
 
     What is quiet about its own lines keeps what it brings where people expect it: packages, commits. Where it goes to a
@@ -221,7 +221,7 @@ def _follow_secrets(
     runs = run_effects(tracer.runs)
     if not sends:
         return (*effects, *runs), (), tracer.in_files()
-    sent = second_run.sent(effects, tracer)
+    sent = second_run.egress_effects(effects, tracer)
     said = (second_run.explain_effect(effect, tracer) for effect in effects)
     return (*said, *sent, *runs), tuple(second_run.best(tracer.flows)), tracer.in_files()
 

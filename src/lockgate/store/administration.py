@@ -16,7 +16,7 @@ from lockgate.store.chain_links import fleet_key_of
 from lockgate.store.copy.copying import CopyResult, copy
 from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
 from lockgate.store.files import DATABASE, ELSEWHERE, KEY, VERSION, own_folder, read_key
-from lockgate.store.opening import chosen
+from lockgate.store.opening import read_chosen
 from lockgate.store.postgres import migrations
 from lockgate.store.postgres.anchor_notes import NOTES, read_noted
 from lockgate.store.postgres.migrations import Migrated
@@ -45,7 +45,7 @@ def read_shared_address(state: str) -> StoreAddress | None:
     Raises:
         StoreError: What the folder says cannot be read or trusted.
     """
-    return chosen(state)
+    return read_chosen(state)
 
 
 def mend_schema(state: str) -> MendedSchema:

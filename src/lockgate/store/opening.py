@@ -34,7 +34,7 @@ def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS, groups: bool =
     Raises:
         StoreError: It cannot be made, opened or trusted; the message tells what to do.
     """
-    if where := chosen(state):
+    if where := read_chosen(state):
         from lockgate.store.postgres.opening import open_at
 
         return open_at(state, where.url, where.gate, busy_seconds=busy_seconds)
@@ -53,7 +53,7 @@ def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | 
     Raises:
         StoreError: It cannot be opened or trusted.
     """
-    if where := chosen(state):
+    if where := read_chosen(state):
         from lockgate.store.postgres.opening import open_at
 
         return open_at(state, where.url, where.gate, busy_seconds=busy_seconds)
@@ -62,7 +62,7 @@ def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | 
     return SqliteStore.open_existing(state, busy_seconds=busy_seconds)
 
 
-def chosen(state: str) -> StoreAddress | None:
+def read_chosen(state: str) -> StoreAddress | None:
     """The shared store that a person has chosen for a state folder; ``None`` where it has a database of its own.
 
     ``store.json`` has a seal of this installation. The places that keep the head of the audit keep that seal, too. So a
@@ -95,12 +95,12 @@ def _refusal(says: str) -> StoreError:
     return StoreError(f"{says}: find out why. Then run lockgate store use with the store's address, or with sqlite")
 
 
-def asking_once(state: str) -> AbstractContextManager[None]:
+def ask_once(state: str) -> AbstractContextManager[None]:
     """Have this thread ask a shared store that cannot be reached only once: for many looks of one command."""
     if os.path.lexists(os.path.join(state, ELSEWHERE)):
         from lockgate.store.postgres import connections
 
-        return connections.asking_once()
+        return connections.ask_once()
     from contextlib import nullcontext
 
     return nullcontext()

@@ -11,7 +11,7 @@ from lockgate.core.model import EffectKind
 from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 from lockgate.shell.interpreter.builtins import printing
-from lockgate.shell.state.abstract_text import OPAQUE, known
+from lockgate.shell.state.abstract_text import OPAQUE, is_known
 from lockgate.shell.state.scope import Arg
 
 _AROUND = HostView(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
@@ -58,7 +58,7 @@ def test_what_is_known_is_what_the_shell_prints(shell: str, words: list[str]) ->
     printed = subprocess.run([program, "-c", script, shell, *words], capture_output=True, check=True).stdout.decode()
     zsh = {"may_be_zsh": shell == "zsh"} if words[0] == "printf" else {}
     shape = _BUILTINS[words[0]]([Arg(word) for word in words[1:]], may_be_dash=shell == "dash", **zsh)
-    assert printed == shape or not known(shape), (printed, shape)
+    assert printed == shape or not is_known(shape), (printed, shape)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_bash_prints_is_known(words: list[str], shape: str) -> None:
     ],
 )
 def test_what_dash_prints_otherwise_is_not_known(words: list[str]) -> None:
-    assert not known(_BUILTINS[words[0]]([Arg(word) for word in words[1:]], may_be_dash=True))
+    assert not is_known(_BUILTINS[words[0]]([Arg(word) for word in words[1:]], may_be_dash=True))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from lockgate.core.model import ToolCall
 from lockgate.gate.host.host_view import host_view_of
 from lockgate.service.http.schemas.calls import Call, EffectShown
 from lockgate.service.http.views.call_spans import mark_effects
-from lockgate.service.http.views.display_values import shown
+from lockgate.service.http.views.display_values import escape_text
 from lockgate.system.folders import Folders
 
 WHERE = Folders("/nowhere/home", "/nowhere/state", "/nowhere/config")
@@ -32,7 +32,7 @@ def call_of(tool: str, given: dict[str, object]) -> Call:
 def marks(command: str) -> list[str]:
     """The parts of a command that are marked."""
     (field,) = call_of("Bash", {"command": command}).fields
-    assert "".join(piece.text for piece in field.pieces) == shown(command)
+    assert "".join(piece.text for piece in field.pieces) == escape_text(command)
     return [piece.text for piece in field.pieces if piece.effects]
 
 

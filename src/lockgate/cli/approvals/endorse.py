@@ -60,7 +60,7 @@ def endorse(result: str, session: str, of_packages: bool, yes: bool) -> None:
             _list(store, session)
             return
         require_approver("say that a result is fine", clients(store))
-        source = _found(store, result)
+        source = _find(store, result)
         for line in _lines(source):
             click.echo(line)
         if source.problem:
@@ -121,7 +121,7 @@ def _list(store: Store, session: str) -> None:
             click.echo(f"{'':16}  cannot be endorsed: {visible(source.problem, 300)}")
 
 
-def _found(store: Store, result: str) -> UntrustedResult:
+def _find(store: Store, result: str) -> UntrustedResult:
     with store.reading() as tx:
         try:
             return endorsements.find(tx, [row.session for row in tx.sessions()], result)

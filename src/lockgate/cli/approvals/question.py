@@ -37,7 +37,7 @@ def question(approval: str, as_json: bool) -> None:
         row, now = question_of(store, approval), store.clock()
         sources, results = _sources(store, row)
     if as_json:
-        click.echo(json.dumps(_told(row, sources)))
+        click.echo(json.dumps(_to_json(row, sources)))
         return
     for line in (*text.lines(row, now), *_place_lines(row), *_source_lines(sources, results), *_ways(row)):
         click.echo(line)
@@ -51,7 +51,7 @@ def _sources(store: Store, row: ApprovalRow) -> tuple[list[Taint], list[Untruste
         return tx.taints(subject), results
 
 
-def _told(row: ApprovalRow, sources: list[Taint]) -> dict[str, Any]:
+def _to_json(row: ApprovalRow, sources: list[Taint]) -> dict[str, Any]:
     whole = {WHOLE: row.about[WHOLE]} if text.is_whole(row) else {}
     told = [
         {

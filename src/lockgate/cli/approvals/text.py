@@ -30,7 +30,7 @@ LEFT = "its agent is gone: a yes counts if the same call is made again in time"
 """What is said of an open question that nobody waits for."""
 
 
-def left(row: ApprovalRow, now: float) -> str:
+def time_left(row: ApprovalRow, now: float) -> str:
     """How long a person has, or what became of the question."""
     if row.state != "pending":
         return row.state
@@ -48,7 +48,7 @@ def summary(row: ApprovalRow, now: float, *, waited: bool = True) -> str:
     detail = next(iter(part(about.get("input")).values()), "")
     shown = visible(detail if isinstance(detail, str) else json.dumps(detail), 70)
     tool = visible(str(about.get("tool", "")), 40)
-    return f"{paint(visible(row.approval, _ID), 'cyan', bold=True)}  {left(row, now):<16} {tool}: {shown}" + (
+    return f"{paint(visible(row.approval, _ID), 'cyan', bold=True)}  {time_left(row, now):<16} {tool}: {shown}" + (
         "" if waited else f"\n  ({LEFT})"
     )
 
@@ -59,7 +59,7 @@ def lines(row: ApprovalRow, now: float) -> Iterator[str]:
     yield (
         paint(f"Question {visible(row.approval, _ID)}", None, bold=True)
         + "  "
-        + paint(left(row, now), _STATES.get(row.state))
+        + paint(time_left(row, now), _STATES.get(row.state))
     )
     who = f"{visible(row.client, 60)}, session {visible(row.session, 80)}"
     yield f"  agent    {who}{f', sub-agent {visible(row.agent, 80)}' if row.agent else ''}"
@@ -77,7 +77,9 @@ def lines(row: ApprovalRow, now: float) -> Iterator[str]:
     yield from _part("Whom it can reach:", _place_lines(_parts(about.get("effects"))))
     yield from _part("What else it can do:", _others(about))
     yield from _part("What this session has read:", _read(_parts(about.get("provenance")), now))
-    yield from _part("What the patterns found in it:", _found(_parts(part(about.get("guardrail")).get("matches"))))
+    yield from _part(
+        "What the patterns found in it:", _match_lines(_parts(part(about.get("guardrail")).get("matches")))
+    )
 
 
 def is_whole(row: ApprovalRow) -> bool:
@@ -149,6 +151,6 @@ def _read(provenance: Sequence[Mapping[str, Any]], now: float) -> Iterator[str]:
         )
 
 
-def _found(matches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _match_lines(matches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for match in matches:
         yield f"{visible(str(match.get('type')), _NAME)} ({visible(str(match.get('severity')), 20)}), masked above"

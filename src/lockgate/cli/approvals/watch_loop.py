@@ -14,7 +14,7 @@ from lockgate.cli.approvals import text
 from lockgate.cli.approvals.approve import forget_what_was_typed
 from lockgate.cli.approvals.find import clients, is_waited, open_for_questions, open_questions, question_of, settle
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import made
+from lockgate.cli.common.state import make_state
 from lockgate.core.display_text import visible
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.waiting import LOOK_SECONDS, WATCHERS
@@ -33,7 +33,7 @@ def run(*, as_json: bool) -> None:
     Raises:
         click.ClickException: It is to answer questions, and no person sits at its terminal.
     """
-    with made():
+    with make_state():
         pass  # one that runs before the first hook waits for it
     state = folders().state
     with (
@@ -81,7 +81,7 @@ def _ask(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> None:
     click.echo(f"Let exactly this run, once? [{choices}] ", nl=False)
     said = _read_line(store, row, wakeup)
     if said is None:
-        click.echo(f"\n{text.left(question_of(store, row.approval), store.clock())}")
+        click.echo(f"\n{text.time_left(question_of(store, row.approval), store.clock())}")
         return
     word, _, reason = said.strip().partition(" ")
     try:

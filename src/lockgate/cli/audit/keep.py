@@ -61,7 +61,7 @@ def prune(keep_days: int | None, before: float | None, archive: str | None, as_j
     Exit status: 0 done (also where nothing is old enough), 1 not done, 2 usage, 3 state not readable.
     """
     require_person("shorten the audit")
-    _told(_shorten(_limit(keep_days, before), archive or "", ""), as_json=as_json)
+    _print_result(_shorten(_limit(keep_days, before), archive or "", ""), as_json=as_json)
 
 
 @click.command()
@@ -75,7 +75,9 @@ def archive(keep_days: int | None, before: float | None, folder: str | None, as_
     Exit status: 0 done (also where nothing is old enough), 1 not done, 2 usage, 3 state not readable.
     """
     require_person("shorten the audit")
-    _told(_shorten(_limit(keep_days, before), "", folder or os.path.join(state_dir(), _FOLDER)), as_json=as_json)
+    _print_result(
+        _shorten(_limit(keep_days, before), "", folder or os.path.join(state_dir(), _FOLDER)), as_json=as_json
+    )
 
 
 def _limit(keep_days: int | None, before: float | None) -> float:
@@ -106,7 +108,7 @@ def _cut(store: Store, limit: float, file: str, folder: str) -> _Cut:
         kept: dict[str, Any] = {}
         if file or folder:
             end = pruning.make_checkpoint(tx, store.key, last, now)
-            file = file or os.path.join(_made(folder), archives.archive_name(base.seq + 1, end))
+            file = file or os.path.join(_make(folder), archives.archive_name(base.seq + 1, end))
             archives.write_archive(file, pruning.chain_beginning(tx, last), end)
     if file:
         kept = {"archive": {"file": os.path.basename(file), "sha256": _read_back(file, store.key, last - base.seq)}}
@@ -114,7 +116,7 @@ def _cut(store: Store, limit: float, file: str, folder: str) -> _Cut:
     return _Cut(base.seq + 1, last, file, kept["archive"]["sha256"] if kept else "")
 
 
-def _made(folder: str) -> str:
+def _make(folder: str) -> str:
     try:
         make_folders(os.path.abspath(folder))
     except OSError as error:
@@ -139,7 +141,7 @@ def _remove(store: Store, last: int, now: float, body: Mapping[str, Any]) -> Non
         time.sleep(_BREATH)
 
 
-def _told(done: _Cut, *, as_json: bool) -> None:
+def _print_result(done: _Cut, *, as_json: bool) -> None:
     if as_json:
         said = {"removed": done.last - done.first + 1 if done.last else 0, **done._asdict()}
         click.echo(json.dumps({name: value or None for name, value in said.items()} | {"removed": said["removed"]}))

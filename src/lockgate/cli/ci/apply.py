@@ -19,7 +19,7 @@ from lockgate.cli.ci.plan import PLAN_FILE, PlanTarget, read_declaration, read_p
 from lockgate.cli.ci.safe_markdown import PostingPlace, rewritten
 from lockgate.cli.ci.service_api import ServiceApi
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import made
+from lockgate.cli.common.state import make_state
 from lockgate.cli.scan.findings import check
 from lockgate.configuration.pattern_library.opening import open_scanner
 from lockgate.core.errors import PatternError
@@ -77,7 +77,7 @@ def _allow(plan_file: str, target: PlanTarget, base: str) -> Sequence[Mapping[st
 def _refuse_secrets(outputs: Sequence[Mapping[str, Any]]) -> None:
     """End the job where a text holds a secret, a canary, or what could not be looked at whole."""
     try:
-        with made() as store:
+        with make_state() as store:
             scanner = open_scanner(store, folders(), "", _COMPILING)
     except PatternError as error:
         raise click.ClickException(log_text(str(error))) from None

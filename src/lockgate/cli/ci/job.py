@@ -11,7 +11,7 @@ import click
 from lockgate.cli.ci import base_commit
 from lockgate.cli.ci.events import FORK, JobFacts, facts_of, is_commit
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import made, record_act
+from lockgate.cli.common.state import make_state, record_act
 from lockgate.cli.doctor.clients import claude_version, unproven
 from lockgate.cli.install.one_client import InstallOptions, make_sure, put_in, say
 from lockgate.cli.trust import trust_all
@@ -51,7 +51,7 @@ def set_up(client: str, given_base: str) -> None:
     restored = base_commit.restore(root, base_of(facts, given_base))
     trusted = trust_all(root)
     strangers = "; ".join(job_facts(os.environ, event, _bots(root)).strangers)
-    strangers = _kept(run, visible(strangers, _MOST_SHOWN), facts, restored, trusted)
+    strangers = _record_job(run, visible(strangers, _MOST_SHOWN), facts, restored, trusted)
     _install(client, root)
     _prove(client, root)
     _tell(facts, strangers, restored)
@@ -91,7 +91,9 @@ def _bots(root: str) -> tuple[str, ...]:
     return tuple((found.options.ci or {}).get("bots", ()))
 
 
-def _kept(run: str, strangers: str, facts: JobFacts, restored: base_commit.RestoredFiles, trusted: list[str]) -> str:
+def _record_job(
+    run: str, strangers: str, facts: JobFacts, restored: base_commit.RestoredFiles, trusted: list[str]
+) -> str:
     told = {
         "caused_by": facts.event,
         "repository": facts.repository,
@@ -103,7 +105,7 @@ def _kept(run: str, strangers: str, facts: JobFacts, restored: base_commit.Resto
         "trusted": trusted,
     }
     try:
-        with made() as store, store.transaction() as tx:
+        with make_state() as store, store.transaction() as tx:
             now = store.clock()
             strangers = jobs.keep_job(tx, run, strangers, now)
             record_act(tx, now, "ci_job", {**told, "strangers": strangers})

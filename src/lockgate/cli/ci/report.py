@@ -84,7 +84,7 @@ def report(sarif_file: str | None, audit_file: str | None) -> None:
     Exit status: 0 told; 1 no hook has run, a plan may hold a secret, or a file cannot be written; 2 usage; 3 state not
     readable.
     """
-    found = _found(os.getcwd(), jobs.run_of(os.environ))
+    found = _read_report(os.getcwd(), jobs.run_of(os.environ))
     _add_summary("\n".join(_summary(found)) + "\n")
     for line in _annotations(found):
         click.echo(line)
@@ -98,7 +98,7 @@ def report(sarif_file: str | None, audit_file: str | None) -> None:
         raise click.exceptions.Exit(WRONG)
 
 
-def _found(root: str, run: str) -> JobReport:
+def _read_report(root: str, run: str) -> JobReport:
     facts: Mapping[str, Any] = {}
     sessions: set[str] = set()
     verdicts: Counter[str] = Counter()

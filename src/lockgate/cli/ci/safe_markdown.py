@@ -151,12 +151,12 @@ class _Writer:
         shown, written, end = visible(text, 12 * len(text) + 12), "", 0
         for found in _ADDRESS.finditer(shown):
             address = found[0].rstrip(_TRAILING)
-            written += self._escaped(shown[end : found.start()])
-            written += f"<{address}>" if self._is_own(address) else self._escaped(_GONE)
+            written += self._escape(shown[end : found.start()])
+            written += f"<{address}>" if self._is_own(address) else self._escape(_GONE)
             end = found.start() + len(address)
-        return written + self._escaped(shown[end:])
+        return written + self._escape(shown[end:])
 
-    def _escaped(self, text: str) -> str:
+    def _escape(self, text: str) -> str:
         return "".join(self._character(text, at) for at in range(len(text)))
 
     def _character(self, text: str, at: int) -> str:

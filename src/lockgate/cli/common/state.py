@@ -47,7 +47,7 @@ def open_state() -> Iterator[Store | None]:
 
 
 @contextmanager
-def made() -> Iterator[Store]:
+def make_state() -> Iterator[Store]:
     """The store, made where there is none yet; exits with 3 where it cannot be used."""
     try:
         store = open_store(state_dir())

@@ -13,7 +13,7 @@ from lockgate.cli.doctor.own import own_checks
 from lockgate.clients.install.claude_settings_view import DoctorCheck, look
 from lockgate.clients.install.session_checks import session_checks
 from lockgate.core.display_text import visible
-from lockgate.store.opening import asking_once
+from lockgate.store.opening import ask_once
 from lockgate.system.folders import folders
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -50,7 +50,7 @@ def doctor(as_json: bool, project: str, sessions: bool, days: float) -> None:
 def findings(project: str) -> list[DoctorCheck]:
     """Everything that is looked at for a project's folder, in order."""
     seen = look(folders(), project, os.environ, claude_version())
-    with asking_once(seen.folders.state):
+    with ask_once(seen.folders.state):
         return [*client_checks(seen), *own_checks(seen), _in_one_line(session_checks(seen, 1.0)), *self_tests(seen)]
 
 

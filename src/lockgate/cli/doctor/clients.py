@@ -85,7 +85,7 @@ def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
             yield from _other_self_test(client, seen)
 
 
-def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
+def why_unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
     """Why sessions of a client whose hooks were just registered would not be guarded; nothing where they are."""
     from lockgate.cli.doctor.own import file_system
 
@@ -98,9 +98,9 @@ def unguarded(client: str, seen: CheckContext) -> list[DoctorCheck]:
 
 
 def unproven(client: str, seen: CheckContext) -> list[DoctorCheck]:
-    """What leaves it open whether the hooks of a client run: also what :func:`unguarded` leaves to a person."""
+    """What leaves it open whether the hooks of a client run: also what :func:`why_unguarded` leaves to a person."""
     if client == "claude-code":
-        return unguarded(client, seen)
+        return why_unguarded(client, seen)
     file = dict(other_checks.find_guarded(seen)).get(client)
     if file is None:
         return [DoctorCheck(client, "fail", "its hooks stand in no file", f"run: lockgate install {client}")]

@@ -65,7 +65,7 @@ class Explanation(NamedTuple):
     @property
     def verdicts(self) -> Verdicts:
         """What the table and the rules come to, on a host that can contain and judge."""
-        return self._objected(self.tables)
+        return self._apply_objections(self.tables)
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -83,7 +83,7 @@ class Explanation(NamedTuple):
 
     def here(self, lacking: Lacking, more: frozenset[Verdict] = _NONE) -> Verdicts:
         """The verdicts on a host that lacks something, and can do some more."""
-        return self._objected(_verdicts(self.found, (_able(self.call) | more) - lacking.keys(), self.patterns))
+        return self._apply_objections(_verdicts(self.found, (_able(self.call) | more) - lacking.keys(), self.patterns))
 
     def steps(self, state: LabelState, lacking: Lacking) -> tuple[DecisionStep, ...]:
         """The steps of the decision on such a host, in one state, under the policy that is strictest then."""
@@ -104,7 +104,7 @@ class Explanation(NamedTuple):
         sides = ((Tier.PATTERNS, self.patterns.objections()), (Tier.RULES, self.objections))
         return [(tier, max(against, key=lambda one: one.verdict)) for tier, against in sides if against]
 
-    def _objected(self, verdicts: Verdicts) -> Verdicts:
+    def _apply_objections(self, verdicts: Verdicts) -> Verdicts:
         least = max((objection.verdict for _, objection in self._against()), default=Verdict.ALLOW)
         return {state: max(verdict, least) for state, verdict in verdicts.items()}
 

@@ -81,14 +81,12 @@ def open_check() -> Iterator[Check]:
 
         def check(call: ToolCall, outline: Callable[[], CommandStep | None]) -> PatternFindings:
             workspace = find_workspace(call.cwd, where.home) if os.path.isdir(call.cwd) else call.cwd
-            return _found(guard, Context("lockgate", Subject("explain"), call.cwd, workspace), call, outline)
+            return _find(guard, Context("lockgate", Subject("explain"), call.cwd, workspace), call, outline)
 
         yield check
 
 
-def _found(
-    guard: Guard, context: Context, call: ToolCall, outline: Callable[[], CommandStep | None]
-) -> PatternFindings:
+def _find(guard: Guard, context: Context, call: ToolCall, outline: Callable[[], CommandStep | None]) -> PatternFindings:
     try:
         result, mask = Monitor.found_in(guard, context, call, json.dumps(dict(call.tool_input), default=str))
         if not result.pattern_matches:

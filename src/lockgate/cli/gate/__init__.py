@@ -50,7 +50,7 @@ def status(as_json: bool) -> None:
     where = folders()
     found = look(where.state)
     if as_json:
-        click.echo(json.dumps(_told(where, found), indent=2))
+        click.echo(json.dumps(_to_json(where, found), indent=2))
     else:
         for line in _lines(found):
             click.echo(line)
@@ -189,7 +189,7 @@ def _unreadable(error: OSError) -> int:
 
 
 # ---------------------------------------------------------------- saying
-def _told(where: Folders, found: ResidentState) -> Mapping[str, Any]:
+def _to_json(where: Folders, found: ResidentState) -> Mapping[str, Any]:
     from lockgate.clients.hook import start_resident
 
     return {

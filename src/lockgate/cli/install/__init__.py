@@ -11,13 +11,13 @@ from lockgate.cli.install import every_client
 from lockgate.cli.install.one_client import (
     MANAGED,
     InstallOptions,
+    change_as_json,
     make_sure,
     put_in,
     say,
     take_out,
     tell_plugin,
     tell_unchanged,
-    told,
 )
 from lockgate.clients.adapter import CLIENTS
 from lockgate.clients.common.hook_command import remote_words
@@ -120,12 +120,12 @@ def install(
         _install_one(client, asked, plugin=plugin)
         return
     where = folders()
-    here = every_client.found(where, project)
+    here = every_client.find_clients(where, project)
     if not every:
         every_client.show(here, as_json=as_json)
         if as_json or dry_run:
             return
-    names = every_client.own_entries(here) if every else every_client.chosen(here)
+    names = every_client.own_entries(here) if every else every_client.choose_clients(here)
     every_client.for_each(names, put_in, asked, where, "installed")
 
 
@@ -141,7 +141,7 @@ def uninstall(client: str | None, every: bool, scope: str, project: str, dry_run
     _check_usage(client, every, scope)
     where, asked = _folders(scope), InstallOptions(scope, project, dry_run, as_json)
     if every:
-        names = [one.client for one in every_client.found(where, project) if one.may_have_hooks]
+        names = [one.client for one in every_client.find_clients(where, project) if one.may_have_hooks]
         every_client.for_each(names, take_out, asked, where, "uninstalled")
         return
     if not client:
@@ -151,7 +151,7 @@ def uninstall(client: str | None, every: bool, scope: str, project: str, dry_run
     except InstallError as error:
         raise click.ClickException(visible(str(error), 600)) from None
     if as_json:
-        click.echo(json.dumps(told(change, asked)))
+        click.echo(json.dumps(change_as_json(change, asked)))
     else:
         say(change, asked, "uninstalled")
 
@@ -165,7 +165,7 @@ def update(dry_run: bool, as_json: bool) -> None:
     Exit status: 0 all are as this version writes them; 1 one is not, none has hooks, or an agent seems to ask.
     """
     where, project = folders(), os.getcwd()
-    guarded = [one for one in every_client.found(where, project) if one.may_have_hooks]
+    guarded = [one for one in every_client.find_clients(where, project) if one.may_have_hooks]
     if not guarded:
         raise click.ClickException("no client has hooks of Lockgate; put them in: lockgate install")
     for one in guarded:
@@ -210,7 +210,7 @@ def _install_one(client: str, asked: InstallOptions, *, plugin: bool) -> None:
     except InstallError as error:
         raise click.ClickException(visible(str(error), 4000)) from None
     if asked.as_json:
-        click.echo(json.dumps(told(change, asked)))
+        click.echo(json.dumps(change_as_json(change, asked)))
     else:
         say(change, asked, "installed")
     then = make_sure(client, asked, where)

@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 import click
 
-from lockgate.cli.install.one_client import InstallOptions, make_sure, say, told
+from lockgate.cli.install.one_client import InstallOptions, change_as_json, make_sure, say
 from lockgate.clients.install import registration
 from lockgate.clients.install.claude import SettingsChange
 from lockgate.clients.install.claude_settings_view import look
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError
-from lockgate.store.opening import asking_once
+from lockgate.store.opening import ask_once
 from lockgate.system.folders import Folders
 
 Change = Callable[[str, InstallOptions, Folders], SettingsChange]
 
 
-def found(where: Folders, project: str) -> list[registration.ClientHere]:
+def find_clients(where: Folders, project: str) -> list[registration.ClientHere]:
     """The clients of this machine.
 
     Raises:
@@ -56,7 +56,7 @@ def own_entries(here: Iterable[registration.ClientHere]) -> list[str]:
     return [one.client for one in here if not one.is_guarded_otherwise]
 
 
-def chosen(here: Sequence[registration.ClientHere]) -> list[str]:
+def choose_clients(here: Sequence[registration.ClientHere]) -> list[str]:
     """Ask the person which of the clients to guard.
 
     Raises:
@@ -85,13 +85,13 @@ def for_each(clients: Iterable[str], change: Change, asked: InstallOptions, wher
     """
     rows: list[dict[str, object]] = []
     left: dict[str, None] = {}
-    with asking_once(where.state):
+    with ask_once(where.state):
         for client in clients:
             row: dict[str, object] = {"client": client}
             rows.append(row)
             try:
                 made = change(client, asked, where)
-                row.update(told(made, asked))
+                row.update(change_as_json(made, asked))
                 if not asked.as_json:
                     say(made, asked, done)
                 if done != "uninstalled":

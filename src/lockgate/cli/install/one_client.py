@@ -18,7 +18,7 @@ from lockgate.clients.install.claude import SettingsChange
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError, LockgateError
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.store.opening import asking_once
+from lockgate.store.opening import ask_once
 from lockgate.system.folders import Folders
 
 MANAGED = "managed"
@@ -103,7 +103,7 @@ def make_sure(client: str, asked: InstallOptions, where: Folders) -> str:
     if asked.scope == "project" and not asked.as_json:
         click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
     if not asked.remote:
-        with asking_once(where.state):
+        with ask_once(where.state):
             _prepare_patterns(where, asked.project if asked.scope != "user" else "")
             _renew_gate(where)
             _prove(client, where, asked.project)
@@ -127,7 +127,7 @@ def take_out(client: str, asked: InstallOptions, where: Folders) -> SettingsChan
     return change
 
 
-def told(change: SettingsChange, asked: InstallOptions) -> dict[str, object]:
+def change_as_json(change: SettingsChange, asked: InstallOptions) -> dict[str, object]:
     """A change of settings, as JSON has it."""
     return {"file": change.file, "changed": change.changes, "dry_run": asked.dry_run, "diff": change.diff()}
 
@@ -191,11 +191,11 @@ def _prepare_for_every_user() -> None:
 
 def _prove(client: str, where: Folders, project: str) -> None:
     """Send a call that must be refused through the hook, and end with 1 where sessions would not be guarded."""
-    from lockgate.cli.doctor.clients import unguarded
+    from lockgate.cli.doctor.clients import why_unguarded
     from lockgate.clients.hook.start_resident import OFF
     from lockgate.clients.install.claude_settings_view import look
 
-    problems = unguarded(client, look(where, project, {**os.environ, OFF: "off"}, ""))
+    problems = why_unguarded(client, look(where, project, {**os.environ, OFF: "off"}, ""))
     for problem in problems:
         mend = f" -> {problem.mend}" if problem.mend else ""
         click.echo(f"{problem.name}: {visible(problem.says, 400)}{mend}", err=True)

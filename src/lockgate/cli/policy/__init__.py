@@ -14,7 +14,7 @@ import click
 
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import WRONG, made, open_state, record_act
+from lockgate.cli.common.state import WRONG, make_state, open_state, record_act
 from lockgate.cli.common.times import clock, iso
 from lockgate.cli.policy.files import problem_json, public_key, read_file, refusal_error, report
 from lockgate.cli.policy.make import build, inspect, keygen, sign, verify
@@ -44,7 +44,7 @@ def _open_record() -> Iterator[Tell]:
     from lockgate.configuration.bundles.fleet import audit_writer
 
     try:
-        with made() as store:
+        with make_state() as store:
             yield audit_writer(store, "cli")
     except BundleError as error:
         raise refusal_error(error) from error
@@ -82,7 +82,7 @@ def publish(file: str) -> None:
         if bundle.fleet != pins.fleet:
             raise BundleError(f"it is for the fleet {bundle.fleet}, and this machine belongs to {pins.fleet}")
         report(problems(bundle))
-        with made() as store, store.transaction() as tx:
+        with make_state() as store, store.transaction() as tx:
             if not tx.put_policy(bundle.fleet, bundle.serial, data):
                 raise BundleError(f"{bundle.fleet}/{bundle.serial} is not newer than what is published")
             facts = {"fleet": bundle.fleet, "serial": bundle.serial}

@@ -231,7 +231,7 @@ def verify(file: str, lines: tuple[str, ...], json_: bool) -> None:
     """
     data = read_file(file)
     try:
-        signer = _verify(data, [public_key(line) for line in lines]) if lines else _taken_by(data, file)
+        signer = _verify(data, [public_key(line) for line in lines]) if lines else _find_signing_key(data, file)
     except BundleError as error:
         if json_:
             click.echo(json.dumps({"good": False, "problem": str(error)}, indent=2))
@@ -251,7 +251,7 @@ def _verify(data: bytes, keys: list[PublicKey]) -> str:
     return found.key.id
 
 
-def _taken_by(data: bytes, file: str) -> str:
+def _find_signing_key(data: bytes, file: str) -> str:
     from lockgate.configuration.bundles import enrolment
     from lockgate.configuration.bundles.pins import pins_of
 

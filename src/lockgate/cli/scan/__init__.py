@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lockgate.cli.common.colour import paint
-from lockgate.cli.common.state import WRONG, made
+from lockgate.cli.common.state import WRONG, make_state
 from lockgate.cli.scan.findings import (
     KINDS,
     Finding,
@@ -145,7 +145,7 @@ def _scanner(*, known: bool) -> Scanner:
 
     where = folders()
     try:
-        with made() as store:
+        with make_state() as store:
             return open_scanner(store, where, find_workspace(os.getcwd(), where.home), _COMPILING, known=known)
     except PatternError as error:
         click.echo(f"lockgate: {visible(str(error))}", err=True)

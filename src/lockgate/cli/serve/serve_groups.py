@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import made, record_act
+from lockgate.cli.common.state import make_state, record_act
 from lockgate.core.display_text import visible
 from lockgate.core.errors import RemoteError
 from lockgate.policy.profiles import shipped_profiles
@@ -53,7 +53,7 @@ def add(
     )
     _act("container-added", name, lambda known: known.add(group), {"profile": profile, "uid": user})
     if as_json:
-        click.echo(json.dumps(_shown(group)))
+        click.echo(json.dumps(_to_json(group)))
         return
     click.echo(f"{name} can ask the gate. Mount into its container:")
     for mount in group.mounts:
@@ -70,7 +70,7 @@ def list_command(as_json: bool) -> None:
     Exit status: 0 listed (also where there are none).
     """
     for group in Groups(folders().state).all().values():
-        shown = _shown(group)
+        shown = _to_json(group)
         if as_json:
             click.echo(json.dumps(shown))
         else:
@@ -116,7 +116,7 @@ def token(name: str) -> None:
     click.echo(group.key.token)
 
 
-def _shown(group: ContainerGroup) -> Mapping[str, Any]:
+def _to_json(group: ContainerGroup) -> Mapping[str, Any]:
     return {
         "name": group.name,
         "folder": group.folder,
@@ -131,7 +131,7 @@ def _shown(group: ContainerGroup) -> Mapping[str, Any]:
 def _act(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[str, Any]) -> None:
     """Change the groups, and write it into the audit."""
     try:
-        with made() as store:
+        with make_state() as store:
             act(Groups(folders().state))
             with store.transaction() as tx:
                 record_act(tx, store.clock(), event, {"group": name, **facts})

@@ -10,7 +10,7 @@ import click
 
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import WRONG
-from lockgate.cli.service.managers import ServiceManager, failure_of, manager, run_commands, runs, written
+from lockgate.cli.service.managers import ServiceManager, failure_of, manager, read_service_file, run_commands, runs
 from lockgate.core.display_text import visible
 from lockgate.system.folders import folders
 from lockgate.system.ownership import make_folders
@@ -42,7 +42,7 @@ def install(dry_run: bool, no_start: bool) -> None:
         click.echo(found.text.decode().rstrip("\n"))
         return
     require_person("install a service")
-    before = written(found.path)
+    before = read_service_file(found.path)
     new = _missing_folders(os.path.dirname(found.path))
     try:
         _write(found)
@@ -92,7 +92,7 @@ def status(as_json: bool) -> None:
     Exit status: 0 all of it, 1 something is missing, 2 usage.
     """
     found = _manager()
-    there = written(found.path)
+    there = read_service_file(found.path)
     current = there == found.text
     running = bool(there) and runs(found)
     if as_json:

@@ -109,7 +109,7 @@ def find_running(where: Folders) -> ServiceManager | None:
         found = manager(where)
     except ValueError:
         return None
-    return found if written(found.path) == found.text and runs(found) else None
+    return found if read_service_file(found.path) == found.text and runs(found) else None
 
 
 def start_again(found: ServiceManager) -> None:
@@ -121,7 +121,7 @@ def start_again(found: ServiceManager) -> None:
     run_commands((found.again,))
 
 
-def written(path: str) -> bytes:
+def read_service_file(path: str) -> bytes:
     """What a service's file holds; empty where there is none."""
     try:
         return read_regular(path, _MOST_BYTES)

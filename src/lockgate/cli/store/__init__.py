@@ -22,7 +22,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store import administration
 from lockgate.store.files import ELSEWHERE
 from lockgate.store.opening import open_existing
-from lockgate.store.postgres.settings import shown
+from lockgate.store.postgres.settings import without_password
 from lockgate.store.protocol import Store
 from lockgate.store.rows import GateRow
 from lockgate.system.folders import folders
@@ -76,7 +76,7 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
     except StoreError as error:
         raise unreadable(error) from error
     if as_json:
-        click.echo(json.dumps({"where": shown(url), **done._asdict()}))
+        click.echo(json.dumps({"where": without_password(url), **done._asdict()}))
         return
     if done.before == done.after:
         click.echo(f"the tables are of version {done.after} already")
@@ -258,7 +258,7 @@ def use(where: str, name: str, as_json: bool) -> None:
         raise unreadable(error) from error
     except OSError as error:
         raise click.ClickException(f"cannot write {state}: {error.strerror}") from error
-    said = LOCAL if where == LOCAL else shown(where)
+    said = LOCAL if where == LOCAL else without_password(where)
     if as_json:
         click.echo(json.dumps({"store": said}))
         return
@@ -275,7 +275,7 @@ def _record(found: Store, facts: dict[str, Any]) -> None:
 def _try(state: str, url: str, name: str) -> None:
     """Write into the store what is about to happen: whoever can do that can use it."""
     with administration.open_shared_store(state, url, name) as found:
-        _record(found, {"begins": shown(url)})
+        _record(found, {"begins": without_password(url)})
         if name:  # `copy`, or a former `use`, may have made this gate known by another one
             with found.transaction() as tx:
                 tx.call_gate(name)
@@ -303,7 +303,7 @@ def _leave(state: str, where: str) -> None:
         found = open_existing(state)
         if found is not None:
             try:
-                _record(found, {"leaves_for": where if where == LOCAL else shown(where)})
+                _record(found, {"leaves_for": where if where == LOCAL else without_password(where)})
             finally:
                 found.close()
 

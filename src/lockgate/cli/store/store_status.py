@@ -14,7 +14,7 @@ from lockgate.core.errors import StoreError
 from lockgate.store import administration
 from lockgate.store.files import ELSEWHERE
 from lockgate.store.opening import open_existing
-from lockgate.store.postgres.settings import shown
+from lockgate.store.postgres.settings import without_password
 
 LOCAL = "sqlite"
 """What stands for the database in the state folder where a store is named."""
@@ -60,7 +60,11 @@ def _describe_folder(state: str) -> dict[str, Any]:
         return {"store": "postgresql", "where": os.path.join(state, ELSEWHERE)}
     if where is None:
         return {"store": LOCAL, "where": state}
-    return {"store": "postgresql", "where": visible(shown(where.url), 300), "name": visible(where.gate, 100) or None}
+    return {
+        "store": "postgresql",
+        "where": visible(without_password(where.url), 300),
+        "name": visible(where.gate, 100) or None,
+    }
 
 
 def status_lines(told: dict[str, Any]) -> Iterator[str]:

@@ -21,7 +21,7 @@ _DEEPEST = 5
 """Includes of includes that the client follows."""
 
 
-def taken_in(event: PromptSubmitted | ToolFinished) -> list[InstructionsLoaded]:
+def find_loaded(event: PromptSubmitted | ToolFinished) -> list[InstructionsLoaded]:
     """The files that came in before a prompt is answered, or with a file that was read; some may have come before."""
     workspace = event.context.workspace
     if isinstance(event, PromptSubmitted):

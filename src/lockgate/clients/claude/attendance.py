@@ -87,7 +87,7 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
     from lockgate.clients.claude.foreign_hooks import foreign_hooks
     from lockgate.clients.install import claude_settings_view
 
-    given = list(_given_settings(started, context.cwd))
+    given = list(_option_layers(started, context.cwd))
     # A project can set variables for hooks: the folder that one names may not be the client's.
     usual = {name: value for name, value in environ.items() if name != "CLAUDE_CONFIG_DIR"}
     for named in (environ, usual) if len(usual) < len(environ) else (usual,):
@@ -118,7 +118,7 @@ def _served_layers(claude: str) -> Iterator[SettingsLayer]:
     yield from (SettingsLayer("served", file, each) for each in (loaded, inner) if isinstance(each, dict))
 
 
-def _given_settings(started: CommandLine, cwd: str) -> Iterator[SettingsLayer]:
+def _option_layers(started: CommandLine, cwd: str) -> Iterator[SettingsLayer]:
     """The settings on the command line: a file, or JSON as it stands."""
     from lockgate.clients.install.claude_settings_view import SettingsLayer
 

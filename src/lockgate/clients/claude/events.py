@@ -285,7 +285,7 @@ class Claude(AnswersApart):
         if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
             from lockgate.clients.claude import agents_md
 
-            return agents_md.taken_in(event)
+            return agents_md.find_loaded(event)
         return ()
 
     def parents_of(self, context: Context) -> tuple[str, ...]:

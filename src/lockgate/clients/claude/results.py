@@ -40,7 +40,7 @@ def result_text(tool: str, tool_response: Any) -> str:
         if tool == "Read" and isinstance(tool_response.get("file"), OBJECT):
             content = tool_response["file"].get("content")
             return content if isinstance(content, str) else "\n".join(_strings(tool_response["file"]))
-        if tool == "Grep" and _found_nothing(tool_response):
+        if tool == "Grep" and _has_found_nothing(tool_response):
             return ""
         if tool in _WRITERS:
             return "\n".join(_strings({key: value for key, value in tool_response.items() if key not in _UNSHOWN}))
@@ -52,7 +52,7 @@ def result_text(tool: str, tool_response: Any) -> str:
     return fields_text(tool, tool_response)
 
 
-def _found_nothing(record: Mapping[str, Any]) -> bool:
+def _has_found_nothing(record: Mapping[str, Any]) -> bool:
     """Whether a search has ended and no line of any file matched.
 
     With an offset or a time-out it may only show none. Who asks again and again, and learns from what is not there,

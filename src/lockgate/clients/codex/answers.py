@@ -45,10 +45,10 @@ def _decide(answer: Answer, specific: dict[str, Any]) -> None:
         specific["updatedInput"] = dict(answer.new_input)
     elif answer.verdict is not Verdict.ALLOW:
         specific["permissionDecision"] = "deny"
-        specific["permissionDecisionReason"] = _said(answer)
+        specific["permissionDecisionReason"] = _reason_of(answer)
 
 
-def _said(answer: Answer) -> str:
+def _reason_of(answer: Answer) -> str:
     return answer.to_agent.strip() or answer.to_person.strip() or _EMPTY
 
 
@@ -57,7 +57,7 @@ def _instead(answer: Answer, event: Event | None) -> str:
     new = new_text(answer, event)
     if new is not None:
         return new.strip() or _EMPTY
-    return _said(answer) if answer.verdict is not Verdict.ALLOW else ""
+    return _reason_of(answer) if answer.verdict is not Verdict.ALLOW else ""
 
 
 def encode_failure(event_name: str | None, message: str, payload: Mapping[str, Any] | None = None) -> HookOutput:

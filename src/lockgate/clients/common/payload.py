@@ -99,7 +99,7 @@ def of_agent(field: str, event: Callable[[Context], Event]) -> Callable[[Mapping
 
 
 # ---------------------------------------------------------------- fields of a payload
-def shown(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text of a payload as an error may quote it."""
     from lockgate.core.display_text import visible
 
@@ -152,7 +152,7 @@ def identifier(payload: Mapping[str, Any], field: str, *, maybe: bool = False) -
     if not isinstance(value, str) or not value:
         value = text(payload, field, empty=maybe)
     if len(value) > _MAX_ID or not value.isprintable():
-        raise BadInputError(f"{field} is not an identifier: {shown(value)}")
+        raise BadInputError(f"{field} is not an identifier: {quote_text(value)}")
     return value
 
 
@@ -184,5 +184,5 @@ def decoder_of(
     name = text(payload, field)
     decoder = decoders.get(name)
     if decoder is None and name not in ignored:
-        raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
+        raise BadInputError(f"unknown event {quote_text(name)}; is this version of Lockgate older than the client?")
     return decoder

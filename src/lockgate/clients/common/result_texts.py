@@ -55,7 +55,7 @@ def texts_of(tool: str, result: Any) -> list[tuple[str, str]]:
     return [(_path(place), text) for place, text in _texts(tool, result)]
 
 
-def unread_of(tool: str, result: Any) -> list[str]:
+def unread_fields_of(tool: str, result: Any) -> list[str]:
     """The names of fields that hold a picture, a sound or a file, which no text tells and the model is shown.
 
     Args:

@@ -63,7 +63,7 @@ def all_text(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
         texts: What :func:`lockgate.clients.common.result_texts.texts_of` gives for it.
     """
     lines = [text for _, text in texts]
-    lines += (f"[{name}]" for name in result_texts.unread_of("", result))
+    lines += (f"[{name}]" for name in result_texts.unread_fields_of("", result))
     return "\n".join(lines) or fields_text(tool, result)
 
 

@@ -312,7 +312,7 @@ def results_since(transcript: str, since: float) -> tuple[str, ...]:
     Not those that no hook is run for: calls that the client could not make sense of, and calls to which a person said
     no before they ran.
     """
-    after, part = _written(since), _NEW_PART
+    after, part = _format_time(since), _NEW_PART
     while True:
         records = [record for line in ends_of(transcript, part, only_end=True) if (record := _parse_stamped(line))]
         if part >= _MOST_NEW or (records and records[0]["timestamp"] <= after):
@@ -327,7 +327,7 @@ def results_before(transcript: str, until: float) -> tuple[str, ...]:
 
     It is read from its beginning to the first line that is not older. So a transcript that begins then costs one look.
     """
-    before = _written(until)
+    before = _format_time(until)
     for line in lines_of(transcript):
         record = _parse_stamped(line)
         if record and record["timestamp"] >= before:
@@ -359,7 +359,7 @@ def _parse_stamped(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(at, str) and len(at) == _STAMP and at.endswith("Z") else None
 
 
-def _written(at: float) -> str:
+def _format_time(at: float) -> str:
     """A time as the client writes it, so that later ones sort behind earlier ones."""
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(at))}.{int(at % 1 * 1000):03d}Z"
 

@@ -16,9 +16,9 @@ from lockgate.clients.common.payload import (
     identifier,
     optional,
     prompt_submitted,
+    quote_text,
     required_object,
     session_ended,
-    shown,
     text,
 )
 from lockgate.core.errors import BadInputError
@@ -144,7 +144,7 @@ class Copilot(ClientAdapter):
         for field, decoder in _BY_FIELD:
             if field in payload:
                 return decoder(payload, context)
-        raise BadInputError(f"unknown payload with {shown(', '.join(sorted(payload)))}")
+        raise BadInputError(f"unknown payload with {quote_text(', '.join(sorted(payload)))}")
 
     def context(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
         """The context of a payload: subject, folder, process."""

@@ -51,7 +51,7 @@ class Deadline:
     def bring_forward(self, allowed: float) -> None:
         """Shorten the deadline for a configuration. It cannot get longer than the client waits."""
         left = allowed + self._lent - (time.monotonic() - self._started)
-        if left < _left():
+        if left < _seconds_left():
             self._allowed = allowed
             self._arm(max(left, 0.001))
 
@@ -64,7 +64,7 @@ class Deadline:
         Returns:
             How long it may really take: the client does not wait for ever, and after it there must be time to answer.
         """
-        left = _left()
+        left = _seconds_left()
         lent = max(min(seconds, most(self.event) - (time.monotonic() - self._began) - left), 0.0)
         self._lent += lent
         self._arm(left + lent)
@@ -101,7 +101,7 @@ def most(event: str | None) -> float:
     return hook_timeout(event) - MARGIN
 
 
-def _left() -> float:
+def _seconds_left() -> float:
     import signal
 
     return signal.getitimer(signal.ITIMER_REAL)[0]

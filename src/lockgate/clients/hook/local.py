@@ -105,10 +105,10 @@ def _write(descriptor: int, text: str) -> bool:
 
 def _leave(stdout: str, stderr: str, code: int) -> NoReturn:
     """Write the answer and end at once, past the interpreter's own shutdown."""
-    os._exit(_written(stdout, stderr, code))
+    os._exit(_write_answer(stdout, stderr, code))
 
 
-def _written(stdout: str, stderr: str, code: int) -> int:
+def _write_answer(stdout: str, stderr: str, code: int) -> int:
     """Write the answer; the exit code."""
     if stdout and not _write(_ANSWER[0], stdout + "\n"):
         code = 2
@@ -128,7 +128,7 @@ def _refuse(message: str) -> NoReturn:
             stdout, stderr, code = adapter(_SPEAKS[0]).encode_failure(_EVENT[0], message, {})
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message!a}\n", 2
-    code = _written(stdout, stderr, code)
+    code = _write_answer(stdout, stderr, code)
     _keep(message)
     os._exit(code)
 

@@ -38,12 +38,12 @@ def wait_for_turn(state: str, until: float, come: Callable[[], bool]) -> bool:
     while True:
         if come():
             return True
-        if _taken(state) or time.monotonic() + _PAUSE > until:
+        if _take_turn(state) or time.monotonic() + _PAUSE > until:
             return False
         time.sleep(_PAUSE)
 
 
-def _taken(state: str) -> bool:
+def _take_turn(state: str) -> bool:
     """Take a free turn, where there is one. Where there can be none, nobody waits."""
     import fcntl
 

@@ -139,7 +139,7 @@ def plan_entries(
     known = known_of(read_records(state), file, before)
     try:
         bare = settings_text.take_out(before, known) if before is not None else empty
-        after, record = settings_text.put_in(bare, entries, statusline or _kept_statusline(before), grouped=grouped)
+        after, record = settings_text.put_in(bare, entries, statusline or _earlier_statusline(before), grouped=grouped)
     except InstallError as error:
         raise InstallError(f"{file}: {error}; it was not changed") from None
     if before is None:
@@ -150,7 +150,7 @@ def plan_entries(
     return SettingsChange(file, before, after, record)
 
 
-def _kept_statusline(before: str | None) -> Mapping[str, Any] | None:
+def _earlier_statusline(before: str | None) -> Mapping[str, Any] | None:
     """The status line of an earlier installation, which another one keeps."""
     value = json.loads(before.removeprefix("\ufeff")).get("statusLine") if before else None
     return value if settings_text.is_own_statusline(value) else None

@@ -90,7 +90,7 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
         except InstallError as error:
             yield DoctorCheck(name, "fail", str(error))
             continue
-        gone = _gone(seen, layer)
+        gone = _missing_program(seen, layer)
         entries = valid_entries(launch, EVENTS)
         weak = find_weakened_events(layer.settings, entries)
         stale = find_missing_entries(layer.settings, entries)
@@ -128,7 +128,7 @@ def _remote(seen: CheckContext, layer: SettingsLayer) -> tuple[str, ...]:
     return remote_words(*(given.get(name, "") for name in ("--remote", "--key-file", "--ca-file")))
 
 
-def _gone(seen: CheckContext, layer: SettingsLayer) -> str:
+def _missing_program(seen: CheckContext, layer: SettingsLayer) -> str:
     for own, command in hook_commands(seen, "PreToolUse"):
         if own == layer:
             return next((path for path in started_files(_words(command)) if not os.access(path, os.R_OK)), "")

@@ -44,7 +44,7 @@ def hooks(project: str, home: str) -> list[CodexHook]:
     if program is None:
         again = "when it is, run: lockgate install codex --trust"
         raise InstallError(f"codex is not in PATH, so its trust in the hooks is not known; {again}")
-    listed = _asked(program, project, home)
+    listed = _list_hooks(program, project, home)
     found = [entry for group in listed.get("data", ()) for entry in group.get("hooks", ())]
     return [
         CodexHook(str(entry["key"]), str(entry["currentHash"]), entry.get("trustStatus") == "trusted", _file(entry))
@@ -153,7 +153,7 @@ def _codex_home(home: str) -> str:
     return client_folder("CODEX_HOME", os.path.join(home, ".codex"), os.environ)
 
 
-def _asked(program: str, project: str, home: str) -> Mapping[str, Any]:
+def _list_hooks(program: str, project: str, home: str) -> Mapping[str, Any]:
     process = subprocess.Popen(  # noqa: S603 - the person's own client
         [program, "app-server"],
         stdin=subprocess.PIPE,

@@ -48,7 +48,7 @@ def _codex(command: str, event: str) -> Mapping[str, Any]:
     return {"type": "command", "command": command, "timeout": timeout}
 
 
-def _named(command: str, event: str) -> Mapping[str, Any]:
+def _named_hook(command: str, event: str) -> Mapping[str, Any]:
     # In milliseconds: Qwen Code takes only numbers below 1000 for seconds.
     return {"type": "command", "name": "lockgate", "command": command, "timeout": hook_timeout(event) * 1000}
 
@@ -102,7 +102,7 @@ WAYS: Mapping[str, ClientHooks] = {
         then="Codex runs no hook that you have not trusted, and says nothing: open it, type /hooks and trust them,"
         " or run this again with --trust. Then: lockgate doctor",
     ),
-    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _named),
+    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _named_hook),
     "copilot-cli": ClientHooks(
         (".copilot", "hooks", "lockgate.json"),
         (".github", "hooks", "lockgate.json"),
@@ -126,7 +126,7 @@ WAYS: Mapping[str, ClientHooks] = {
         "CLINE_DIR",
         whole=_shim("cline_plugin.js"),
     ),
-    "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _named),
+    "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _named_hook),
 }
 """How each client is told, by its name."""
 

@@ -38,7 +38,7 @@ def session_checks(seen: CheckContext, days: float) -> list[DoctorCheck]:
         return [DoctorCheck(_NAME, "ok", "nothing is recorded yet, so there is nothing to compare with")]
     since, known = recorded
     logs = list(session_logs(seen.folders.home, seen.environ, since))
-    unguarded = [_told(session, seen) for session in unguarded_sessions(logs, known)]
+    unguarded = [_check_of(session, seen) for session in unguarded_sessions(logs, known)]
     return unguarded or [DoctorCheck(_NAME, "ok", _in_all(logs))]
 
 
@@ -56,10 +56,10 @@ def _read_records(state: str, days: float) -> tuple[float, GateRecords] | None:
     with closing(store), store.reading() as tx:
         first = tx.audit(limit=1)
         since = max(store.clock() - days * _DAY, first[0].at) if first else store.clock()
-        return since, _known(tx, since)
+        return since, _read_gate_records(tx, since)
 
 
-def _known(tx: Transaction, since: float) -> GateRecords:
+def _read_gate_records(tx: Transaction, since: float) -> GateRecords:
     calls: set[tuple[str, str]] = set()
     times: dict[str, list[float]] = {}
     before = 0
@@ -79,7 +79,7 @@ def _in_all(logs: list[SessionLog]) -> str:
     return f"each call of the clients' own logs is in the audit; sessions: {said or 'none'}"
 
 
-def _told(session: UnguardedSession, seen: CheckContext) -> DoctorCheck:
+def _check_of(session: UnguardedSession, seen: CheckContext) -> DoctorCheck:
     where = f" on {session.surface}" if session.surface else ""
     folder = f" in {session.folder}" if session.folder else ""
     says = (

@@ -63,7 +63,7 @@ def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     return PromptSubmitted(context, prompt, human=typed or prompt.startswith(REGISTERED))
 
 
-def _begun(payload: Mapping[str, Any], context: Context) -> Event:
+def _read_beginning(payload: Mapping[str, Any], context: Context) -> Event:
     how = _BEGINNINGS.get(text(payload, "reason"), "resume")
     parent = identifier(payload, "parent", maybe=True)
     if how == "startup" and _goes_on(context):
@@ -85,7 +85,7 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "tool_result": _read_result,
     "input": _prompt,
     "context_file": _instructions,
-    "session_start": _begun,
+    "session_start": _read_beginning,
     "session_shutdown": session_ended,
 }
 

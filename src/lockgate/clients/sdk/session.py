@@ -70,7 +70,7 @@ class Session:
             rewrites: Whether the call can be run with another input. Where it cannot, none is contained.
         """
         try:
-            event = self._requested(tool, tool_input, call_id, cwd)
+            event = self._request(tool, tool_input, call_id, cwd)
             answer = await self._driver.answered(event, self._asking.wait, rewrites=rewrites)
             return decision_of(event.call, answer)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
@@ -81,7 +81,7 @@ class Session:
     ) -> Decision:
         """Do what :meth:`check` does, and block until it is decided."""
         try:
-            event = self._requested(tool, tool_input, call_id, cwd)
+            event = self._request(tool, tool_input, call_id, cwd)
             return decision_of(event.call, self._driver.answer(event, self._asking.block, rewrites=rewrites))
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
             return undecided_decision(tool_input, error)
@@ -237,7 +237,7 @@ class Session:
         # A copy: what is decided must not change while somebody thinks about it.
         return ToolCall(tool, copy.deepcopy(tool_input), cwd or self._context.cwd, call_id)
 
-    def _requested(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolRequested:
+    def _request(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolRequested:
         call = self._call(tool, tool_input, call_id, cwd)
         context = self._context._replace(cwd=call.cwd)
         by_caller = self._ask == "caller"

@@ -153,7 +153,7 @@ def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
     return found
 
 
-def spelt_request(asked: HookRequest) -> bytes:
+def encode_request(asked: HookRequest) -> bytes:
     """Write a request."""
     words = [asked.nonce, str(asked.parent), asked.code, str(len(asked.arguments)), *asked.arguments]
     words += [f"{name}={value}" for name, value in asked.environ.items()]

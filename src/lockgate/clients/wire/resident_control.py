@@ -16,9 +16,9 @@ from lockgate.clients.wire.resident import (
     BytesAnswer,
     HookRequest,
     answer_of,
+    encode_request,
     is_proved,
     proof_begun,
-    spelt_request,
 )
 from lockgate.clients.wire.resident_files import connect, is_held
 from lockgate.core.errors import BadInputError
@@ -107,12 +107,12 @@ def stop_gate(state: str, seconds: float = ENDING) -> bool:
             _ask(connection, "@stop")
         except BadInputError:  # an older one, which does not understand this
             os.kill(pid, signal.SIGTERM)
-    if _gone(state, until):
+    if _wait_until_gone(state, until):
         return True
     if not pid:
         raise OSError("the resident gate cannot be reached, and does not end")
     os.kill(pid, signal.SIGKILL)
-    if not _gone(state, time.monotonic() + ENDING):
+    if not _wait_until_gone(state, time.monotonic() + ENDING):
         raise OSError("the resident gate does not end")
     return True
 
@@ -130,7 +130,7 @@ def wait_for(state: str, seconds: float) -> ResidentState:
     return found
 
 
-def _gone(state: str, until: float) -> bool:
+def _wait_until_gone(state: str, until: float) -> bool:
     while is_held(state):
         if time.monotonic() > until:
             return False
@@ -172,7 +172,7 @@ def _key(state: str) -> bytes:
 def _ask(connection: Socket, word: str, key: bytes = b"") -> BytesAnswer:
     """Ask one thing. With the key, the answer has to be of a process that has it too."""
     nonce = os.urandom(NONCE).hex() if key else ""
-    spelt = spelt_request(HookRequest(os.getppid(), (word,), {}, b"", nonce=nonce))
+    spelt = encode_request(HookRequest(os.getppid(), (word,), {}, b"", nonce=nonce))
     connection.sendall(spelt)
     heard = b""
     while part := connection.recv(1 << 16):

@@ -110,9 +110,11 @@ def _refuse_old(bundle: Bundle, digest: str, accepted: Accepted) -> None:
 
 def _refuse_time(bundle: Bundle, clock: float, now: float) -> None:
     if bundle.created > now + CLOCKS_DIFFER:
-        raise NotYetError(f"it is from the future ({manifest.written(bundle.created)}): is this machine's clock right?")
+        raise NotYetError(
+            f"it is from the future ({manifest.format_time(bundle.created)}): is this machine's clock right?"
+        )
     if bundle.expires and bundle.expires <= max(now, clock):
-        raise BundleError(f"it expired at {manifest.written(bundle.expires)}")
+        raise BundleError(f"it expired at {manifest.format_time(bundle.expires)}")
 
 
 def _refuse_invalid(bundle: Bundle) -> None:

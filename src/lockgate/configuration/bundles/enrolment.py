@@ -11,7 +11,7 @@ from lockgate.configuration.bundles.acceptance import check_acceptance
 from lockgate.configuration.bundles.accepted import Accepted, Current, bundle_folder, read_accepted
 from lockgate.configuration.bundles.keys import PublicKey
 from lockgate.configuration.bundles.pins import Pins, encode, own_path, pins_of
-from lockgate.configuration.bundles.update import News, taken
+from lockgate.configuration.bundles.update import News, accept_bundle
 from lockgate.core.errors import BundleError
 
 _WAIT = 5.0
@@ -49,7 +49,7 @@ def install(state: str, data: bytes, now: float, source: str, tell: Tell) -> Cur
             accepted = Accepted()  # it is damaged, and a person puts it right
         news: list[News] = []
         envelopes: dict[str, bytes] = {}
-        accepted = taken(data, pins, accepted, now, source, news, envelopes)
+        accepted = accept_bundle(data, pins, accepted, now, source, news, envelopes)
         assert accepted.current is not None
         tell(news)
         storage.write(state, accepted, envelopes or {accepted.current.digest: data})

@@ -191,7 +191,7 @@ def _expiry_errors(accepted: Accepted, now: float) -> tuple[ConfigError, ...]:
     current = accepted.current
     if current is None or not current.expires or max(now, accepted.clock) < current.expires:
         return ()
-    when = manifest.written(current.expires)
+    when = manifest.format_time(current.expires)
     text = f"the policy {current.fleet}/{current.serial} expired at {when}; it stays in force until a newer one comes"
     return (ConfigError(current.source, 0, "", text),)
 

@@ -63,8 +63,8 @@ def encode(bundle: Bundle) -> bytes:
         "format": FORMAT,
         "fleet": bundle.fleet,
         "serial": bundle.serial,
-        "created": written(bundle.created),
-        **({"expires": written(bundle.expires)} if bundle.expires else {}),
+        "created": format_time(bundle.created),
+        **({"expires": format_time(bundle.expires)} if bundle.expires else {}),
         "files": [
             {"name": name, "sha256": digest, "content": bundle.files[name].decode("utf-8")}
             for name, digest in hashes.items()
@@ -124,13 +124,13 @@ def _files(value: Any) -> dict[str, bytes]:
     return found
 
 
-def written(at: float) -> str:
+def format_time(at: float) -> str:
     """A time as a manifest has it: RFC 3339, UTC, whole seconds."""
     return utc(int(at))
 
 
 def read_time(value: Any, name: str) -> float:
-    """What :func:`written` wrote, in seconds since the epoch.
+    """What :func:`format_time` wrote, in seconds since the epoch.
 
     Raises:
         BundleError: It is no time.

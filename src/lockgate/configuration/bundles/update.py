@@ -102,7 +102,7 @@ def _try(
     again = now + _SETTLED if before is None or before.facts != facts else 0.0
     try:
         data = source.read()
-        accepted = taken(data, pins, accepted, now, source.name, news, envelopes)
+        accepted = accept_bundle(data, pins, accepted, now, source.name, news, envelopes)
     except BundleError as error:
         if isinstance(error, OldError) and again == 0.0 and before is not None and not before.problem:
             return accepted, Looked(facts, "", 0.0)  # it was good, and a newer one came from elsewhere
@@ -114,7 +114,7 @@ def _try(
     return accepted, Looked(facts, "", again)
 
 
-def taken(
+def accept_bundle(
     data: bytes,
     pins: Pins,
     accepted: Accepted,

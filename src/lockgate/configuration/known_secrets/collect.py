@@ -192,7 +192,7 @@ def comes_from(name: str, file: str, where: SearchScope) -> bool:
         file: Absolute.
         where: Where values were looked for.
     """
-    shown = _shown(file, where)
+    shown = _short_path(file, where)
     return shown != _ENVIRONMENT and any(each == shown or each.startswith(f"{shown}: ") for each in name.split(_AND))
 
 
@@ -210,7 +210,7 @@ def _values_of(where: SearchScope, source: SecretFile, text: str) -> Iterator[tu
     from lockgate.configuration.known_secrets.formats import READERS
 
     row = table()["files"][source.row]
-    shown = _shown(source.path, where)
+    shown = _short_path(source.path, where)
     public = _read(f"{source.path}.pub") if row["format"] == "pem" else ""
     count = 0
     for name, value in READERS[row["format"]](text):
@@ -228,7 +228,7 @@ def last_key(name: str) -> str:
     return name.rpartition(" ")[2].rpartition(".")[2].lower()
 
 
-def _shown(path: str, where: SearchScope) -> str:
+def _short_path(path: str, where: SearchScope) -> str:
     """A path as a person knows it: in the workspace, or from the home folder."""
     for root, sign in ((where.workspace, ""), (where.home, "~/")):
         if root and path.startswith(root.rstrip("/") + "/"):

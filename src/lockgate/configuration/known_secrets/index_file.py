@@ -90,7 +90,7 @@ def open_index(
         return OpenedIndex(old, notes, data or b"")
     entries, more = _entries(where, found, salt, old, now(), canaries or {})
     made = build(entries, salt, hyperscan, wanted)
-    notes += more + _written(path, made, now())
+    notes += more + _write(path, made, now())
     return OpenedIndex(Index(made, salt, hyperscan), notes)
 
 
@@ -158,7 +158,7 @@ def _read(path: str) -> tuple[bytes | None, float]:
         os.close(handle)
 
 
-def _written(path: str, data: bytes, now: float) -> tuple[str, ...]:
+def _write(path: str, data: bytes, now: float) -> tuple[str, ...]:
     """Put the file in its place at once. Where that is not possible, the next process makes an index of its own."""
     draft = f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_DRAFT}"
     try:

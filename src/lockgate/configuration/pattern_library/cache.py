@@ -68,7 +68,7 @@ class Artefact(Record):
 
 def current(store: Store, where: Folders, workspace: str) -> str:
     """The hash of the artefact that holds for a workspace now; empty where it is not compiled yet."""
-    _, pin = _kept_and_pin(store, workspace, looks_at(where, workspace))
+    _, pin = _read_cached_and_pin(store, workspace, looks_at(where, workspace))
     return "" if pin is None else pin.digest
 
 
@@ -77,7 +77,7 @@ def problems_of(store: Store, where: Folders, workspace: str) -> tuple[ConfigErr
 
     The artefact has megabytes and is not read: its file must be the one that had the hash when it was read last.
     """
-    kept, pin = _kept_and_pin(store, workspace, looks_at(where, workspace))
+    kept, pin = _read_cached_and_pin(store, workspace, looks_at(where, workspace))
     if kept is None or pin is None or not any(_has_facts(path, pin) for path in _paths(where, kept["artefact"])):
         return None
     return tuple(ConfigError(*problem) for problem in kept["problems"])
@@ -92,7 +92,7 @@ def ready(store: Store, where: Folders, workspace: str, looks: Sequence[LayerFil
         workspace: The project's root folder, absolute; empty where there is none.
         looks: What the files of the layers hold, where the caller has read them already.
     """
-    kept, pin = _kept_and_pin(store, workspace, looks_at(where, workspace) if looks is None else looks)
+    kept, pin = _read_cached_and_pin(store, workspace, looks_at(where, workspace) if looks is None else looks)
     if kept is None or pin is None:
         return None
     data = read_pinned(where, kept["artefact"], pin)
@@ -111,16 +111,18 @@ def ready(store: Store, where: Folders, workspace: str, looks: Sequence[LayerFil
     )
 
 
-def _kept_and_pin(store: Store, workspace: str, looks: Sequence[LayerFile]) -> tuple[dict[str, Any] | None, Pin | None]:
+def _read_cached_and_pin(
+    store: Store, workspace: str, looks: Sequence[LayerFile]
+) -> tuple[dict[str, Any] | None, Pin | None]:
     """What the store knows of the files as they are now, and the pin of the artefact that they were compiled to."""
     with store.reading() as tx:
-        kept = _kept(tx, workspace, freshness(tx, looks))
+        kept = _read_cached(tx, workspace, freshness(tx, looks))
         return kept, Pin.of(tx.setting(PINNED + kept["artefact"])) if kept is not None else None
 
 
-def _kept(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | None:
+def _read_cached(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | None:
     try:
-        value: dict[str, Any] = json.loads(tx.setting(kept_name(workspace)) or "null") or {}
+        value: dict[str, Any] = json.loads(tx.setting(setting_name(workspace)) or "null") or {}
     except ValueError:
         return None
     if value.get("key") != key:
@@ -145,7 +147,7 @@ def freshness(tx: Transaction, looks: Sequence[LayerFile]) -> str:
     return text_digest(json.dumps(facts))
 
 
-def kept_name(workspace: str) -> str:
+def setting_name(workspace: str) -> str:
     """The store's setting about a workspace."""
     return KEPT + text_digest(workspace)[:32]
 

@@ -120,13 +120,13 @@ class PatternGuard:
         now = time.monotonic()
         at, opened = self._open.get(name, (0.0, None))
         if opened is None or not (self._cache is None or self._cache.holds(at, now)):
-            opened = self._opened(context, opened)
+            opened = self._open_library(context, opened)
             if len(self._open) >= _KEPT:
                 self._open.clear()
             self._open[name] = (now, opened)
         return opened.scanner
 
-    def _opened(self, context: Context, before: OpenedLibrary | None) -> OpenedLibrary:
+    def _open_library(self, context: Context, before: OpenedLibrary | None) -> OpenedLibrary:
         from lockgate.configuration.pattern_library.opening import open_library, refresh
 
         where = (self._store, self._where, context.workspace, self._seconds)

@@ -125,7 +125,7 @@ def refresh(
         return open_library(store, where, workspace, seconds, known=known)
     if not known:
         return opened
-    found = _known(store, where, workspace, extension("hyperscan", "_hs_ext"), opened.known)
+    found = _open_known_index(store, where, workspace, extension("hyperscan", "_hs_ext"), opened.known)
     if opened.known is not None and found.known is opened.known.known:
         return opened._replace(news=found.notes)
     scanner = Scanner(opened.matcher, ProcessorTime(), store.key, found.known.scan)
@@ -141,7 +141,7 @@ def _open(store: Store, where: Folders, workspace: str, seconds: float, *, known
         # Compiled by another version of Hyperscan, or for a processor that this one is not.
         artefact = load(store, where, workspace, seconds=seconds, unlike=artefact.digest)
         matcher = Matcher(artefact.head, hyperscan, _re2, artefact.database)
-    found = _known(store, where, workspace, hyperscan) if known else None
+    found = _open_known_index(store, where, workspace, hyperscan) if known else None
     finds, news = (found.known.scan, found.notes) if found is not None else (None, ())
     scanner = Scanner(matcher, ProcessorTime(), store.key, finds)
     return OpenedLibrary(scanner, matcher, artefact.digest, artefact.problems, (*artefact.notes, *news), news, found)
@@ -151,7 +151,7 @@ def _re2() -> Any:
     return library("re2")
 
 
-def _known(
+def _open_known_index(
     store: Store, where: Folders, workspace: str, hyperscan: Any, before: OpenedIndex | None = None
 ) -> OpenedIndex:
     from lockgate.configuration.known_secrets import CANARIES

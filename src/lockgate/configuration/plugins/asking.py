@@ -52,7 +52,7 @@ class Plugins:
 
         def given() -> dict[str, Any]:
             call = question.call
-            return {"tool_name": call.tool, "tool_input": copied(call.tool_input), "context": _context(question)}
+            return {"tool_name": call.tool, "tool_input": copy_value(call.tool_input), "context": _context(question)}
 
         return self._ask(question.sets.plugins, lambda plugin: plugin.before, given)
 
@@ -61,7 +61,7 @@ class Plugins:
 
         def given() -> dict[str, Any]:
             call = question.call
-            told = {"tool_name": call.tool, "tool_input": copied(call.tool_input), "context": _context(question)}
+            told = {"tool_name": call.tool, "tool_input": copy_value(call.tool_input), "context": _context(question)}
             return {**told, "tool_output": question.text}
 
         return self._ask(question.sets.plugins, lambda plugin: plugin.after, given)
@@ -174,6 +174,6 @@ def _context(question: RulesQuestion | ResultQuestion) -> HookContext:
     return HookContext(context.client, subject.session, subject.agent, call.cwd or context.cwd, context.workspace)
 
 
-def copied(value: Mapping[str, Any]) -> dict[str, Any]:
+def copy_value(value: Mapping[str, Any]) -> dict[str, Any]:
     """A copy that shares nothing which can be changed. Raises where a value cannot be copied."""
     return {name: copy.deepcopy(item) for name, item in value.items()}

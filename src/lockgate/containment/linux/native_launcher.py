@@ -42,8 +42,8 @@ class Suspect(Record):
 
 
 # ---------------------------------------------------------------- what to look for
-def spelt_filters(guard: PathGuard) -> bytes:
-    """What could matter to a guard: the part of :func:`spelt_walk` that is the same for as long as the guard is."""
+def encode_filters(guard: PathGuard) -> bytes:
+    """What could matter to a guard: the part of :func:`encode_walk` that is the same for as long as the guard is."""
     names, globs, patterns = guard.filters()
     words: list[str] = []
     for several in (sorted(VENDORED), sorted(names), globs):
@@ -51,10 +51,10 @@ def spelt_filters(guard: PathGuard) -> bytes:
     words.append(str(len(patterns)))
     for name, pattern in patterns:
         words += [name, "/".join(pattern)]
-    return spelt(words)
+    return encode_words(words)
 
 
-def spelt_walk(roots: Sequence[str], home: str, guard: PathGuard, filters: bytes) -> bytes:
+def encode_walk(roots: Sequence[str], home: str, guard: PathGuard, filters: bytes) -> bytes:
     """How to walk: through the folders that may be written to, and then near the surface of the home folder.
 
     Between them stand the folders in which other programs look for programs.
@@ -66,10 +66,10 @@ def spelt_walk(roots: Sequence[str], home: str, guard: PathGuard, filters: bytes
     for folder in guard.program_folders:
         words += [folder, "0", str(MOST_ENTRIES), "some", ""]
     words += [real_path(home), str(hidden_files.NEAR_LEVELS), str(hidden_files.NEAR_ENTRIES), "some", roots[0]]
-    return spelt(words) + filters
+    return encode_words(words) + filters
 
 
-def spelt(words: Iterable[str]) -> bytes:
+def encode_words(words: Iterable[str]) -> bytes:
     """Words, each with a zero byte at its end."""
     return b"".join(os.fsencode(word) + b"\0" for word in words)
 
@@ -153,7 +153,7 @@ class RecordedLookup(FileLookup):
 
 
 # ---------------------------------------------------------------- what is new
-def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: PathGuard) -> bytes:
+def encode_protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: PathGuard) -> bytes:
     """Of what is new, the paths at which nothing may be made, as words: the topmost of each.
 
     Args:
@@ -164,11 +164,11 @@ def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: Pa
     pairs = zip(roots, seen, strict=False)
     found = [entry.path for root, new in pairs for entry in entries(root, new, guard) if entry.protected]
     programs = (each for new in seen[len(roots) :] for each in new if each.kind != "d" and guard.is_helper(each.path))
-    return spelt([*found, *(movable(each.path, roots) for each in programs)])
+    return encode_words([*found, *(movable(each.path, roots) for each in programs)])
 
 
 # ---------------------------------------------------------------- what to run
-def spelt_plan(plan: Plan, host: Host, *, stays: bool) -> tuple[bytes, bytes]:
+def encode_plan(plan: Plan, host: Host, *, stays: bool) -> tuple[bytes, bytes]:
     """The words of a plan, and the filter of system calls.
 
     Args:
@@ -197,7 +197,7 @@ def spelt_plan(plan: Plan, host: Host, *, stays: bool) -> tuple[bytes, bytes]:
     words += _count(plan.command)
     if any("\0" in word for word in words):
         raise ContainmentError("the plan holds a zero byte")
-    return spelt(words), calls
+    return encode_words(words), calls
 
 
 def _count(words: Sequence[str]) -> Iterator[str]:

@@ -125,7 +125,7 @@ def uv_lock(folder: str, read: ReadFile, index: str) -> Wanted:
         elif str(source.get("registry", "")).rstrip("/") == index:
             found = found.joined(_read_locked(package, _normalise(name), path))
         else:
-            raise UncoveredError(f"{path} takes {_shown(name)} from another place than the index")
+            raise UncoveredError(f"{path} takes {_quote_start(name)} from another place than the index")
     return found
 
 
@@ -139,7 +139,7 @@ def python_package(name: str, folder: str, read: ReadFile, index: str) -> Wanted
     for found in _read_projects(folder, read, index):
         if wished in found:
             return Wanted({wished: found[wished]})
-    raise UncoveredError(f"{_shown(name)} is not among the committed packages")
+    raise UncoveredError(f"{_quote_start(name)} is not among the committed packages")
 
 
 def _read_projects(folder: str, read: ReadFile, index: str) -> Iterator[Mapping[str, frozenset[str]]]:
@@ -156,7 +156,7 @@ def _read_locked(package: Mapping[str, Any], name: str, path: str) -> Wanted:
     files = [*_tables(package.get("wheels"), path), *filter(None, [_table(package, "sdist")])]
     hashes = [str(file.get("hash", "")).removeprefix("sha256:") for file in files]
     if not files or not all(map(_SHA256.fullmatch, hashes)):
-        raise UncoveredError(f"{path} has no SHA-256 for each file of {_shown(name)}")
+        raise UncoveredError(f"{path} has no SHA-256 for each file of {_quote_start(name)}")
     addresses = [str(file.get("url", "")) for file in files]
     return Wanted({name: frozenset(hashes)}, frozenset(), frozenset(map(_https, addresses)))
 
@@ -200,9 +200,9 @@ def _parse(text: str, path: str) -> Any:
     try:
         parsed = Requirement(text)
     except InvalidRequirement:
-        raise UncoveredError(f"{path} holds {_shown(text)}, which is no name with a version") from None
+        raise UncoveredError(f"{path} holds {_quote_start(text)}, which is no name with a version") from None
     if parsed.url is not None:
-        raise UncoveredError(f"{path} takes {_shown(parsed.name)} from an address of its own")
+        raise UncoveredError(f"{path} takes {_quote_start(parsed.name)} from an address of its own")
     return parsed
 
 
@@ -248,7 +248,7 @@ def package_lock(folder: str, read: ReadFile, index: str) -> Wanted:
         name = str(entry.get("name") or place.rpartition("node_modules/")[2])
         address = entry.get("resolved")
         if not _NPM_NAME.fullmatch(name) or not (address is None or _from_registry(address, index)):
-            raise UncoveredError(f"{path} takes {_shown(name)} from another place than the registry")
+            raise UncoveredError(f"{path} takes {_quote_start(name)} from another place than the registry")
         names.add(name)
         files |= {str(address)} if address is not None else set()
     return Wanted({}, frozenset(names), frozenset(files))
@@ -282,7 +282,7 @@ def npm_workspaces(folder: str, read: ReadFile) -> list[str]:
 def check_committed(path: str, read: ReadFile) -> None:
     """Raise ``UncoveredError`` where a file was not committed."""
     if read(path) is None:
-        raise UncoveredError(f"{_shown(path)} was not committed")
+        raise UncoveredError(f"{_quote_start(path)} was not committed")
 
 
 def npm_package(spec: str, folder: str, read: ReadFile, index: str) -> Wanted:
@@ -302,7 +302,7 @@ def npm_package(spec: str, folder: str, read: ReadFile, index: str) -> Wanted:
         # Whatever is no plain range of versions says that the package comes from elsewhere.
         found.update(key for key, told in _table(held, kind).items() if not set("/:") & set(str(told)))
     if name not in found or not _NPM_NAME.fullmatch(name):
-        raise UncoveredError(f"{_shown(name)} is not among the committed packages")
+        raise UncoveredError(f"{_quote_start(name)} is not among the committed packages")
     return Wanted(packages=frozenset((name,)))
 
 
@@ -325,7 +325,7 @@ def extras_of(word: str) -> tuple[str, list[str]] | None:
 
 def _inside(path: str) -> str:
     if path.startswith(("/", "../")) or path == "..":
-        raise UncoveredError(f"{_shown(path)} lies outside of the project")
+        raise UncoveredError(f"{_quote_start(path)} lies outside of the project")
     return path
 
 
@@ -335,25 +335,25 @@ def _https(address: str) -> str:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme != "https" or "@" in parts.netloc or parts.query or not address.isascii():
-        raise UncoveredError(f"{_shown(address)} is no address of a file of an index")
+        raise UncoveredError(f"{_quote_start(address)} is no address of a file of an index")
     return address
 
 
 def _text(path: str, read: ReadFile) -> str:
     data = read(path)
     if data is None:
-        raise UncoveredError(f"{_shown(path)} was not committed")
+        raise UncoveredError(f"{_quote_start(path)} was not committed")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UncoveredError(f"{_shown(path)} is no text") from None
+        raise UncoveredError(f"{_quote_start(path)} is no text") from None
 
 
 def _toml(path: str, read: ReadFile) -> dict[str, Any]:
     try:
         return tomllib.loads(_text(path, read))
     except (tomllib.TOMLDecodeError, RecursionError):
-        raise UncoveredError(f"{_shown(path)} is not TOML") from None
+        raise UncoveredError(f"{_quote_start(path)} is not TOML") from None
 
 
 def _json(path: str, read: ReadFile) -> dict[str, Any]:
@@ -362,7 +362,7 @@ def _json(path: str, read: ReadFile) -> dict[str, Any]:
     except (ValueError, RecursionError):
         held = None
     if not isinstance(held, dict):
-        raise UncoveredError(f"{_shown(path)} is not a JSON object")
+        raise UncoveredError(f"{_quote_start(path)} is not a JSON object")
     return held
 
 
@@ -385,5 +385,5 @@ def _texts(held: object, path: str) -> list[str]:
     return held
 
 
-def _shown(text: str) -> str:
+def _quote_start(text: str) -> str:
     return repr(text[:80])

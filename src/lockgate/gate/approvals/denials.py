@@ -64,15 +64,15 @@ def all_alike(
 def _was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) -> bool:
     from lockgate.gate.approvals.proof import is_proven
 
-    wanted = frozenset(_kept(no))
+    wanted = frozenset(_read_targets(no))
     yeses = tx.approvals(session=no.session, state="used")
-    later = (row for row in yeses if row.decided_at > no.decided_at and wanted <= frozenset(_kept(row)))
+    later = (row for row in yeses if row.decided_at > no.decided_at and wanted <= frozenset(_read_targets(row)))
     return any(is_proven(tx, row, approvers) for row in later)
 
 
 def concerns(no: ApprovalRow, effect: Effect) -> bool:
     """Whether a no was said to a call for what this effect does to its target."""
-    return _target(effect) in _kept(no)
+    return _target(effect) in _read_targets(no)
 
 
 def retract(tx: Transaction, approval: str, *, by: str) -> ApprovalRow:
@@ -101,11 +101,11 @@ def _target(effect: Effect) -> str:
 
 
 def _within(row: ApprovalRow, mine: frozenset[str]) -> bool:
-    wanted = _kept(row)
+    wanted = _read_targets(row)
     return bool(wanted) and mine.issuperset(wanted)
 
 
-def _kept(row: ApprovalRow) -> list[str]:
+def _read_targets(row: ApprovalRow) -> list[str]:
     """What a question was asked for. A gate of a shared store may have written anything: what is no text is nothing."""
     found = row.about.get(TARGETS)
     return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []

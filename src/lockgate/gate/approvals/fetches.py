@@ -74,18 +74,18 @@ def is_granted(
     if not host or Label.SECRET in labels:
         return False
     wanted = {"host": host, "labels": sorted(labels)}
-    given = (row for row in _given(tx, subject.session) if row.agent == subject.agent)
+    given = (row for row in _used_approvals(tx, subject.session) if row.agent == subject.agent)
     same = (row for row in given if row.about.get(FETCHES) == wanted)
     return any(is_proven(tx, row, approvers) and not is_endorsed_since(tx, row) for row in same)
 
 
 def end(tx: Transaction, session: str) -> None:
     """End all such yeses of a session: the labels for which they were said are others now."""
-    for row in _given(tx, session):
+    for row in _used_approvals(tx, session):
         tx.put_approval(row._replace(about={name: value for name, value in row.about.items() if name != FETCHES}))
 
 
-def _given(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
+def _used_approvals(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
     return [row for row in tx.approvals(session=session, state="used") if FETCHES in row.about]
 
 

@@ -49,8 +49,8 @@ def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signe
         body: The record, without what proves the yes.
         signer: The approver who says it, where one does.
     """
-    shown = shown_in(row.about)
-    proof: dict[str, Any] = {"basis": row.basis, "shown": shown, "seal": tx.keyed(PURPOSE_YES, _bound(row, shown))}
+    shown = shown_digest(row.about)
+    proof: dict[str, Any] = {"basis": row.basis, "shown": shown, "seal": tx.keyed(PURPOSE_YES, _bound_text(row, shown))}
     if signer is not None:
         import lockgate.gate.approvals.signatures as signatures
 
@@ -60,12 +60,12 @@ def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signe
     return row._replace(about={**row.about, ANSWER: [tx.gate, link.seq]})
 
 
-def shown_in(about: Mapping[str, Any]) -> str:
+def shown_digest(about: Mapping[str, Any]) -> str:
     """Digest of the call as a person is shown it. Somebody else may have written another call into the question."""
     return sha256(_TEXT({name: about.get(name) for name in _SHOWN}).encode()).hexdigest()
 
 
-def told_in(about: Mapping[str, Any]) -> str:
+def told_digest(about: Mapping[str, Any]) -> str:
     """Digest of all that a question tells a person: the call, and why it is asked."""
     return sha256(_TEXT({name: value for name, value in about.items() if name not in _LATER}).encode()).hexdigest()
 
@@ -88,7 +88,7 @@ def is_as_asked(tx: Transaction, row: ApprovalRow) -> bool:
 
 
 def _seal_of_question(tx: Transaction, row: ApprovalRow) -> str:
-    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, told_in(row.about))
+    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, told_digest(row.about))
     return tx.keyed(PURPOSE_YES, canonical({"asked": what}))
 
 
@@ -170,10 +170,10 @@ def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any],
     bound = (row.approval, row.session, row.agent, row.digest, row.basis, row.about.get(FETCHES))
     if not yes or told != bound:
         return False
-    return gate != tx.gate or body.get("seal") == tx.keyed(PURPOSE_YES, _bound(row, body.get("shown")))
+    return gate != tx.gate or body.get("seal") == tx.keyed(PURPOSE_YES, _bound_text(row, body.get("shown")))
 
 
-def _bound(row: ApprovalRow, shown: object) -> str:
+def _bound_text(row: ApprovalRow, shown: object) -> str:
     """All that a yes is bound to. A record of an older version does not tell what was shown."""
     times = (float(at) for at in (row.asked_at, row.expires_at, row.decided_at))
     what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, row.decided_by)

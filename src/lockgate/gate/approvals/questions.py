@@ -22,8 +22,8 @@ from lockgate.gate.approvals.proof import (
     is_proven,
     may_be_used,
     record_yes,
-    shown_in,
-    told_in,
+    shown_digest,
+    told_digest,
 )
 from lockgate.store.audit.record import event_record
 from lockgate.store.rows import ApprovalRow
@@ -142,7 +142,7 @@ def _take_over(
     """The question about the same that was left behind, which is about this call from now on."""
     if not call.call_id:
         return None  # calls without an id cannot be told apart: each has a question of its own
-    left = _left_behind(tx, subject, about, now, is_waited)
+    left = _find_left_behind(tx, subject, about, now, is_waited)
     if left is None:
         return None
     row = left._replace(about={**left.about, TAKEN: call.call_id, TAKEN_AT: now})
@@ -150,7 +150,7 @@ def _take_over(
     return row
 
 
-def _left_behind(
+def _find_left_behind(
     tx: Transaction, subject: Subject, about: tuple[str, str], now: float, is_waited: Callable[[str], bool]
 ) -> ApprovalRow | None:
     """The question about the same that nobody waits for any more, and that was not put in a client's dialog."""
@@ -276,7 +276,9 @@ def _answerable(
         raise ApprovalError("the time for this question is over; the agent can ask again")
     if approve and row.about.get(IN_DIALOG):
         raise ApprovalError("this call is asked about in the client's window: say yes there")
-    if approve and not (is_as_asked(tx, row) and told_in(row.about if seen is None else seen) == told_in(row.about)):
+    if approve and not (
+        is_as_asked(tx, row) and told_digest(row.about if seen is None else seen) == told_digest(row.about)
+    ):
         raise ApprovalError(
             "this question does not show the call that was asked about: an older Lockgate asked it, "
             "or something else has changed it. Do not trust what you see of it: the agent can make the call again. "
@@ -357,7 +359,7 @@ def settle(
 
 def _looks_otherwise_now(tx: Transaction, row: ApprovalRow, shown: str) -> bool:
     """Whether a question shows what it showed when it was asked, and would show something else by now."""
-    return bool(shown) and is_as_asked(tx, row) and shown_in(row.about) != shown
+    return bool(shown) and is_as_asked(tx, row) and shown_digest(row.about) != shown
 
 
 def _against(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: str) -> str:

@@ -170,7 +170,7 @@ def moments_of(text: Mapping[str, Any]) -> list[float]:
     return [moment(each) for each in said] or [moment(None)]
 
 
-def written_by(texts: Sequence[Mapping[str, Any]], login: str) -> list[float]:
+def times_written_by(texts: Sequence[Mapping[str, Any]], login: str) -> list[float]:
     """When somebody wrote, or changed, what they wrote of some texts."""
     own = [text for text in texts if "commit" not in text and any(each.login == login for each in _authors(text))]
     return [at for text in own for at in moments_of(text)]

@@ -98,14 +98,14 @@ def known_line(key: bytes, line: str) -> str:
 
 def known_of(tx: Transaction, name: str, now: float) -> KnownObject | None:
     """What is known of an object; ``None`` where it has to be asked for."""
-    kept = _kept(tx, name, now)
+    kept = _read_cached(tx, name, now)
     if not kept:
         return None
     authors = tuple(AuthorStanding(**each) for each in kept.get("authors", ()))
     return KnownObject(str(kept["stranger"]), frozenset(kept.get("lines", ())), authors)
 
 
-def _kept(tx: Transaction, name: str, now: float) -> dict[str, Any]:
+def _read_cached(tx: Transaction, name: str, now: float) -> dict[str, Any]:
     setting = sha256(name.encode("utf-8", "replace")).hexdigest()
     kept = unseal_setting(tx, chain_links.PURPOSE_AUTHORS, setting, tx.setting(_SETTING + setting), now)
     return kept if kept and 0 <= now - kept["at"] <= HOLDS else {}
@@ -119,7 +119,7 @@ def _keep(tx: Transaction, name: str, now: float, facts: Mapping[str, Any]) -> N
 
 def _claim(tx: Transaction, name: str, now: float) -> bool:
     """Claim an object to ask about; whether nobody else asks about it now, or has within ten minutes."""
-    if _kept(tx, name, now):
+    if _read_cached(tx, name, now):
         return False
     if len(drop_old(tx, chain_links.PURPOSE_AUTHORS, _SETTING, now)) >= _MOST:
         for setting in tx.settings(_SETTING):
@@ -169,7 +169,7 @@ class Lookup:
         try:
             address = api_of(each.host, trust.apis.get(each.host, ""))
             api = ReadingApi(address, self._token(each.host, self._environ, until - time.monotonic()), until)
-            said = self._said(api, each, trust)
+            said = self._find_words(api, each, trust)
         except (UnansweredError, facts.FormError) as error:
             said = KnownObject(f"{each.host}: {error}")
         except (LookupError, TypeError, AttributeError):
@@ -187,7 +187,7 @@ class Lookup:
             }
             tx.append_audit(now, record.event_record(context, "authors", told))
 
-    def _said(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> KnownObject:
+    def _find_words(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> KnownObject:
         """Why the words of an object are a stranger's, or all of its lines."""
         paths = paths_of(each)
         root = f"/repos/{quote(each.owner)}/{quote(each.repository)}"
@@ -224,7 +224,7 @@ class Lookup:
         able = self._able(api, f"{root}/collaborators", each.host, [*people, *named][: facts.MOST_AUTHORS])
         standing = tuple(self._standing(each, trust, root, author, texts) for author in authors)
         strangers = [author.login for author in authors if author.login not in (trust.bots if author.is_bot else able)]
-        if own in people and is_within(facts.written_by(texts, own), times):
+        if own in people and is_within(facts.times_written_by(texts, own), times):
             strangers.append(own)
         if times and any(not facts.is_signed(text) or own in people for text in texts if "commit" in text):
             return KnownObject("an agent may have pushed commits as anybody", authors=standing)
@@ -251,7 +251,7 @@ class Lookup:
             may = "a bot that is named" if author.login in trust.bots else "a bot that nobody names"
         else:
             with self._store.reading() as tx:
-                kept = _kept(tx, f"{each.host}{root}/collaborators/{author.login}".lower(), self._clock())
+                kept = _read_cached(tx, f"{each.host}{root}/collaborators/{author.login}".lower(), self._clock())
             may = str(kept.get("permission", "not asked"))
         return AuthorStanding(author.login, may, facts.part_by(texts, author, each.number))
 
@@ -286,7 +286,7 @@ class Lookup:
         """The logged-in user, and when an agent with a label may have written as them; nobody where none could."""
         with self._store.reading() as tx:
             times = acts(tx)
-            kept = _kept(tx, f"{host}/user", self._clock())
+            kept = _read_cached(tx, f"{host}/user", self._clock())
         if not times:
             return "", times
         login = kept.get("login")
@@ -310,7 +310,7 @@ class Lookup:
 
     def _known_answer(self, name: str) -> bool | None:
         with self._store.reading() as tx:
-            kept = _kept(tx, name.lower(), self._clock())
+            kept = _read_cached(tx, name.lower(), self._clock())
         return bool(kept["is_so"]) if kept else None
 
     def _note(self, name: str, is_so: bool, told: Mapping[str, str] = {}) -> None:

@@ -153,7 +153,7 @@ def _of_command(command: Command, around: HostView) -> ServiceObject | None:
     if words[1:2] == ("api",):
         return _of_request(words[2:], command.folders, around)
     kind, verb = _KINDS.get("".join(words[1:2])), "".join(words[2:3])
-    said = _said(words[3:], _VALUES, _FLAGS)
+    said = _split_options(words[3:], _VALUES, _FLAGS)
     if kind not in ("issues", "pulls") or words[1] not in ("issue", "pr") or said is None:
         return None
     options, operands = said
@@ -178,7 +178,7 @@ def _brings_commits(command: Command) -> bool:
 
 def _of_git(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """The commits that a pull brings, from the only remote of its folder."""
-    said = _said(words[2:], frozenset(), _PULLS)
+    said = _split_options(words[2:], frozenset(), _PULLS)
     if said is None or (said[1] and (said[1][0] != "origin" or len(said[1]) > 2)):
         return None
     where = _where(None, folders, around)
@@ -187,7 +187,7 @@ def _of_git(words: Sequence[str], folders: Sequence[str], around: HostView) -> S
 
 def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """The object of ``gh api``."""
-    said = _said(words, _API_VALUES, _API_FLAGS)
+    said = _split_options(words, _API_VALUES, _API_FLAGS)
     if said is None or len(said[1]) != 1:
         return None
     options, (path,) = said
@@ -201,7 +201,7 @@ def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) 
     return ServiceObject(*where, kind, int(number or 0), _PARTS.get(part, ""))
 
 
-def _said(
+def _split_options(
     words: Sequence[str], values: frozenset[str], flags: frozenset[str]
 ) -> tuple[dict[str, str], list[str]] | None:
     """Options and operands; ``None`` where an option is none of those, stands twice, or has no value."""

@@ -73,10 +73,10 @@ def brief_of(call: ToolCall) -> str | BriefRefusal:
 
 def fits(text: str) -> bool:
     """Whether the whole of a brief is sure to be seen in a client's own question. A longer one is read elsewhere."""
-    return len(shown(text)) <= SHOWN_LINES
+    return len(shown_lines(text)) <= SHOWN_LINES
 
 
-def shown(text: str) -> list[str]:
+def shown_lines(text: str) -> list[str]:
     """The lines that a brief takes in such a question, with a bar before each."""
     return add_bars(visible_block(text), SHOWN_COLUMNS)
 
@@ -168,7 +168,7 @@ def mark_read(tx: Transaction, row: BriefRow) -> BriefRow:
     return row
 
 
-def begun(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
+def bind_brief(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
     """Bind a sub-agent to its brief, once."""
     bound = row._replace(state="running", agent=subject.agent)
     tx.put_brief(bound)
@@ -188,7 +188,7 @@ def find_running(tx: Transaction, subject: Subject) -> BriefRow | None:
     return tx.brief(row.delegate) if row is not None and row.delegate else None
 
 
-def done(tx: Transaction, subject: Subject) -> None:
+def record_end(tx: Transaction, subject: Subject) -> None:
     """Record that a delegate has ended."""
     row = find_running(tx, subject)
     if row is not None and row.state == "running":

@@ -249,7 +249,7 @@ def _is(file: str, wanted: str) -> bool | None:
     if stem == wanted:
         return True
     try:
-        given = _given(read_regular(file, MOST_BYTES))
+        given = _names_given(read_regular(file, MOST_BYTES))
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
@@ -257,7 +257,7 @@ def _is(file: str, wanted: str) -> bool | None:
     return None if given is None else any(name.rpartition(":")[2] == wanted for name in given)
 
 
-def _given(text: bytes) -> list[str] | None:
+def _names_given(text: bytes) -> list[str] | None:
     """The names that a skill may give itself in the YAML at its beginning; ``None`` where that cannot be told."""
     found = [match[1].decode("utf-8", "surrogateescape") for match in _NAMED.finditer(text)]
     if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"---"):

@@ -219,9 +219,9 @@ class _ProjectFiles:
         return names_in(folder, self._workspace)
 
     def found_below(self, folder: str, name: str) -> tuple[str, ...] | None:
-        from lockgate.gate.host.project_files import found_below
+        from lockgate.gate.host.project_files import find_below
 
-        return found_below(folder, name, self._workspace)
+        return find_below(folder, name, self._workspace)
 
 
 def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str | None, ...]]:
@@ -358,7 +358,7 @@ def make_contain(
         text = original(command, _launch(where, context))
         return call._replace(tool_input={**call.tool_input, "command": text})
 
-    look = able or (lambda _: containing_host(where))
+    look = able or (lambda _: find_host(where))
     return contain, original
 
 
@@ -386,7 +386,7 @@ def make_end_rooms(where: Folders) -> Callable[[Sequence[str]], object]:
     return end
 
 
-def containing_host(where: Folders) -> Host:
+def find_host(where: Folders) -> Host:
     """What this machine can do to contain a command."""
     from lockgate.containment.host import host
 

@@ -68,7 +68,7 @@ def names_in(folder: str, workspace: str) -> tuple[str, ...] | None:
     return names if len(names) <= MOST_NAMES else None
 
 
-def found_below(folder: str, name: str, workspace: str) -> tuple[str, ...] | None:
+def find_below(folder: str, name: str, workspace: str) -> tuple[str, ...] | None:
     """The absolute paths of all that has a name at any depth of a folder of the workspace, in whatever case.
 
     ``None`` for a folder elsewhere, and for one that cannot be read or holds more than ``MOST_ENTRIES``. Also where a

@@ -33,7 +33,7 @@ def recall(store: Store, settings: JudgeSettings, question: JudgeQuestion, now: 
     """
     with store.reading() as tx:
         text = tx.setting(_name(store.key, settings, question))
-    kept = _kept(text or "")
+    kept = _parse(text or "")
     if kept is None or not 0 <= now - kept.at < settings.cache_seconds:
         return None
     return Opinion(kept.flagged, kept.reason, model=settings.model, cached=True)
@@ -49,7 +49,7 @@ def remember(store: Store, settings: JudgeSettings, question: JudgeQuestion, opi
     with store.transaction() as tx:
         others = tx.settings(_PREFIX)
         if len(others) >= MOST:
-            kept = {name: _kept(text) for name, text in others.items()}
+            kept = {name: _parse(text) for name, text in others.items()}
             ages = {name: opinion.at if opinion else 0.0 for name, opinion in kept.items()}
             for name in sorted(ages, key=ages.__getitem__)[: MOST // 2]:
                 tx.put_setting(name, None)
@@ -62,7 +62,7 @@ class _KeptOpinion(Record):
     reason: str
 
 
-def _kept(text: str) -> _KeptOpinion | None:
+def _parse(text: str) -> _KeptOpinion | None:
     """What a row of the store says; ``None`` where somebody has damaged it. A damaged row counts as the oldest."""
     value = json_object(text) or {}
     at, flagged, reason = number(value.get("at")), value.get("flagged"), value.get("reason")

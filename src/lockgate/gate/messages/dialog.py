@@ -109,7 +109,7 @@ def dialog_question(
     where = places, _by_host(places, call)
     # Cut here and not by the client: a piece of a long line would begin as one of ours does.
     whole = add_bars("\n".join(_call(call)), width)
-    above = _shown_above(call, width) if window and exact else 0
+    above = _rows_above(call, width) if window and exact else 0
     room_below = min(room, rows - _AROUND - above - heading) if above else 0
     for call_lines, left, titles in ((whole, room, _HOLDS_CALL), ([], room_below, _BELOW_CALL)):
         for lines in _forms(titles, call_lines, decision.reasons, taints, where, approval, width):
@@ -165,7 +165,7 @@ def _pieces(lines: Sequence[str], width: int) -> list[str]:
     return [piece for line in lines for piece in indent(line, width, "", _MORE)]
 
 
-def _shown_above(call: ToolCall, width: int) -> int:
+def _rows_above(call: ToolCall, width: int) -> int:
     """Rows that the client's own box takes to show the call, where it shows it whole and as it is; else none."""
     fields = {name: value for name, value in call.tool_input.items() if not _is_passed_over(call.tool, name, value)}
     described = call.tool_input.get("description", "") if call.tool == "Bash" else _page_text(fields)

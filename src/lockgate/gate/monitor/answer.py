@@ -66,7 +66,9 @@ def _ask_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
     from lockgate.gate.messages import calls
 
     if briefs.fits(ruling.brief):
-        return calls.brief_question(briefs.shown(brief), question.taints, has_steps=bool(briefs.steps(ruling.brief)))
+        return calls.brief_question(
+            briefs.shown_lines(brief), question.taints, has_steps=bool(briefs.steps(ruling.brief))
+        )
     return calls.long_brief_question(brief, ruling.brief_id[: briefs.SHOWN_ID], question.taints)
 
 

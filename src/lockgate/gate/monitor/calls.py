@@ -120,7 +120,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     analyses, wanted = parts.installs(context, parts.analyse(context, call, configuration, earlier=True))
     analysed = parts.timer()
     exact = canonical(call)
-    found, mask = found_in(parts.guard, context, call, exact)
+    found, mask = find_matches(parts.guard, context, call, exact)
     screened = parts.timer()
     steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
     objections: Sequence[Objection] = ()
@@ -345,7 +345,7 @@ def _judge_question(question: DecisionInput, ruling: Ruling) -> JudgeQuestion:
     )
 
 
-def found_in(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
+def find_matches(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
     """What the pattern library finds in a call, and the mask that hides it in all that is told of the call."""
     found = guard.check_input(context, call)
     if "[REDACTED:" in exact:  # which JSON spells as it stands

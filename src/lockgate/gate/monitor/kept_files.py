@@ -115,7 +115,7 @@ def note(
         key: What addresses are hashed with.
         knows_secrets: Whether the agent may write a secret that it has read.
     """
-    left = [*analysis.left, *_written(tx, call, known, knows_secrets=knows_secrets)]
+    left = [*analysis.left, *_files_written(tx, call, known, knows_secrets=knows_secrets)]
     holding = {each.path: KeptFile(each.path, tuple(_to_store(o, key) for o in each.origins), now) for each in left}
     holding = {path: kept for path, kept in holding.items() if kept.origins}
     facts: dict[str, Any] = {
@@ -137,17 +137,17 @@ def _to_store(origin: Origin, key: bytes) -> Origin:
     address = origin.address
     if address and not address.startswith(KEYED):
         address = KEYED + address_key(key, address).hex()
-    return origin._replace(what=_told(origin.what), address=address)
+    return origin._replace(what=_address_text(origin.what), address=address)
 
 
-def _told(what: str) -> str:
+def _address_text(what: str) -> str:
     """An address for a person, without the user and what stands behind the path."""
     before, scheme, rest = what.partition("?")[0].partition("#")[0].rpartition("://")
     host, slash, path = rest.partition("/")
     return redact(f"{before}{scheme}{host.rpartition('@')[2]}{slash}{path}")
 
 
-def _written(tx: Transaction, call: ToolCall, known: Sequence[str], *, knows_secrets: bool) -> list[Left]:
+def _files_written(tx: Transaction, call: ToolCall, known: Sequence[str], *, knows_secrets: bool) -> list[Left]:
     """The file that a tool for files writes, with the secrets that stand in what it writes."""
     path = call.tool_input.get(_WRITING.get(call.tool, ""))
     if not isinstance(path, str) or not path:
@@ -169,7 +169,7 @@ def settle(
         if kept is not None and not (data and kept.content == sha256(data).hexdigest()):
             tx.put_setting(_name(path), None)
     for _, put in facts.get(PUT, ()):
-        kept = _kept(put)  # gone where the call was taken to be refused
+        kept = _parse(put)  # gone where the call was taken to be refused
         if kept is not None and _at(tx, kept.path) is None:
             _put(tx, kept)
     for path in facts.get(FACT, ()):
@@ -186,7 +186,7 @@ def take_back(tx: Transaction, session: str, key: str) -> None:
     """Forget what was noted of the files of a call that was not run after all, where nothing was noted since."""
     row = tx.call(session, key)
     for before, put in row.facts.get(PUT, ()) if row is not None and is_out(row) else ():
-        kept = _kept(put)
+        kept = _parse(put)
         if kept is not None and tx.setting(_name(kept.path)) == put:
             tx.put_setting(_name(kept.path), before)
 
@@ -221,15 +221,15 @@ def _is_code(kept: KeptFile) -> bool:
 
 def _at(tx: Transaction, path: str) -> KeptFile | None:
     text = tx.setting(_name(path))
-    return _kept(text) if text is not None else None
+    return _parse(text) if text is not None else None
 
 
 def _rows(tx: Transaction) -> list[tuple[str, KeptFile]]:
-    found = ((name, _kept(text)) for name, text in tx.settings(_PREFIX).items())
+    found = ((name, _parse(text)) for name, text in tx.settings(_PREFIX).items())
     return [(name, kept) for name, kept in found if kept is not None]
 
 
-def _kept(text: str) -> KeptFile | None:
+def _parse(text: str) -> KeptFile | None:
     """What was kept; ``None`` for what no gate of ours has written."""
     try:
         path, origins, at, content, blob = json.loads(text)

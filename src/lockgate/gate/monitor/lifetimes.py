@@ -80,7 +80,7 @@ def agent_stopped(parts: Parts, event: AgentStopped) -> Answer:
 
             dialog.close_unanswered(tx, context, now)
         session.end_agent(tx, context)
-        briefs.done(tx, context.subject)
+        briefs.record_end(tx, context.subject)
         tx.append_audit(now, record.event_record(context, "agent-end", {"type": context.agent_type}))
     return Answer()
 

@@ -71,12 +71,12 @@ def vouch(
     unnamed = next((each for each in objects if not trust.names(each)), None)
     if unnamed is not None:
         return Vouching(because=f"{unnamed.name}: its owner is not named")
-    known = _known(parts, objects)
+    known = _known_objects(parts, objects)
     if None in known:
         from lockgate.core.questions import ResultQuestion
 
         yield ResultQuestion(event.context, call, "", objects=objects, trust=trust)
-        known = _known(parts, objects)
+        known = _known_objects(parts, objects)
     text = without_quiet_lines(event.text, quiet)
     return _judge(dict(zip((each.name for each in objects), known, strict=True)), text, parts.store.fleet_key)
 
@@ -97,7 +97,7 @@ def note_writing(question: DecisionInput, ruling: Ruling) -> None:
         note_act(question.tx, question.now)
 
 
-def _known(parts: Parts, objects: tuple[ServiceObject, ...]) -> list[KnownObject | None]:
+def _known_objects(parts: Parts, objects: tuple[ServiceObject, ...]) -> list[KnownObject | None]:
     with parts.store.reading() as tx:
         now = parts.clock()
         return [known_of(tx, each.name, now) for each in objects]

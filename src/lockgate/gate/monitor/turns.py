@@ -40,7 +40,7 @@ def calls_in_turn(
         matters = taint.state is TaintState.PENDING or verdict > Verdict.CONTAIN
         if matters and _has_own_call(taint) and taint.at > now - _SECONDS:
             found[taint.call_id] = min(taint.at, found.get(taint.call_id, taint.at))
-    return found if _left(taints, found.keys()) is not taints else {}
+    return found if _taints_left(taints, found.keys()) is not taints else {}
 
 
 def without(tx: Transaction, session: str, taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
@@ -51,10 +51,10 @@ def without(tx: Transaction, session: str, taints: Sequence[Taint], turn: Collec
     use it there, and nobody has to read a result.
     """
     rows = {call_id: tx.call(session, call_id) for call_id in turn}
-    return _left(taints, {call_id for call_id, row in rows.items() if row and not row.facts.get(KEEPS)})
+    return _taints_left(taints, {call_id for call_id, row in rows.items() if row and not row.facts.get(KEEPS)})
 
 
-def _left(taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
+def _taints_left(taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
     left = [taint for taint in taints if not (taint.call_id in turn and _has_own_call(taint))]
     is_untrusted = any(taint.label is Label.UNTRUSTED for taint in left)
     return taints if is_untrusted or len(left) == len(taints) else left

@@ -147,7 +147,7 @@ def _source(
     whole: bool,
 ) -> UntrustedResult:
     first = taints[0]
-    said = _said(row)
+    said = _read_said(row)
     names = tuple(taint.source for taint in taints)
     source = UntrustedResult("", subject, first.call_id, first.tool, first.at, names, said)
     problem = _problem_of(subject, taints, row) or _problem_of_session(tx, row, calls)
@@ -168,7 +168,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _said(row: CallRow | None) -> Mapping[str, Any]:
+def _read_said(row: CallRow | None) -> Mapping[str, Any]:
     """What was kept of a result. Another gate of a shared store may have written anything: that is nothing."""
     said: Any = row.facts.get(SAID) if row is not None else None
     match said:
@@ -190,7 +190,7 @@ def _problem_of(subject: Subject, taints: Sequence[Taint], row: CallRow | None) 
         return "another agent has made the call"
     if row.facts.get("keeps"):
         return "the call has written what it read into a file"
-    if not _said(row):
+    if not _read_said(row):
         return "its text is not kept, or too long to be shown"
     if row.facts.get(SOURCES_COUNTED) != len(taints):
         return "not every source of this result is kept, so that nobody can see all of them"

@@ -114,24 +114,24 @@ def _is_flags(node: Part) -> bool:
 def _start(nodes: Sequence[Part]) -> int:
     """The index from which on a sequence is looked for: its beginning, or the first word in it that is given."""
     first, last = _first(nodes), _last(nodes)
-    if _given(nodes[first:]):
+    if _count_given(nodes[first:]):
         return first
     for index in range(first + 1, last + 1):
         if most_bytes(nodes[:index]) > _FAR:
             break
-        if _given(nodes[index:]) >= _SAYS_ENOUGH and nodes[index].least:
+        if _count_given(nodes[index:]) >= _SAYS_ENOUGH and nodes[index].least:
             return index
     return first
 
 
-def _given(nodes: Sequence[Part]) -> int:
+def _count_given(nodes: Sequence[Part]) -> int:
     """How many given characters a sequence begins with, at least."""
     count = 0
     for node in nodes:
         if _is_given(node):
             count += 1
         elif node.branches:
-            inside = [_given(branch) for branch in node.branches]
+            inside = [_count_given(branch) for branch in node.branches]
             count += min(inside)
             if any(number < len(branch) for number, branch in zip(inside, node.branches, strict=True)):
                 break
@@ -142,7 +142,7 @@ def _given(nodes: Sequence[Part]) -> int:
 
 def _begins_with_any_word(nodes: Sequence[Part]) -> bool:
     """Whether a sequence is looked for from its beginning, which is a letter or digit and not a given one."""
-    if not nodes or _start(nodes) or _given(nodes):
+    if not nodes or _start(nodes) or _count_given(nodes):
         return False
     first = nodes[0].atom if nodes[0].atom is not None and nodes[0].times else nodes[0]
     if first.branches and first is nodes[0]:

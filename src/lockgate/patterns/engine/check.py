@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.engine.ask_validators import ValidatorAnswers, is_weak, narrow, strip_punctuation
 from lockgate.patterns.engine.matcher import ConfirmedMatch, Hits
 from lockgate.patterns.engine.time_budget import CheckTimer
-from lockgate.patterns.fields import Field, assigned_values, is_for
+from lockgate.patterns.fields import Field, find_assigned_values, is_for
 from lockgate.patterns.known_values.values import KnownKind
 from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Mode, PatternMatch, Rule, Severity, Side
 
@@ -261,7 +261,7 @@ class Check:
 
     def _hold_assigned_to_format(self, field: Field, data: bytes) -> None:
         """Hold the values that a sub-agent's brief hands over in its text to their formats."""
-        for name, span in assigned_values(data):
+        for name, span in find_assigned_values(data):
             self._hold_to_format(field._replace(name=name), data, span)
 
     # ------------------------------------------------------------ the end

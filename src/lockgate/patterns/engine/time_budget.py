@@ -34,7 +34,7 @@ class CheckTimer:
 
     def left(self, use: GroupUse, now: float) -> float:
         """Seconds that a group has left; 0 or less where its time is over."""
-        return use.timeout - self._spent.get(use.group.id, 0.0) - self._shared(now)
+        return use.timeout - self._spent.get(use.group.id, 0.0) - self._shared_seconds(now)
 
     def spend(self, use: GroupUse, seconds: float) -> None:
         """Count seconds for one group alone."""
@@ -73,5 +73,5 @@ class CheckTimer:
         last = now + max((self.left(use, now) for use in self._uses if use.group.id not in self.expired), default=0.0)
         return lambda: self.clock() > last and self.check_clock()
 
-    def _shared(self, now: float) -> float:
+    def _shared_seconds(self, now: float) -> float:
         return now - self._began - self._alone

@@ -87,15 +87,15 @@ def _of_name(name: object) -> tuple[str, bool, str]:
         return _of_short_name(name)  # nearly always: few tools have many names
     text = str(name)
     contents = isinstance(name, str) and name in _CONTENTS
-    return redact(text)[:_LONGEST_NAME], contents, _said_secret(text[:_LONGEST_NAME])
+    return redact(text)[:_LONGEST_NAME], contents, _secret_mark(text[:_LONGEST_NAME])
 
 
 @lru_cache(maxsize=500)
 def _of_short_name(name: str) -> tuple[str, bool, str]:
-    return redact(name)[:_LONGEST_NAME], name in _CONTENTS, _said_secret(name)
+    return redact(name)[:_LONGEST_NAME], name in _CONTENTS, _secret_mark(name)
 
 
-def _said_secret(name: str) -> str:
+def _secret_mark(name: str) -> str:
     """What is recorded for a text under this name: a mark where it says that the text is a secret, else empty."""
     said = redact(f"{name}={_SOME_VALUE}")
     return "" if said.endswith(_SOME_VALUE) else said[said.rfind("[redacted:") :]

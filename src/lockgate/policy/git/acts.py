@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import Record
 from lockgate.policy.git.commands import GitCommandLine, find_checked_out, reader_of
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known
 
 ANY = "*"
 """Some branch: which one is not known."""
@@ -40,7 +40,7 @@ def acts_of(line: GitCommandLine, default: Callable[[], Sequence[Act]]) -> list[
         line: The line.
         default: What a push without refspecs does.
     """
-    if not known(line.name):
+    if not is_known(line.name):
         return [Act(kind, ANY, line.name) for kind in KINDS]
     reader = reader_of(line)
     return list(_READERS[reader](line, default)) if reader else []
@@ -194,7 +194,7 @@ def _update_ref(line: GitCommandLine, _: Callable[[], Sequence[Act]]) -> Iterato
     if line.has("many") or line.matched.surprises:
         yield Act("rewrite", ANY)
     ref = line.operands[0] if line.operands else ""
-    if ref == "HEAD" or ref.startswith("refs/heads/") or not known(ref):
+    if ref == "HEAD" or ref.startswith("refs/heads/") or not is_known(ref):
         yield Act(DELETE if line.has("delete") else "rewrite", branch_of(ref))
 
 

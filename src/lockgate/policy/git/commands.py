@@ -11,7 +11,7 @@ from lockgate.core.model import Command
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.knowledge.lookup import ProgramEntry, lookup, subcommand
 from lockgate.shell.knowledge.options import Matched, match
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def line_of(command: Command) -> GitCommandLine | None:
     words = command.words[1:]
     if name.startswith("git-"):
         words = (name[4:], *words)
-    elif not known(name):
+    elif not is_known(name):
         line = _line(words, command)
-        return line if line is not None and line.name in _table()["commands"] and known(line.name) else None
+        return line if line is not None and line.name in _table()["commands"] and is_known(line.name) else None
     elif name not in _table()["programs"]:
         return None
     return _line(words, command)
@@ -90,7 +90,7 @@ def _line(words: Sequence[str], command: Command) -> GitCommandLine | None:
 
 
 def _join(folder: str, value: str) -> str:
-    if not known(value) or not (folder or value.startswith("/")):
+    if not is_known(value) or not (folder or value.startswith("/")):
         return ""
     return os.path.normpath(os.path.join(folder, value))
 
@@ -117,7 +117,7 @@ def asks_for_branch(line: GitCommandLine) -> bool:
 def may_be_alias(line: GitCommandLine) -> bool:
     """Whether a subcommand may be an alias. An alias cannot have the name of a command of git's own."""
     git = lookup("git")
-    return known(line.name) and not reader_of(line) and (git is None or subcommand(git, line.name) is None)
+    return is_known(line.name) and not reader_of(line) and (git is None or subcommand(git, line.name) is None)
 
 
 def reader_of(line: GitCommandLine) -> str:

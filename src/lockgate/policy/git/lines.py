@@ -20,7 +20,7 @@ from lockgate.policy.git.commands import (
     sets_upstream,
 )
 from lockgate.policy.git.repository import RepositoryFacts
-from lockgate.shell.state.abstract_text import OPAQUE, known
+from lockgate.shell.state.abstract_text import OPAQUE, is_known
 
 # Without these, a command runs its parts one after another, each only where the one before it succeeded.
 _WINDING = lazy_re(r"[;\n|`(){}]|(?<!&)&(?!&)|\b(?:for|while|until|select|if|case|trap|function|xargs|find|eval)\b")
@@ -120,7 +120,7 @@ def _glimpse(commands: Sequence[Command], unread: Sequence[str]) -> Iterator[Com
         for command in commands
         if command.words[0].rpartition("/")[2] in _SHELLS
         for word in command.words[1:]
-        if not known(word)
+        if not is_known(word)
     )
     for text in dict.fromkeys((*unread, *dynamic)):
         for match in _GLIMPSE.finditer(text):
@@ -134,7 +134,7 @@ def _expand(text: str, line: GitCommandLine) -> Sequence[Command]:
         from lockgate.resources.host_view import HostView
         from lockgate.shell import analyse_shell
 
-        more = shlex.join(rest) if all(map(known, rest)) else '"$@"'
+        more = shlex.join(rest) if all(map(is_known, rest)) else '"$@"'
         return analyse_shell(f"{text[1:]} {more}", (line.folders or ("",))[0], HostView()).commands
     try:
         words = shlex.split(text)

@@ -16,7 +16,7 @@ from lockgate.policy.git.commands import GitCommandLine
 from lockgate.policy.git.lines import Lines
 from lockgate.policy.git.repository import RepositoryFacts
 from lockgate.resources.globs import names_meet
-from lockgate.shell.state.abstract_text import shown
+from lockgate.shell.state.abstract_text import show
 
 if TYPE_CHECKING:
     from typing import Any
@@ -84,7 +84,7 @@ def _protect(setting: GitRules, act: Act, lines: Lines, at: int) -> Iterator[Obj
     for pattern in patterns:
         met = [branch for branch in branches if branch and names_meet(pattern, branch)]
         if met:
-            line = visible(shown(" ".join(lines.found[at].words)), _LONGEST)
+            line = visible(show(" ".join(lines.found[at].words)), _LONGEST)
             told = f"`{line}` changes the branch `{pattern}`, which {setting.layer} protects"
             if any(ANY in branch for branch in met):
                 told = (
@@ -97,8 +97,8 @@ def _protect(setting: GitRules, act: Act, lines: Lines, at: int) -> Iterator[Obj
 
 def _subject(line: GitCommandLine, act: Act) -> str:
     """What the line does, for a person."""
-    text = visible(shown(" ".join(line.words)), _LONGEST)
+    text = visible(show(" ".join(line.words)), _LONGEST)
     if act.depends:
-        word = visible(shown(act.depends), 60)
+        word = visible(show(act.depends), 60)
         return f"`{word}` in `{text}` is only known when it runs and may be one that {_DOES[act.kind]}; write it out"
     return f"`{text}` {_DOES[act.kind]}"

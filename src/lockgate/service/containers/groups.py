@@ -139,7 +139,7 @@ class Groups:
         Raises:
             RemoteError: There is no such group, or the key cannot be written.
         """
-        group = self._known(name)._replace(secret=new_secret())
+        group = self._find(name)._replace(secret=new_secret())
         try:
             self._write(group)
         except OSError as error:
@@ -155,7 +155,7 @@ class Groups:
         for group in self.all().values():
             key = group.key._replace(local=group.local and allowed)
             try:
-                if _kept_key(group) != key_file(key):
+                if _read_key(group) != key_file(key):
                     _write_key(group, key)
             except FileNotFoundError:
                 continue  # it was removed meanwhile
@@ -168,11 +168,11 @@ class Groups:
         Raises:
             RemoteError: There is no such group.
         """
-        group = self._known(name)
+        group = self._find(name)
         os.unlink(os.path.join(self._folder, f"{name}.json"))
         shutil.rmtree(group.folder, ignore_errors=True)
 
-    def _known(self, name: str) -> ContainerGroup:
+    def _find(self, name: str) -> ContainerGroup:
         group = self.all().get(name)
         if group is None:
             raise RemoteError(f"there is no group {name!r}; see: lockgate serve groups list")
@@ -196,7 +196,7 @@ def _write_key(group: ContainerGroup, key: ContainerKey) -> None:
         _give_key(place, group.uid)
 
 
-def _kept_key(group: ContainerGroup) -> bytes:
+def _read_key(group: ContainerGroup) -> bytes:
     """The content of the file of a group's key; empty where there is none."""
     try:
         return read_regular(os.path.join(group.folder, SECRET, KEY), _MOST, follow=False)

@@ -148,7 +148,7 @@ class MailboxServer:
             await self._changed.wait()
             return
         try:
-            async for names in self._told(places):
+            async for names in self._watch_folders(places):
                 yield names
         except FileNotFoundError:  # one folder went away since; the others are looked at as before
             log.warning("a folder went away")
@@ -159,7 +159,7 @@ class MailboxServer:
             log.warning("changes cannot be told here; looking for them instead", extra={"facts": {"why": str(error)}})
             self._poll = True
 
-    async def _told(self, places: Mapping[str, str]) -> AsyncIterator[Iterable[str]]:
+    async def _watch_folders(self, places: Mapping[str, str]) -> AsyncIterator[Iterable[str]]:
         watching = awatch(
             *places,
             watch_filter=None,
@@ -252,9 +252,9 @@ class MailboxServer:
             log.error("not answered", extra={"facts": {"group": group.name, "id": letter.id, "why": str(error)}})
             await asyncio.sleep(_LOOK_SECONDS)  # it stays, and is taken up again
         finally:
-            self._done(group.name, letter)
+            self._finish(group.name, letter)
 
-    def _done(self, name: str, letter: MailboxFile) -> None:
+    def _finish(self, name: str, letter: MailboxFile) -> None:
         busy = self._open[name]
         busy.discard(letter)
         if name in self._full and len(busy) <= MOST_OF_A_GROUP // 2:

@@ -40,12 +40,12 @@ class OpenRequest:
         """Nothing was decided yet."""
         self.group = group
         self.request = request
-        self.event = seen_here(request.event, group)
+        self.event = as_seen_here(request.event, group)
         self.kept: str | None = None
         """What is to stand in the file of a long result, where that changes."""
 
 
-def seen_here(event: Event, group: ContainerGroup) -> Event:
+def as_seen_here(event: Event, group: ContainerGroup) -> Event:
     """An event with names that are this group's own: it cannot name another's session, agent or process."""
     context = event.context
     subject = Subject(_with_name(group, context.subject.session), context.subject.agent)
@@ -89,7 +89,7 @@ def remote_parts(where: Folders, current: Callable[[], OpenRequest]) -> Parts:
         guard=_guard(patterns),
         write_kept=lambda _, file, change: _write_kept(current(), file, change),
         consultants=_consultants(parts.consultants),
-        seen=lambda _, call: _seen(current(), call),
+        seen=lambda _, call: _effects_seen(current(), call),
         trace=str,  # nothing: a container's traces are its own
     )
 
@@ -135,7 +135,7 @@ def _contain(case: OpenRequest, call: ToolCall) -> Mapping[str, Any] | None:
     return call.tool_input if CONTAIN in case.request.able else None
 
 
-def _seen(case: OpenRequest, call: ToolCall) -> Sequence[Effect]:
+def _effects_seen(case: OpenRequest, call: ToolCall) -> Sequence[Effect]:
     return case.request.found if getattr(case.request.event, "call", None) == call else ()
 
 

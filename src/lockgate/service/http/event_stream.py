@@ -122,7 +122,7 @@ class Feed:
             async with self._turn:
                 # The others hear first what there is, so that what this one has missed ends where its events begin.
                 await self._look(fresh=self._task is None)
-                for data in await asyncio.to_thread(self._missed, last, self._position):
+                for data in await asyncio.to_thread(self._read_missed, last, self._position):
                     listener.put(data)
                 self._listeners.add(listener)
             self._update_presence()
@@ -190,7 +190,7 @@ class Feed:
             rows = tx.audit(after=position, limit=_MOST_MISSED)
             return (rows[-1].seq if rows else head), list(map(encode_event, rows))
 
-    def _missed(self, last: int | None, upto: int) -> list[bytes]:
+    def _read_missed(self, last: int | None, upto: int) -> list[bytes]:
         if last is None or last == upto:
             return []
         if last > upto or upto - last > _MOST_MISSED:
@@ -227,7 +227,7 @@ class Stream(Response):
             headers = [(b"content-type", f"{MEDIA_TYPE}; charset=utf-8".encode()), (b"x-accel-buffering", b"no")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             sending = asyncio.create_task(self._send(listener, send))
-            leaving = asyncio.create_task(_gone(receive))
+            leaving = asyncio.create_task(_wait_until_gone(receive))
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
             for task in (sending, leaving):
                 task.cancel()
@@ -247,6 +247,6 @@ class Stream(Response):
                 data = b": still here\n\n"
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

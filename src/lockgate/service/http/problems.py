@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.service.http.schemas import ApprovalState, Invalid, Problem, ProblemCode
-from lockgate.service.http.views.display_values import shown
+from lockgate.service.http.views.display_values import escape_text
 
 MEDIA_TYPE = "application/problem+json"
 _MOST_ERRORS = 20
@@ -65,7 +65,7 @@ def problem(
         title=_title(status),
         status=status,
         code=code,
-        detail=shown(detail),
+        detail=escape_text(detail),
         state=state,
         errors=list(errors),
     )
@@ -109,7 +109,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
         return problem(400, "the body is no JSON")
     # What was sent is not told back: only where it is wrong, and how.
     told = [
-        Invalid(where=shown(".".join(map(str, each["loc"]))[:200]), problem=shown(str(each["msg"])[:400]))
+        Invalid(where=escape_text(".".join(map(str, each["loc"]))[:200]), problem=escape_text(str(each["msg"])[:400]))
         for each in found[:_MOST_ERRORS]
     ]
     return problem(422, "see errors", errors=told)

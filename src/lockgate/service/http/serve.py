@@ -91,7 +91,7 @@ def names_of(settings: DashboardSettings, port: int) -> tuple[HostNames, str]:
     tls = bool(settings.certificate)
     # Not `localhost` too: where that is ::1, another user may listen there.
     called = [*settings.names, *([] if _is_any(host) else [host])]
-    written = [_written(name) for name in called]
+    written = [_host_in_url(name) for name in called]
     hosts = {f"{name}:{port}" for name in written}
     if port == _DEFAULT_PORTS[tls]:
         hosts |= set(written)
@@ -99,7 +99,7 @@ def names_of(settings: DashboardSettings, port: int) -> tuple[HostNames, str]:
     return names, f"{names.scheme}://{written[0]}:{port}/"
 
 
-def _written(host: str) -> str:
+def _host_in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host.lower()
 
 

@@ -117,7 +117,7 @@ class Exporter:
         try:
             self._kept = tail.count_new(store, self._state, self._kept)
             if self._sender is not None:
-                self._kept = self._sent(store, self._sender, problems)
+                self._kept = self._send(store, self._sender, problems)
             if self._chain is None or not 0 <= time.time() - self._chain.at < _CHECK_SECONDS:
                 self._chain = gauges.verify_chain(store)
         except StoreError as error:
@@ -125,7 +125,7 @@ class Exporter:
             return None
         return store
 
-    def _sent(self, store: Store, sender: Sender, problems: set[str]) -> TailState:
+    def _send(self, store: Store, sender: Sender, problems: set[str]) -> TailState:
         """Send what is new. The first time that is nothing: what was before nobody asked for."""
         if self._kept.sent is None:
             return self._kept._replace(sent=self._kept.counted)
@@ -140,7 +140,7 @@ class Exporter:
                 self._kept.counts.add("export_failures", failed)
                 self._refusals = self._refusals + 1 if sender.refused else 0
                 page = found[:_ONE_BY_ONE]
-                if self._refusals < _PATIENT_ROUNDS or not self._sent_singly(page, sender, problems):
+                if self._refusals < _PATIENT_ROUNDS or not self._send_singly(page, sender, problems):
                     problems.add(f"the collector does not take {failed}")
                     break
             else:
@@ -149,7 +149,7 @@ class Exporter:
             place = ChainPosition(page[-1].seq, page[-1].digest)
         return self._kept._replace(sent=place)
 
-    def _sent_singly(self, page: Sequence[AuditRow], sender: Sender, problems: set[str]) -> bool:
+    def _send_singly(self, page: Sequence[AuditRow], sender: Sender, problems: set[str]) -> bool:
         """Send records one by one, and pass over those that the collector will never take; whether that is done.
 
         A collector that takes no record at all refuses more than the records: nothing is passed over then, and the

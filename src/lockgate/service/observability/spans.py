@@ -194,13 +194,13 @@ def _ns(ms: object) -> int:
 
 
 def _text(value: object) -> str:
-    return _written(value, _TEXT) if value is not None else ""
+    return _to_utf8(value, _TEXT) if value is not None else ""
 
 
 def _texts(values: list[Any], most: int = _TEXT) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_written(value, most) for value in values[:_MOST] if value))
+    return tuple(dict.fromkeys(_to_utf8(value, most) for value in values[:_MOST] if value))
 
 
-def _written(value: object, most: int) -> str:
+def _to_utf8(value: object, most: int) -> str:
     """A text as UTF-8 has it: JSON can hold half a surrogate pair, and OTLP cannot."""
     return str(value)[:most].encode("utf-8", "backslashreplace").decode()

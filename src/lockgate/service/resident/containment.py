@@ -23,10 +23,10 @@ from lockgate.containment.layout import Layout, lay_out, roots_of
 from lockgate.containment.leftovers import drop_unused
 from lockgate.containment.linux.native_launcher import (
     RecordedLookup,
-    protected,
-    spelt_filters,
-    spelt_plan,
-    spelt_walk,
+    encode_filters,
+    encode_plan,
+    encode_protected,
+    encode_walk,
     suspects,
 )
 from lockgate.containment.request import RunCommandLine, RunContext, parse, paths_of, run_of
@@ -108,10 +108,10 @@ class Planner:
         roots = roots_of(run)
         guard, filters = self._guard(run.around)
         if question == _WALK:
-            return PlanAnswer(spelt_walk(roots, run.home, guard, filters))
+            return PlanAnswer(encode_walk(roots, run.home, guard, filters))
         if question == _PLACES:
             seen = suspects(asked.payload, (*roots, *guard.program_folders))
-            return PlanAnswer(protected(roots, seen, guard))
+            return PlanAnswer(encode_protected(roots, seen, guard))
         if question == _PLAN:
             return self._plan(run, roots, guard, asked.payload)
         raise BadInputError("it asks something else")
@@ -124,7 +124,7 @@ class Planner:
         layout = lay_out(run, RecordedLookup(guard, roots, suspects(payload, (*roots, *guard.program_folders, home))))
         self._drop_unused(layout)
         # A process that may write to git's records would still do so when a person has git change their configuration.
-        return PlanAnswer(*spelt_plan(layout.plan, able._replace(way=able.launcher), stays=not run.git))
+        return PlanAnswer(*encode_plan(layout.plan, able._replace(way=able.launcher), stays=not run.git))
 
     def _run(self, asked: RunCommandLine, place: RunContext) -> ContainedRun:
         workspace = os.path.realpath(asked.options["workspace"])
@@ -146,7 +146,7 @@ class Planner:
             if len(self._guards) >= _GUARDS:
                 self._guards.clear()
             guard = PathGuard(around)
-            found = self._guards[made_of] = guard, spelt_filters(guard)
+            found = self._guards[made_of] = guard, encode_filters(guard)
         return found
 
     def _drop_unused(self, layout: Layout) -> None:

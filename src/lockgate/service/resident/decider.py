@@ -254,7 +254,7 @@ class Decider:
         if work.deliberation is None:
             if not work.read():
                 return HookOutput("")
-            work.deliberation = self._begun(work)
+            work.deliberation = self._begin(work)
         try:
             return work.deliberation.send(said)
         except StopIteration as end:
@@ -263,7 +263,7 @@ class Decider:
             self.refusals.has_written = True
             return output
 
-    def _begun(self, work: Work) -> Deliberation:
+    def _begin(self, work: Work) -> Deliberation:
         event = work.asked.event
         assert event is not None
         self._lately.asked(work.caller, event.context)
@@ -282,10 +282,10 @@ class Decider:
     def _make_monitor(self, asked: EventRequest) -> Monitor:
         from lockgate.gate import Monitor
         from lockgate.gate.host.assembly import window_of
-        from lockgate.gate.host.host_view import containing_host, make_contain
+        from lockgate.gate.host.host_view import find_host, make_contain
 
         client = asked.client
-        able = self._cache.remembering(lambda *_: containing_host(self._where), lambda _: "")
+        able = self._cache.remembering(lambda *_: find_host(self._where), lambda _: "")
         contain, original = make_contain(self._where, has_rule(client, self._where), able)
         parts = self._parts._replace(
             contain=contain,

@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.addresses import host_of, normalise
 from lockgate.resources.hosts import find_trusted, is_here, is_loopback, is_metadata
 from lockgate.shell.knowledge import lookup
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known, shown
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, is_known, show
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ def _one(kind: str, arg: Arg, call: ProgramCall) -> list[Effect]:
 
         path = Arg(re.sub("^//[^/]*", "", url[5:]), arg.glob)
         return (write if call.contact.sends else read)(path, call.machine, call.scope)
-    if name not in _READING and known(name):
+    if name not in _READING and is_known(name):
         call.contact.sends = call.contact.sends or f"`{name}:` is a protocol that can send anything"
     return _url(url, call)
 
 
 def _url(url: str, call: ProgramCall) -> list[Effect]:
-    host = host_of(url) if known(url) and not _is_expanding(url) else None
+    host = host_of(url) if is_known(url) and not _is_expanding(url) else None
     if host is None and (authority := _AUTHORITY.match(url)) is not None:
         host = host_of(f"http://{authority.group(1)}/")
     if host is None:
@@ -73,27 +73,27 @@ def _url(url: str, call: ProgramCall) -> list[Effect]:
             own = at_url(url, call.machine.around)
             return [] if own is None else [own]
         host = None
-    whole = known(url) and not _is_expanding(url)
+    whole = is_known(url) and not _is_expanding(url)
     return _reached_effects(url, normalise(url) or "" if whole else "", host, call)
 
 
 def _host(host: str, call: ProgramCall, *, send: bool) -> list[Effect]:
     if send and not call.contact.sends:
         call.contact.sends = f"`{call.what}` connects to another machine"
-    return _reached_effects(host, "", host if known(host) else None, call)
+    return _reached_effects(host, "", host if is_known(host) else None, call)
 
 
 def _lookup(host: str, call: ProgramCall) -> list[Effect]:
-    if not known(host):
+    if not is_known(host):
         because = "a name that is put together at run time carries data to whoever answers for it"
-        return [Effect(EffectKind.EGRESS, shown(host), "shell:composed-name", because, gives=Label.UNTRUSTED)]
+        return [Effect(EffectKind.EGRESS, show(host), "shell:composed-name", because, gives=Label.UNTRUSTED)]
     if re.fullmatch(r"[0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:]+", host) and not is_loopback(host):
         return _reached_effects(host, normalise(f"http://{host}/") or "", host, call)
     return _reached_effects(host, normalise(f"https://{host}/") or "", host, call)
 
 
 def _reached_effects(what: str, address: str, host: str | None, call: ProgramCall) -> list[Effect]:
-    what = shown(what)
+    what = show(what)
     if host is not None and is_metadata(host):
         because = "a cloud's metadata service hands out credentials"
         secret = [Effect(EffectKind.READ_SECRET, host, "address:metadata", because, gives=Label.SECRET)]
@@ -159,4 +159,4 @@ def _bare_host(text: str) -> str:
 
 def dynamic_value(arg: Arg) -> bool:
     """Whether a value holds something that is not known before it runs."""
-    return OPAQUE in arg.text or not known(arg.text.replace(PLAIN, ""))
+    return OPAQUE in arg.text or not is_known(arg.text.replace(PLAIN, ""))

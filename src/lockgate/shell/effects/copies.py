@@ -13,7 +13,7 @@ from lockgate.resources.path_spelling import absolute, inside
 from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.unlisted import TARGET, unlisted_effect
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +65,7 @@ def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: Mo
     """
     found: list[Effect] = []
     for word, cwd in words:
-        path = absolute(word, cwd, around) if known(word) else None
+        path = absolute(word, cwd, around) if is_known(word) else None
         places = moved.originals(path) if path else []
         if places is None:
             found.append(Effect(EffectKind.EXECUTE, word, "shell:unknown-write", _MANY))
@@ -78,11 +78,11 @@ def through_copies(words: Iterable[tuple[str, str]], around: HostView, moved: Mo
 def _copy_effects(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, cwd: str) -> list[Effect]:
     folder, _, name = source.text.rstrip("/").rpartition("/")
     folder = folder or ("/" if source.text.startswith("/") else ".")
-    any_name, wild = not name.strip(_MARKS), source.glob or not known(name)
+    any_name, wild = not name.strip(_MARKS), source.glob or not is_known(name)
     parts = name in ("", ".", "..")
     place = source.text if parts or not wild else folder
-    there = absolute(place, cwd, before.around) if known(place) else None
-    into = absolute(target.text, cwd, before.around) if known(target.text) and not target.glob else None
+    there = absolute(place, cwd, before.around) if is_known(place) else None
+    into = absolute(target.text, cwd, before.around) if is_known(target.text) and not target.glob else None
     if into is None:
         return []  # it counts as a place that nobody knows
     if there is not None:

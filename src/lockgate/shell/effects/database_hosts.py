@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.resources.hosts import canonical_host
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 
 SOCKET = "/"
 """What stands for a socket of this machine, among hosts."""
@@ -26,7 +26,7 @@ def hosts_in(text: str) -> list[str]:
 
 def hosts_of(scheme: str, rest: str) -> list[str]:
     """The hosts of an address, in all readings: libpq, redis-cli and drivers end a password at different ``@``."""
-    if not known(rest) or not rest.startswith("//") or scheme.endswith("+srv"):
+    if not is_known(rest) or not rest.startswith("//") or scheme.endswith("+srv"):
         return [UNCLEAR]
     authority, mark, path = re.match(r"//([^/?#]*)([/?#]?)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr]
     if authority.count("@") > 1 or "@" in path or re.search(r"[\s\\\x00-\x1f]", rest):
@@ -56,7 +56,7 @@ def _parameter(key: str, value: str) -> list[str]:
 
 def keyword_hosts(text: str) -> list[str]:
     """The hosts in libpq's ``key=value`` string; without one, it is the socket of this machine."""
-    if not known(text):
+    if not is_known(text):
         return [UNCLEAR]
     found, at = [], 0
     while at < len(text) and text[at:].strip():

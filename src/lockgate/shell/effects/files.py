@@ -15,7 +15,7 @@ from lockgate.resources.paths import (
     replace_effects,
     write_effects,
 )
-from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, is_known
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def write(
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
     path = as_pattern(_one_level(arg))
     machine.disk.note_written(path if path.strip(NO_NAME) else arg.static or "")
-    if not known(text):
+    if not is_known(text):
         from lockgate.shell.effects.unknown_files import others_written
 
         found += others_written(text, machine, scope, there=there)

@@ -11,7 +11,7 @@ from lockgate.core.model import Effect, EffectKind, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.digits import number
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _find_databases(call: ProgramCall) -> Iterator[str]:
 def _default(call: ProgramCall) -> str:
     """The database of a client that names none: a variable's value, or the user's name."""
     text = call.scope.value("PGDATABASE")
-    return text if text and known(text) else _UNKNOWN
+    return text if text and is_known(text) else _UNKNOWN
 
 
 def _is_elsewhere(call: ProgramCall, named: list[Arg], own: OwnDatabase) -> bool:

@@ -17,7 +17,7 @@ from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import read_effects, recursive_read_effects, recursive_write_effects
 from lockgate.shell.effects.unlisted import record_exported
 from lockgate.shell.knowledge.lookup import role_of
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ def record_left_state(machine: Machine, scope: Scope, began: Mapping[str, str]) 
 def _splits_otherwise(scope: Scope) -> bool:
     """Whether words are split in another way from here on; what stays of a loop's ``IFS= read`` is not known."""
     text = scope.value("IFS")
-    return text != _SPACES if known(text) else "IFS" in scope.exported
+    return text != _SPACES if is_known(text) else "IFS" in scope.exported
 
 
 def _record_folder(machine: Machine, folder: str) -> None:

@@ -7,7 +7,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import absolute
 from lockgate.shell.effects.files import OPTION_NAME, change
 from lockgate.shell.knowledge import lookup
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Eff
     """Effects of removing a file, or with ``below`` a whole folder."""
     # A name that a command takes for an option is a danger while it is there.
     found = [effect for effect in change(arg, machine, scope, below=below) if effect.rule != OPTION_NAME]
-    if found and known(arg.text) and not arg.loose and all(_in_a_cache(arg, cwd, machine) for cwd in scope.cwds):
+    if found and is_known(arg.text) and not arg.loose and all(_in_a_cache(arg, cwd, machine) for cwd in scope.cwds):
         found = [effect for effect in found if effect.rule != _OF_A_PROGRAM]
     if below and (reason := _destroys(arg, machine, scope)):
         found.append(Effect(EffectKind.DESTROY, arg.shown, "shell:remove-tree", reason))

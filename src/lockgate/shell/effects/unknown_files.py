@@ -18,7 +18,7 @@ from lockgate.resources.paths import (
     write_effects,
 )
 from lockgate.shell.effects.unlisted import TARGET, unlisted_effect
-from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, is_known
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def others_written(text: str, machine: Machine, scope: Scope, *, there: bool) ->
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
-        found += _found_below(text, cwd, machine, there=there)
+        found += _effects_below(text, cwd, machine, there=there)
     return found
 
 
@@ -116,7 +116,7 @@ def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
 def _any_file_in(text: str) -> str | None:
     """The folder of which a word may name any file, where that is all that is known of it."""
     folder, slash, name = text.rpartition("/")
-    return (folder or "/") if slash and name == PLAIN and known(folder) else None
+    return (folder or "/") if slash and name == PLAIN and is_known(folder) else None
 
 
 def _find_looked_for(text: str) -> tuple[str, str] | None:
@@ -125,20 +125,20 @@ def _find_looked_for(text: str) -> tuple[str, str] | None:
         return None
     *folders, name = text.split("/")
     name = name.replace(PLAIN, "*").replace(ENVIRONMENT, "*")
-    at = next((at for at, part in enumerate(folders) if not known(part)), len(folders))
+    at = next((at for at, part in enumerate(folders) if not is_known(part)), len(folders))
     return ("/".join(folders[:at]) or ("/" if text.startswith("/") else "."), name) if name.strip("*") else None
 
 
-def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[Effect]:
+def _effects_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[Effect]:
     """Effects of changing what is found under a name at any depth of a folder."""
     folder, slash, name = text.rpartition("/")
     around = machine.around
     if PLAIN in name and name.strip(PLAIN):
         # What is unknown of the name can hold folders, too.
         name = name.replace(PLAIN, "*")
-        above = absolute(folder or slash or ".", cwd, around) if known(folder + name) else None
+        above = absolute(folder or slash or ".", cwd, around) if is_known(folder + name) else None
         return _swept(above, name, cwd, around) if above is not None else []
-    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name) or not name.strip(PLAIN + "*"):
+    if not folder.endswith((PLAIN, ENVIRONMENT)) or not is_known(name) or not name.strip(PLAIN + "*"):
         return []
     above = absolute(folder[:-1].rstrip("/") or ("." if folder == PLAIN else "/"), cwd, around)
     if above is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import is_listed
-from lockgate.shell.state.abstract_text import shown
+from lockgate.shell.state.abstract_text import show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def unlisted_effect(what: str, rule: str, because: str) -> Effect:
 
 def variable(name: str, text: str) -> Effect:
     """The effect of a variable that programs get and of which no table says what they do with it."""
-    because = f"no table says what the variable `{shown(name)[:80]}` does to the programs that get it"
+    because = f"no table says what the variable `{show(name)[:80]}` does to the programs that get it"
     return unlisted_effect(f"{name}={text}", VARIABLE, because)
 
 
@@ -74,7 +74,7 @@ def with_options(own: list[Effect], what: str, words: Sequence[Arg], operands: S
 
 
 def _because(what: str, words: Sequence[Arg]) -> str:
-    names = list(dict.fromkeys(f"`{shown(word.text.partition('=')[0])[:80]}`" for word in words))
+    names = list(dict.fromkeys(f"`{show(word.text.partition('=')[0])[:80]}`" for word in words))
     told = " ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
     return f"no table says what {told} does to `{what}`"
 

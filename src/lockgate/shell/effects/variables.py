@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import role_of, table
-from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, is_known
 from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -38,7 +38,7 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Ru
         # An empty search path is the folder that the shell is in.
         return
     rule = f"variable:{name}"
-    if role == "command" and known(text):
+    if role == "command" and is_known(text):
         found = machine.findings.found
         yield RunText(text, scope.new_shell(), "sh")
         # It runs inside of a program that gets the variable, be that an act.
@@ -118,7 +118,7 @@ def _record_proxy(name: str, text: str, rule: str, machine: Machine) -> None:
     if is_path or text.startswith(_LOCAL) or text == "off":
         return
     address = text if "://" in text else f"http://{text.removeprefix('//')}"
-    host = host_of(address) if known(text) else None
+    host = host_of(address) if is_known(text) else None
     if host is None or not (is_loopback(host) or find_trusted(host, machine.around)):
         because = f"`{name}` sends what other programs transfer through another machine"
         machine.findings.add(Effect(EffectKind.EGRESS, text, rule, because, gives=Label.UNTRUSTED))

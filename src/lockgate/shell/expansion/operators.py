@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from lockgate.shell.grammar.tree import Glob, Literal, Param, Word
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.scope import Scope
 
 _LONGEST = 500
@@ -19,7 +19,7 @@ _LETTERS = {"^^": str.upper, "@U": str.upper, ",,": str.lower, "@L": str.lower}
 def respell(part: Param, value: str, arguments: list[str], scope: Scope) -> str | None:
     """The text that an expansion with an operator becomes."""
     single = part.subscript is None and part.name not in ("@", "*") and part.name not in scope.arrays
-    if not single or not known(value) or not value.isascii() or len(value) > _LONGEST:
+    if not single or not is_known(value) or not value.isascii() or len(value) > _LONGEST:
         return None
     operator = part.operator
     if operator in _LETTERS:
@@ -58,7 +58,7 @@ def _slice(value: str, arguments: list[str]) -> str | None:
 
 def _pattern(word: Word, text: str) -> str | None:
     """A regular expression for a pattern of ``*``, ``?`` and literal text."""
-    if not known(text):
+    if not is_known(text):
         return None
     result = ""
     for part in word.parts:
@@ -86,7 +86,7 @@ def _cut(operator: str, value: str, pattern: str) -> str:
 
 def _replace(operator: str, value: str, pattern: str, replacement: str) -> str | None:
     """``/`` and its kin; ``&`` in what replaces stands for the match in new shells only."""
-    if not known(replacement) or set(replacement) & set("&\\") or re.compile(pattern).match("") is not None:
+    if not is_known(replacement) or set(replacement) & set("&\\") or re.compile(pattern).match("") is not None:
         return None
     if operator == "/#":
         pattern = rf"\A(?:{pattern})"

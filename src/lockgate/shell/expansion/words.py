@@ -10,7 +10,7 @@ from itertools import product
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Arith, Braces, CommandSub, Glob, Literal, Param, Part, ProcessSub, Tilde, Word
-from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE, PLAIN, Number, known, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE, PLAIN, Number, is_known, unknown_text
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Fields:
             if isinstance(part, Param) and self._list(part):
                 continue
             if isinstance(part, Braces):
-                self._left_out(part)
+                self._add_left_out(part)
                 continue
             text = text_of(part, self.machine, self.scope)
             if isinstance(part, (Param, CommandSub)) and not part.quoted:
@@ -143,7 +143,7 @@ class _Fields:
         self.numbers = False
         if part.quoted and "*" in (part.name, _subscript(part)):
             text = " ".join(item.text for item in items)
-            self.text += unknown(text) if self.scope.ifs_changed else text
+            self.text += unknown_text(text) if self.scope.ifs_changed else text
             self.open = True
             return True
         for index, item in enumerate(items):
@@ -158,7 +158,7 @@ class _Fields:
             self.loose |= item.loose
         return True
 
-    def _left_out(self, sequence: Braces) -> None:
+    def _add_left_out(self, sequence: Braces) -> None:
         """Add what a long sequence leaves out: several words, which are numbers or any letters."""
         first = sequence.alternatives[0].literal or ""
         self.text += PLAIN if first.lstrip("-").isdigit() else OPAQUE
@@ -168,13 +168,13 @@ class _Fields:
     def _split(self, text: str, *, made: bool = False) -> None:
         """Add text that the shell splits; ``made`` is whether a command printed it."""
         if self.scope.ifs_changed and text and (self.scope.ever.letters or not text.isalnum()):
-            text = unknown(text)
+            text = unknown_text(text)
         pieces = re.split(r"[ \t\n]+", text)
         for index, piece in enumerate(pieces):
             if index:
                 self._close()
             # It may be no word at all, and then the others stand elsewhere.
-            self.maybe |= not known(text)
+            self.maybe |= not is_known(text)
             self.numbers &= _is_number(text)
             self.made |= made
             self.loose |= OPAQUE in text
@@ -193,7 +193,7 @@ class _Fields:
 
 def _is_number(text: str) -> bool:
     """Whether nothing of a text is unknown but a number of a service or the clock."""
-    return isinstance(text, Number) or known(text)
+    return isinstance(text, Number) or is_known(text)
 
 
 def _subscript(part: Param) -> str | None:
@@ -224,7 +224,7 @@ def text_of(part: Part, machine: Interpreter, scope: Scope) -> str:
         return PLAIN
     # All of them are visited. Which one it is depends on who takes it: of several assignments the last one holds in
     # bash (the first one behind ``readonly``), where zsh and dash make one of them.
-    return unknown("", *(expand_one(word, machine, scope) for word in part.alternatives))
+    return unknown_text("", *(expand_one(word, machine, scope) for word in part.alternatives))
 
 
 def evaluate(part: Arith, machine: Interpreter, scope: Scope) -> None:

@@ -13,7 +13,7 @@ from lockgate.core.model import Effect
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.effects.variables import is_secret_name
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.findings import effects_for_keyword
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _awk(call: ProgramCall, text: str) -> None:
             call.opaque("the awk program runs another program or loads code")
             return
         if word == "ENVIRON" and not (following == "[" and _is_plain_variable(tokens[index + 2 : index + 4])):
-            call.own += made_by("read-secret", "awk ENVIRON", call.rule)
+            call.own += effects_for_keyword("read-secret", "awk ENVIRON", call.rule)
         if word == "getline" and (source := _awk_source(tokens, index)):
             _awk_file(call, tokens, source, files.read)
         if word in ("ARGV", "ARGC"):
@@ -169,7 +169,7 @@ def _jq(call: ProgramCall, text: str) -> None:
     unclear = "\\(" in text or re.search(r"#[^\n]*\\\r?\n", text)
     bare = text if unclear else _JQ_ASIDE.sub(lambda aside: '""' if aside["comment"] is None else " ", text)
     if re.search(r"\$ENV|\$__prog_args|(?<![\w.$\"])env(?![\w:])", bare):
-        call.own += made_by("read-secret", "jq env", call.rule)
+        call.own += effects_for_keyword("read-secret", "jq env", call.rule)
     if re.search(r'(?<![\w.$])(?:import|include)\s*"', bare):
         call.opaque("the jq program loads a file by a name in its text")
 
@@ -177,12 +177,12 @@ def _jq(call: ProgramCall, text: str) -> None:
 def _yq(call: ProgramCall, text: str) -> None:
     """Operators that read files and the environment, or run programs."""
     if re.search(r"\b(?:str)?env(?:subst)?\b|\$ENV", text):
-        call.own += made_by("read-secret", "yq env", call.rule)
+        call.own += effects_for_keyword("read-secret", "yq env", call.rule)
     for path in re.findall(r'(?<![\w.$])load\w*(?:\s*\(\s*"([^"\\]+)"\s*\))?', text):
         if path:
             call.own += files.read(Arg(path), call.machine, call.scope)
         else:
-            call.own += made_by("read-secret", "yq load", call.rule)
+            call.own += effects_for_keyword("read-secret", "yq load", call.rule)
             call.opaque("the yq program reads a file whose name is only known when it runs")
     if re.search(r"\bsystem\b", text):
         call.opaque("the yq program runs another program")

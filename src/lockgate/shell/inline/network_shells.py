@@ -11,7 +11,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.abstract_text import shown
+from lockgate.shell.state.abstract_text import show
 
 if TYPE_CHECKING:
     import ast
@@ -48,7 +48,7 @@ def why_client_is_shell(what: str, given: Iterable[Option], operands: Iterable[A
     runs = [option.name for option in given if option.role in _RUNNING]
     if what == "socat":
         runs += [arg.shown for arg in operands if _SOCAT.match(arg.text)]
-    return f"`{what}` connects the program of `{shown(runs[0])}` to whoever is at the other end" if runs else ""
+    return f"`{what}` connects the program of `{show(runs[0])}` to whoever is at the other end" if runs else ""
 
 
 def why_code_is_shell(what: str, language: str, text: str) -> str:

@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.inline import LANGUAGES
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known
 from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import positional
 
@@ -48,7 +48,7 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
             scope.variables["0"] = words[1].text
             scope.positional = positional(words[2:])
         call.shapes.append((yield RunText(text, scope, SHELLS[language])))
-    elif language in LANGUAGES and known(text):
+    elif language in LANGUAGES and is_known(text):
         yield from read_code(call, language, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")

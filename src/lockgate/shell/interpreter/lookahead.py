@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Assignment, Command, For, Pipeline, Redirect, Simple, While, Word
-from lockgate.shell.state.abstract_text import PLAIN, join_texts, known
+from lockgate.shell.state.abstract_text import PLAIN, is_known, join_texts
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def in_parts(shape: str) -> str:
     # What is found at any depth of a folder is found in the folder itself, too.
     deep = {line.replace(f"/{PLAIN}/", "/") for line in lines if f"/{PLAIN}/" in line}
     kept = [line for line in lines if line not in deep] if deep else lines
-    return f"{join_texts('', *kept)}\n" if any(map(known, kept)) else "".join(f"{line}\n" for line in kept)
+    return f"{join_texts('', *kept)}\n" if any(map(is_known, kept)) else "".join(f"{line}\n" for line in kept)
 
 
 def nodes(node: Any) -> Iterator[tuple[Any, ...]]:
@@ -56,7 +56,7 @@ def leaves_early(node: Any) -> bool:
 
 def known_lines(node: While, stdin: str | None) -> list[str] | None:
     """The lines that ``while read x`` finds one after the other, where all is known and nothing else reads them."""
-    if not stdin or not known(stdin) or node.until or len(lines := stdin.split("\n")) > _MOST_LINES:
+    if not stdin or not is_known(stdin) or node.until or len(lines := stdin.split("\n")) > _MOST_LINES:
         return None
     [*whole, last] = lines
     first = node.condition.commands[0] if len(node.condition.commands) == 1 else None

@@ -7,7 +7,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.effects.files import read, write
 from lockgate.shell.expansion.words import expand, expand_one
 from lockgate.shell.grammar.tree import ProcessSub, Redirect
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, join_texts, known, marks_of
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, is_known, join_texts, marks_of
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class OutputTarget:
         """Note that a descriptor becomes a file."""
         if target == "/dev/null":
             self.here = self.here and fd != "1"
-        elif not known(target) or target.startswith(("/dev/", "/proc/")):
+        elif not is_known(target) or target.startswith(("/dev/", "/proc/")):
             # It may be a name of the output itself.
             self.mixed = True
         elif fd == "1":

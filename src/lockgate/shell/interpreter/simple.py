@@ -7,8 +7,8 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.words import expand, expand_all, expand_one
 from lockgate.shell.grammar.tree import Assignment, CommandSub, Literal, Param, Pipeline, Simple, Word
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, join_texts, known
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, is_known, join_texts
+from lockgate.shell.state.findings import effects_for_keyword
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | No
     )
     if output is None:
         return shape
-    if name in _PRINTERS and name not in scope.functions and known(shape):
+    if name in _PRINTERS and name not in scope.functions and is_known(shape):
         # A text that stands in the command brings nothing into the file.
         machine.output.to_file = printed
     machine.redirect(node.redirects, scope, shape, stays=name == "exec")
@@ -140,7 +140,9 @@ def _show_secrets(node: Simple, args: list[Arg], machine: Interpreter, scope: Sc
                 if part.name in scope.variables:
                     continue
                 rule = f"variable:secret/{part.name}"
-                machine.findings.merge(list(made_by("read-secret", f"{args[0].text} ${part.name}", rule)), ())
+                machine.findings.merge(
+                    list(effects_for_keyword("read-secret", f"{args[0].text} ${part.name}", rule)), ()
+                )
 
 
 def _sets_up(words: tuple[Word, ...]) -> bool:

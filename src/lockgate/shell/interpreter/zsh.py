@@ -12,7 +12,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.arithmetic import note_unsafe
 from lockgate.shell.interpreter.compound import safe_number
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.scope import Arg, Scope, ScopeHistory
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _record_options(machine: Interpreter, word: str, args: list[Arg]) -> None:
         texts = [texts[at + 1] for at, text in enumerate(texts[:-1]) if re.fullmatch(r"[-+][A-Za-z]*o", text)]
     for text in texts:
         name = text.lower().replace("_", "")
-        if not known(text) or not {name, name.removeprefix("no")} & _HARMLESS:
+        if not is_known(text) or not {name, name.removeprefix("no")} & _HARMLESS:
             because = f"the option `{Arg(text).shown}` may change how zsh reads what follows"
             machine.findings.execute(f"{word} {Arg(text).shown}", "shell:option", because)
 

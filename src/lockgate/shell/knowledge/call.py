@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.findings import ReceiptCommand, made_by
+from lockgate.shell.state.findings import ReceiptCommand, effects_for_keyword
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ class ProgramCall:
 
     def add(self, word: str) -> None:
         """Add the effects that a word of the vocabulary stands for."""
-        self.own += made_by(word, self.what, self.rule)
+        self.own += effects_for_keyword(word, self.what, self.rule)
 
     def act(self, own: Sequence[Effect]) -> ReceiptCommand | None:
         """What tells whether the answer is a receipt, after it was run; ``None`` where a word is not understood."""

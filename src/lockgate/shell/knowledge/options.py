@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.knowledge.lookup import COMMAND, DIGITS, NO_VALUE, OPTIONAL, TWO, VALUE, ProgramEntry
-from lockgate.shell.state.abstract_text import OPAQUE, known
+from lockgate.shell.state.abstract_text import OPAQUE, is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class _Matcher:
         else:
             values = self._take_value(role) if words in (VALUE, TWO) else ()
             values += self._take_next() if words == TWO else ()
-        holds = not equals or words in (VALUE, TWO, COMMAND) or (known(value) and value.casefold() not in _NO)
+        holds = not equals or words in (VALUE, TWO, COMMAND) or (is_known(value) and value.casefold() not in _NO)
         self._keep(Option(found, role, values, holds))
 
     def _keep(self, option: Option) -> None:
@@ -211,7 +211,7 @@ class _Matcher:
         if self.entry.style in ("single-dash", "find"):
             other = _other_dash(name)
             return other if other in options else None
-        if exact or not known(name) or len(name) < 3 or name in self.entry.help:
+        if exact or not is_known(name) or len(name) < 3 or name in self.entry.help:
             return None
         candidates = [option for option in options if option.startswith(name)]
         candidates.sort(key=lambda option: options[option][0] in HARMLESS)

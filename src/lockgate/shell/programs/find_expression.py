@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from lockgate.core.lazy import lazy_re
 from lockgate.shell.knowledge.lookup import COMMAND, NO_VALUE, TWO
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 
 Names = tuple[str, ...] | None
 """Patterns of which a file's name fits one; ``None`` where it could have any name."""
@@ -128,7 +128,7 @@ class _Expression:
             self._skip_command()
         else:
             self.at += 2 if takes == TWO else int(takes != NO_VALUE)
-        if not known(word):
+        if not is_known(word):
             # It may turn out to be any word, also several.
             raise _TooDeepError
         if word in DELETE | RUN | PRINT:

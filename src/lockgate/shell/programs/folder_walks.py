@@ -65,7 +65,9 @@ def _has_state_below(call: ProgramCall, word: Arg) -> bool:
 
 def record_secret_names(call: ProgramCall, words: list[Arg]) -> None:
     """Record that files with secrets are read where only files of some names are: ``grep -r --include=.env KEY``."""
-    names = [name for name in (*_given(call, _ONLY), *_given(call, _GLOB)) if name and name[0] not in "!^"]
+    names = [
+        name for name in (*_option_values(call, _ONLY), *_option_values(call, _GLOB)) if name and name[0] not in "!^"
+    ]
     for name in names:
         for word in words:
             path = f"{word.text.rstrip('/')}/{name.lstrip('/')}"
@@ -84,7 +86,7 @@ def _leaves_out_state(call: ProgramCall, word: Arg) -> bool:
             return False
         if _takes_others(call, word):
             continue
-        patterns = [*_names(call), *_paths(call, word, folder), *_globs(call), *_hidden(call)]
+        patterns = [*_names(call), *_paths(call, word, folder), *_globs(call), *_hidden_names(call)]
         for state in around.state_paths:
             names = state[len(folder.rstrip("/")) + 1 :].split("/")
             if not inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
@@ -97,7 +99,7 @@ def _takes_others(call: ProgramCall, word: Arg) -> bool:
     # Where the first is one that leaves out, what no pattern is for is taken (grep).
     listed = [option for option in call.matched.options if option.role in (_ONLY, _NOT)]
     wanted = [_text(option) for option in listed if option.role == _ONLY] if listed and listed[0].role == _ONLY else []
-    wanted += [text for text in _given(call, _GLOB) if not text.startswith("!")]
+    wanted += [text for text in _option_values(call, _GLOB) if not text.startswith("!")]
     return bool(wanted) and all(wanted) and not any(_means_state(call, word, name) for name in wanted)
 
 
@@ -116,16 +118,16 @@ def _means_state(call: ProgramCall, word: Arg, name: str) -> bool:
 
 def _names(call: ProgramCall) -> Iterator[list[str]]:
     """Names of folders that are left out wherever they are."""
-    for text in _given(call, _OUT):
+    for text in _option_values(call, _OUT):
         if text and "/" not in text.rstrip("/"):
             yield [text.rstrip("/")]
 
 
-def _hidden(call: ProgramCall) -> Iterator[list[str]]:
+def _hidden_names(call: ProgramCall) -> Iterator[list[str]]:
     """Hidden names, for a program that leaves them out until it is told otherwise, be it by a pattern."""
     given = [option.role for option in call.matched.options]
     able = any(role == _HIDDEN for role, _ in call.entry.options.values())
-    if able and _HIDDEN not in given and all(text.startswith("!") for text in _given(call, _GLOB)):
+    if able and _HIDDEN not in given and all(text.startswith("!") for text in _option_values(call, _GLOB)):
         yield [".*"]
 
 
@@ -134,7 +136,7 @@ def _globs(call: ProgramCall) -> Iterator[list[str]]:
 
     A pattern with a slash inside is matched from another folder, so it does not count.
     """
-    globs = list(_given(call, _GLOB))
+    globs = list(_option_values(call, _GLOB))
     if all(text.startswith("!") for text in globs):
         yield from ([name] for name in (text[1:].rstrip("/") for text in globs) if name and "/" not in name)
 
@@ -152,7 +154,7 @@ def _paths(call: ProgramCall, word: Arg, folder: str) -> Iterator[list[str]]:
             yield ["", *text[len(folder.rstrip("/")) + 1 :].split("/")]
 
 
-def _given(call: ProgramCall, role: str) -> Iterator[str]:
+def _option_values(call: ProgramCall, role: str) -> Iterator[str]:
     """The values of the options of a role, empty where one is not known."""
     return (_text(option) for option in call.matched.options if option.role == role)
 

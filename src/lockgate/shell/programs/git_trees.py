@@ -22,7 +22,7 @@ from lockgate.shell.programs.git_revisions import (
     find_changes,
     is_here,
 )
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.findings import effects_for_keyword
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _EMPTY = frozenset({"--bare", "--mirror", "-n", "--no-checkout"})
 """Options with which a copy of a repository gets no work tree."""
 
 
-def written(call: ProgramCall, options: list[Option]) -> str:
+def check_written(call: ProgramCall, options: list[Option]) -> str:
     """What a command that takes files out of a revision comes to: ``write-tree``, or empty where it writes none.
 
     What it puts into places that matter, as far as that can be told, is kept beside it.
@@ -59,7 +59,7 @@ def written(call: ProgramCall, options: list[Option]) -> str:
         call.machine.disk.note_unnamed()
     if star and call.entry.name in _BESIDE and all(arg.static is not None for arg in call.matched.operands[:1]):
         why = _NOT_INSIDE.format(what=call.what)
-        call.own += [effect._replace(uncontainable=why) for effect in made_by(star, call.what, call.rule)]
+        call.own += [effect._replace(uncontainable=why) for effect in effects_for_keyword(star, call.what, call.rule)]
         return ""
     return star
 

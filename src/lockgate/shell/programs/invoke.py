@@ -12,7 +12,7 @@ from lockgate.shell.knowledge import lookup
 from lockgate.shell.knowledge.call import ProgramCall, about_subcommand
 from lockgate.shell.knowledge.lookup import ProgramEntry
 from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_undone
-from lockgate.shell.programs.output import printed
+from lockgate.shell.programs.output import output_of
 from lockgate.shell.programs.roles import apply_operands, apply_options, apply_standard_input
 from lockgate.shell.state.abstract_text import OPAQUE, without_marks
 from lockgate.shell.state.findings import NEEDS, by_runtime
@@ -57,9 +57,9 @@ def run_program(
         perform: Runs a command whose entry is known.
     """
     if machine.around.program_folders and "/" not in args[0].text:
-        from lockgate.shell.programs.own_programs import found_in_project
+        from lockgate.shell.programs.own_programs import find_in_project
 
-        if path := found_in_project(machine.around, scope.cwds, name):
+        if path := find_in_project(machine.around, scope.cwds, name):
             args = [args[0]._replace(text=path), *args[1:]]
     word = args[0].text
     if scope.ever.exported:
@@ -302,7 +302,7 @@ class Invocation(ProgramCall):
             self.machine.findings.loud = True
 
     def _output_shape(self) -> str:
-        output = printed(self)
+        output = output_of(self)
         if output.chosen:
             self.machine.names.note_chosen()
         return output.text
@@ -318,9 +318,9 @@ class Invocation(ProgramCall):
     def _read_unlisted_addresses(self) -> None:
         """An address behind an option that is not known may be read. What runs code or sends is held already."""
         if all(effect.kind not in (EffectKind.EXECUTE, EffectKind.EGRESS) for effect in self.own):
-            from lockgate.shell.programs.roles.network import unlisted
+            from lockgate.shell.programs.roles.network import apply_unlisted
 
-            unlisted(self)
+            apply_unlisted(self)
 
     def _note_faithfulness(self, options: list[Option]) -> None:
         if not self.entry.faithful:

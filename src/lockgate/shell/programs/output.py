@@ -8,7 +8,16 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.interpreter.lookahead import file_name, in_parts
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, Number, harmless, join_texts, known, unknown
+from lockgate.shell.state.abstract_text import (
+    ENVIRONMENT,
+    OPAQUE,
+    PLAIN,
+    Number,
+    harmless,
+    is_known,
+    join_texts,
+    unknown_text,
+)
 from lockgate.shell.state.scope import Arg, Input
 
 if TYPE_CHECKING:
@@ -54,7 +63,7 @@ class Output(Record):
     """Whether it may be a name that anybody could choose, as that of a branch."""
 
 
-def printed(call: ProgramCall) -> Output:
+def output_of(call: ProgramCall) -> Output:
     """What a command prints, after all else about it is known."""
     kind = call.entry.prints
     if kind == "word":
@@ -67,7 +76,7 @@ def _word(call: ProgramCall) -> Output:
     """A name or a hash: no option, but which one is not known."""
     if (part := _part_of_path(call)) is not None:
         return Output(f"{part}\n")
-    if call.entry.name in _LOOKING_UP and len(call.matched.operands) == 1 and known(call.matched.operands[0].text):
+    if call.entry.name in _LOOKING_UP and len(call.matched.operands) == 1 and is_known(call.matched.operands[0].text):
         return Output(f"{ENVIRONMENT}/{call.matched.operands[0].text}\n")
     # Names can be read as code.
     command = call.entry.name.rpartition("/")[2]
@@ -84,7 +93,7 @@ def _file_names(call: ProgramCall) -> str:
     roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
     # ``ls`` prints what lies in a folder by its bare name, and a file as it was named.
     own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
-    names = "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
+    names = "".join(f"{name}\n" for name in (*own, *names_found(call, roots[:20])))
     # What ``find -exec`` runs prints between the names, or instead of them.
     return names if not any(call.shapes) else join_texts(names, *call.shapes)
 
@@ -168,7 +177,7 @@ def _temporary(call: ProgramCall) -> str:
     if not folder:
         folder = "." if call.matched.operands and not call.matched.given & _IN_FOLDER else usual
     moved = call.scope.value("TMPDIR").rstrip("/") not in (usual, ENVIRONMENT)
-    if moved or call.matched.unknown or len(templates) > 1 or not known(folder + templates[0]):
+    if moved or call.matched.unknown or len(templates) > 1 or not is_known(folder + templates[0]):
         return OPAQUE
     above, _, name = templates[0].rpartition("/")
     path = above if above.startswith("/") else f"{folder}/{above}".rstrip("/")
@@ -176,7 +185,7 @@ def _temporary(call: ProgramCall) -> str:
     return f"{path}/{made if PLAIN in made else f'{name}.{PLAIN}'}{options.get('--suffix', '')}\n"
 
 
-def found_names(call: ProgramCall, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
+def names_found(call: ProgramCall, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
     """What the names of files below some folders look like: those that some actions of ``find`` are for, or all."""
     names = call.found.get(actions)
     if names is None:
@@ -227,7 +236,7 @@ def _form(text: str) -> str:
 
 def _end_of_path(test: str, pattern: Arg) -> str:
     """How all paths end that a test of ``find`` lets through: what stands behind the last mark of a pattern."""
-    if test not in _PATTERNS or not known(pattern.text):
+    if test not in _PATTERNS or not is_known(pattern.text):
         return ""
     last = max(map(pattern.text.rfind, "*?[]\\"))
     end = pattern.text[max(last, 0) :]
@@ -270,7 +279,7 @@ def _dull_format(arg: Arg) -> bool:
 
 def _part_of(text: str) -> str:
     """Some lines of a text, in any order."""
-    return in_parts(text) if all(map(harmless, text.splitlines())) else unknown(text)
+    return in_parts(text) if all(map(harmless, text.splitlines())) else unknown_text(text)
 
 
 _KINDS: dict[str, Callable[[ProgramCall], str]] = {

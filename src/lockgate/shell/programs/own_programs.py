@@ -29,7 +29,7 @@ _LONGEST_NUMBER = 6
 _ASKING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 
 
-def found_in_project(around: HostView, cwds: Sequence[str], name: str) -> str:
+def find_in_project(around: HostView, cwds: Sequence[str], name: str) -> str:
     """The path of a program that is started by its name and may be one in the project; empty where it is none.
 
     A contained command may write into these folders. So a program there is the project's, though it is called ``ls``.

@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import OWN_PACKAGE, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.findings import effects_for_keyword
 
 if TYPE_CHECKING:
     from lockgate.core.model import Effect
@@ -39,9 +39,9 @@ def effect_of_query(call: ProgramCall, word: str, options: list[Option]) -> str:
 
         return "" if takes_in_nothing(call, options) else word
     if word == "write-tree":
-        from lockgate.shell.programs.git_trees import written
+        from lockgate.shell.programs.git_trees import check_written
 
-        return written(call, options)
+        return check_written(call, options)
     if word == "fetch-known":
         travels = "local..." in call.entry.operands or "local" in call.entry.operands
         return "fetch" if travels and any(OPAQUE in arg.text for arg in call.matched.operands) else word
@@ -112,5 +112,5 @@ def _about_own_package(call: ProgramCall) -> tuple[Effect, ...]:
     if changed is None:
         return ()
     because = f"`{call.what}` asks the registry about a package that `package.json` names"
-    made = made_by("fetch-known", call.what, OWN_PACKAGE)
+    made = effects_for_keyword("fetch-known", call.what, OWN_PACKAGE)
     return tuple(effect._replace(because=because, changed=changed) for effect in made)

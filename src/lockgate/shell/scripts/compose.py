@@ -43,12 +43,12 @@ def takes_in_nothing(call: ProgramCall, options: list[Option]) -> bool:
     as_ever = is_disk_unchanged(call.machine, call.before) and not call.machine.disk.changed
     if moved or not as_ever or len(cwds) > 1 or not cwds[0]:
         return False
-    named = [_found(_name(option), cwds[0], around) for option in options if option.name in _FILES]
+    named = [_find_file(_name(option), cwds[0], around) for option in options if option.name in _FILES]
     files = named or _nearest(cwds[0], around)
     if not files or not all(files):
         return False
     if not named:
-        files += [path for name in _OVERRIDES if (path := _found(name, posixpath.dirname(files[0]), around))]
+        files += [path for name in _OVERRIDES if (path := _find_file(name, posixpath.dirname(files[0]), around))]
     folders = {cwds[0], *map(posixpath.dirname, files)}
     return all(_is_plain(path, around) for path in files) and all(_sets_nothing(folder, around) for folder in folders)
 
@@ -59,7 +59,7 @@ def _nearest(folder: str, around: HostView) -> list[str]:
     # What lies above a link is another folder than its name says.
     linked = around.realpath(folder) != around.realpath(root) + folder[len(root) :]
     while inside(folder, root):
-        if found := [path for name in _NAMES if (path := _found(name, folder, around))]:
+        if found := [path for name in _NAMES if (path := _find_file(name, folder, around))]:
             return found
         if linked:
             break
@@ -73,7 +73,7 @@ def _name(option: Option) -> str:
     return name if name and ":" not in name and name != "-" else ""
 
 
-def _found(name: str, cwd: str, around: HostView) -> str:
+def _find_file(name: str, cwd: str, around: HostView) -> str:
     """The file of a name, empty where there is none in the project."""
     path = absolute(name, cwd, around) if name else None
     return path if path and inside(path, around.workspace) and around.is_there(path) else ""

@@ -160,10 +160,10 @@ def follow_script(
     if isinstance(outer, _Inside):
         outer.unfollowed = outer.unfollowed or found.unfollowed
     # Of several files each can put words into what another runs.
-    return _told(found, what, script, max(file.changed for file in scripts.files[first:]))
+    return _effects_of(found, what, script, max(file.changed for file in scripts.files[first:]))
 
 
-def _told(found: _Inside, what: str, script: FollowedFile, changed: float) -> list[Effect]:
+def _effects_of(found: _Inside, what: str, script: FollowedFile, changed: float) -> list[Effect]:
     rule = PARTLY if found.unfollowed else FOLLOWED
     because = f"{what}, and {found.unfollowed}" if found.unfollowed else f"{what}, which can be changed until it runs"
     run = Effect(EffectKind.EXECUTE, script.name, rule, because, changed=changed)

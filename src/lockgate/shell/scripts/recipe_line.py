@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Unparsed
 from lockgate.shell.scripts.follow import note_swallowed, process
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.run import RunScript
 from lockgate.shell.state.scope import Scope
 
@@ -29,4 +29,4 @@ def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> 
         return machine.findings.not_read(text, tree)
     note_swallowed(machine, tree)
     shape = yield RunScript(tree, inner)
-    return shape if known(shape) else UNKNOWN
+    return shape if is_known(shape) else UNKNOWN

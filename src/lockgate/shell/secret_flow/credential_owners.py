@@ -15,7 +15,7 @@ from lockgate.resources.addresses import host_of
 from lockgate.resources.hosts import find_trusted, is_loopback
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.knowledge.options import HARMLESS
-from lockgate.shell.state.abstract_text import known, shown, without_marks
+from lockgate.shell.state.abstract_text import is_known, show, without_marks
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def destination(call: ProgramCall, effect: Effect) -> str:
     """Where it goes, for a person."""
     if effect.what != call.what:
         return f"`{effect.what}`"
-    operands = [shown(without_marks(arg.text)) for arg in call.matched.operands]
+    operands = [show(without_marks(arg.text)) for arg in call.matched.operands]
     far = [text for text in operands if FAR.fullmatch(text) or "://" in text]
     if not far and call.args[0].text.rpartition("/")[2] in FAR_SHELLS:
         far = operands[:1]
@@ -87,7 +87,7 @@ def _far_hosts(operands: list[Arg], *, shell: bool) -> list[str]:
         first = operands[:1]
         return [arg.static.rpartition("@")[2].partition(":")[0] if arg.static else "" for arg in first]
     found = [(arg, FAR.fullmatch(without_marks(arg.text))) for arg in operands]
-    return [match.group(1) if known(match.group(1)) else "" for _, match in found if match is not None]
+    return [match.group(1) if is_known(match.group(1)) else "" for _, match in found if match is not None]
 
 
 def _host(call: ProgramCall, effect: Effect) -> str | None:
@@ -97,7 +97,7 @@ def _host(call: ProgramCall, effect: Effect) -> str | None:
         return "?" if text.startswith("http:") else host_of(text.partition("?")[0].replace("$…", "x")) or "?"
     operands = [without_marks(arg.text) for arg in call.matched.operands]
     if call.what in table("registry_logins"):
-        named = {text.removeprefix("https://") for text in operands if "." in text or ":" in text or not known(text)}
+        named = {text.removeprefix("https://") for text in operands if "." in text or ":" in text or not is_known(text)}
         return host_of(f"https://{(named or {table('registry_logins')[call.what]}).pop()}/") if len(named) < 2 else "?"
     addresses = [text for text in operands if "://" in text or text.startswith("git@")]
     return (host_of(addresses[0]) or "?") if addresses else None

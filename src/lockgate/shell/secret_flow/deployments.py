@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.state.abstract_text import known, marks_of, without_marks
+from lockgate.shell.state.abstract_text import is_known, marks_of, without_marks
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def deployment(call: ProgramCall) -> str:
         return ""
     variables = [f"{name}={scope.value(name)}" for name in sorted(scope.exported)]
     words = [*given, *variables]
-    if len(scope.cwds) != 1 or not scope.cwds[0] or any(not known(word) and not marks_of(word) for word in words):
+    if len(scope.cwds) != 1 or not scope.cwds[0] or any(not is_known(word) and not marks_of(word) for word in words):
         return ""
     return "\0".join((call.what, scope.cwds[0], *map(without_marks, words)))
 
@@ -40,9 +40,9 @@ def _name_who(words: Sequence[str], naming: Sequence[str]) -> bool:
         name, equals, value = word.partition("=")
         if name in naming:
             values.append("" if before.startswith("-") else value if equals else after)
-    return bool(values) and all(value and not value.startswith("-") and known(value) for value in values)
+    return bool(values) and all(value and not value.startswith("-") and is_known(value) for value in values)
 
 
-def bound(text: str, sources: Sequence[str]) -> str:
+def deployment_digest(text: str, sources: Sequence[str]) -> str:
     """The digest of a deployment of secrets, 32 hexadecimal digits."""
     return sha256("\0".join((text, *sources)).encode("utf-8", "surrogatepass")).hexdigest()[:32]

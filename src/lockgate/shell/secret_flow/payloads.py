@@ -17,7 +17,7 @@ from lockgate.resources.addresses import host_of
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.knowledge.options import assign_roles
 from lockgate.shell.secret_flow.credential_owners import FAR, FAR_COPIES, Held, belongs, is_declared
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known, marks_of, without_marks
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known, marks_of, without_marks
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -91,11 +91,11 @@ def is_payload(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect
 
 def _is_user_of_index(call: ProgramCall, place: SecretPlace, held: Held, effect: Effect) -> bool:
     """Whether a secret is the password of a package index, in the very address that an option gives to the program."""
-    user = _unknown_user(place.word.removeprefix(f"{place.option}="))
+    user = _match_unknown_user(place.word.removeprefix(f"{place.option}="))
     return place.option in _INDEXES and user is not None and _is_password_for_host(user, call, held, effect)
 
 
-def _unknown_user(text: str) -> re.Match[str] | None:
+def _match_unknown_user(text: str) -> re.Match[str] | None:
     """The parts of an address whose user or password is not known; ``None`` for any other text."""
     user = _USER.fullmatch(text)
     return user if user is not None and _is_unknown(user.group(2)) else None
@@ -114,7 +114,7 @@ def _leaves_in_word(call: ProgramCall, place: SecretPlace, held: Held, effect: E
     role = _role(call, place)
     if role in _NAMING and (held.given or held.name.startswith("$")) and _WHERE.fullmatch(text):
         return False
-    if (user := _unknown_user(place.word)) is not None:
+    if (user := _match_unknown_user(place.word)) is not None:
         return not _is_password_for_host(user, call, held, effect)
     if role == "url":
         return not (_holds_credentials_only(_PARAMETER, text) and belongs(held, call, effect, general=False))
@@ -152,7 +152,7 @@ def _is_copied_to(call: ProgramCall, file: str) -> bool:
 
 def _is_unknown(text: str) -> bool:
     """Whether a part of a text is not known, or comes from a secret."""
-    return not known(text) or bool(marks_of(text))
+    return not is_known(text) or bool(marks_of(text))
 
 
 def _role(call: ProgramCall, place: SecretPlace) -> str:

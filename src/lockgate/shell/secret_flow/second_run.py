@@ -15,7 +15,7 @@ from lockgate.core.model import REACHING, Effect, EffectKind, Flow, Variant
 from lockgate.resources.host_view import HostView
 from lockgate.shell.grammar.tree import Literal, Script
 from lockgate.shell.interpreter.lookahead import nodes
-from lockgate.shell.secret_flow.deployments import bound
+from lockgate.shell.secret_flow.deployments import deployment_digest
 from lockgate.shell.secret_flow.tracer import Tracer, key_of
 from lockgate.shell.state.abstract_text import marks_of
 from lockgate.shell.state.scope import Scope
@@ -64,7 +64,7 @@ def explain_effect(effect: Effect, tracer: Tracer) -> Effect:
     return effect._replace(because=f"{effect.because}: {'; '.join(said[:_SENTENCES])}")
 
 
-def sent(effects: Sequence[Effect], tracer: Tracer) -> list[Effect]:
+def egress_effects(effects: Sequence[Effect], tracer: Tracer) -> list[Effect]:
     """The effects of sending the secrets that leave, one for each place that they go to."""
     if tracer.full or any(effect.rule == "shell:too-complex" for effect in effects):
         return not_followed(effects)
@@ -80,7 +80,7 @@ def sent(effects: Sequence[Effect], tracer: Tracer) -> list[Effect]:
             sending, ways = _as_sending(effect, "; ".join(said)), tracer.deployments.get(key_of(effect), set())
             only = next(iter(ways)) if len(ways) == 1 else ""
             held = sorted({f"{flow.source} {flow.through}" for flow in flows})
-            found.append(sending._replace(deployment=bound(only, held)) if only else sending)
+            found.append(sending._replace(deployment=deployment_digest(only, held)) if only else sending)
     return found
 
 

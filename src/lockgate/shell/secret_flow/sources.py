@@ -19,7 +19,7 @@ from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.interpreter.lookahead import nodes
 from lockgate.shell.programs.invoke import PROGRAMS
 from lockgate.shell.secret_flow.credential_owners import Held
-from lockgate.shell.state.abstract_text import FIRST_MARK, OPAQUE, WEAK, known, marks_of, shown, weaker, without_marks
+from lockgate.shell.state.abstract_text import FIRST_MARK, OPAQUE, WEAK, is_known, marks_of, show, weaker, without_marks
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _FIELD = lazy_re(r"(?:\.[\w\"-]+|\[\"?[\w-]+\"?\])*\.?(?:\[\")?(?P<name>[A-Za-z]
 """A path of ``jq`` to one field."""
 
 
-def held_as(source: Origin, *, given: bool) -> Held:
+def classify(source: Origin, *, given: bool) -> Held:
     """What a secret is, as far as its name says."""
     name = f"${source.picked}" if source.picked else source.text
     return Held(name, given, plain=_AS_IT_WAS.issuperset(source.through))
@@ -144,7 +144,7 @@ class SourceMachine(AbstractInterpreter):
         text = without_marks(text)
         secret = {effect.what: effect.rule == NAMED_SO for effect in found if effect.kind is EffectKind.READ_SECRET}
         marks = [
-            self.mark(Origin(self.named(what if known(text) else shown(text)), only_named=only_named))
+            self.mark(Origin(self.named(what if is_known(text) else show(text)), only_named=only_named))
             for what, only_named in secret.items()
         ]
         held = marks_of("".join(marks) + self.held(place_of(text, scope))) or self.alike(place_of(text, scope))
@@ -153,7 +153,7 @@ class SourceMachine(AbstractInterpreter):
 
     def alike(self, place: str) -> str:
         """Marks of what a file holds, by its content."""
-        if not known(place):
+        if not is_known(place):
             return ""
         return "".join(self.mark(origin) for origin in self.around.kept_content(place))
 
@@ -169,7 +169,7 @@ class SourceMachine(AbstractInterpreter):
         many = source not in self.sources and len(self.sources) >= _MOST_MARKS // 2
         return Origin("", origin=source.origin, what=_MANY) if many and source.origin else source
 
-    def _written(self) -> dict[str, object]:
+    def _written_marks(self) -> dict[str, object]:
         return dict.fromkeys([*self.earlier, *self.files])
 
     def in_files(self) -> tuple[Left, ...]:
@@ -178,7 +178,7 @@ class SourceMachine(AbstractInterpreter):
         for path, marks in self.files.items():
             sources = dict.fromkeys(filter(None, map(self.source, marks)))
             origins = tuple(source for source in sources if source.text or source.origin)[:_MOST_ORIGINS]
-            plain = path.startswith("/") and not path.startswith(("/dev/", "/proc/")) and known(path)
+            plain = path.startswith("/") and not path.startswith(("/dev/", "/proc/")) and is_known(path)
             if any(e.kind is EffectKind.READ_SECRET for e in read_effects(path, "", self.around)):
                 continue  # its name says what it holds
             if plain and marks != self.kept.get(path) and (origins or path in self.earlier):
@@ -187,7 +187,7 @@ class SourceMachine(AbstractInterpreter):
 
     def held(self, place: str) -> str:
         """Marks of what lies in the files that were written and that a path, or a pattern, may mean."""
-        written = self._written()
+        written = self._written_marks()
         found = "".join(self.lying_in(path) for path in written if inside(path, place))
         start = _WILD.split(place, maxsplit=1)[0]
         for path in written:
@@ -198,7 +198,7 @@ class SourceMachine(AbstractInterpreter):
 
     def made_in(self, folder: str) -> str:
         """Marks of what was written into a folder, but for files such as ``.npmrc``, which nothing publishes."""
-        inner = (path for path in self._written() if inside(path, folder))
+        inner = (path for path in self._written_marks() if inside(path, folder))
         names = (path for path in inner if not posixpath.basename(path).startswith("."))
         return marks_of("".join(weaker(mark) for path in names for mark in self.lying_in(path)))
 

@@ -20,8 +20,8 @@ from lockgate.shell.secret_flow.code_sources import CodeMachine
 from lockgate.shell.secret_flow.credential_owners import FAR_SHELLS, destination
 from lockgate.shell.secret_flow.deployments import deployment
 from lockgate.shell.secret_flow.payloads import SecretPlace, is_payload
-from lockgate.shell.secret_flow.sources import NAMED_SO, held_as, picked_name, place_of
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, WEAK, marks_of, shown, weaker, without_marks
+from lockgate.shell.secret_flow.sources import NAMED_SO, classify, picked_name, place_of
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, WEAK, marks_of, show, weaker, without_marks
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Tracer(CodeMachine):
             asks = _program(call) in listed_programs("carrying") and all(
                 effect.kind is EffectKind.FETCH for effect in sinks
             )
-            self._sent(call, [] if asks else read, sinks, ran)
+            self._record_sent(call, [] if asks else read, sinks, ran)
             if call.what in listed_programs("pushing"):
                 self._arrive(call, self.repository, SecretPlace("file"), sinks, surely=False)
                 self._arrive(call, self.pushed(call), SecretPlace("file"), sinks, surely=True)
@@ -239,7 +239,7 @@ class Tracer(CodeMachine):
         name = " ".join([call.what, *(arg.text for arg in call.matched.operands[:1] if arg.static is not None)])
         return self.mark(Origin(name)) if shows else ""
 
-    def _sent(self, call: ProgramCall, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
+    def _record_sent(self, call: ProgramCall, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
         """Record which secrets a program that sends gets to see."""
         program = _program(call)
         for text, marks in read:
@@ -291,7 +291,7 @@ class Tracer(CodeMachine):
             source = self.source(mark)
             if source is None or not source.text:
                 continue
-            held = held_as(source, given=given)
+            held = classify(source, given=given)
             own = source.only_named and place.how == "file" and _runs_file(call)
             for effect in (sink._replace(what=plainly(sink.what)) for sink in sinks):
                 whom = destination(call, effect) if not own and is_payload(call, place, held, effect) else ""
@@ -312,7 +312,7 @@ class Tracer(CodeMachine):
 
 def plainly(text: str) -> str:
     """A text as a person reads it, the same for both runs: in the second one there is more of what is not known."""
-    return _UNKNOWNS.sub("$\N{HORIZONTAL ELLIPSIS}", shown(without_marks(text)))
+    return _UNKNOWNS.sub("$\N{HORIZONTAL ELLIPSIS}", show(without_marks(text)))
 
 
 def key_of(effect: Effect) -> tuple[EffectKind, str, str]:

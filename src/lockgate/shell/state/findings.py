@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.model import Command, Effect, EffectKind, Label, Variant
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.shell.state.abstract_text import OPAQUE, known, shown
+from lockgate.shell.state.abstract_text import OPAQUE, is_known, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -142,8 +142,8 @@ class Findings:
         """Record an effect; ``quiet`` is whether the lines of its result are described."""
         self.found += 1
         self.mixed = True
-        if not (known(effect.what) and known(effect.because)):
-            effect = effect._replace(what=shown(effect.what), because=shown(effect.because))
+        if not (is_known(effect.what) and is_known(effect.because)):
+            effect = effect._replace(what=show(effect.what), because=show(effect.because))
         self.effects[effect] = None
         if effect.gives is not None and not quiet:
             self.loud = True
@@ -197,7 +197,7 @@ class Findings:
             self.quiet[pattern] = None
 
 
-def made_by(word: str, what: str, rule: str) -> tuple[Effect, ...]:
+def effects_for_keyword(word: str, what: str, rule: str) -> tuple[Effect, ...]:
     """The effects that a word of the knowledge stands for."""
     return tuple(
         Effect(item.kind, what, item.rule or rule, item.because.format(what=what), item.variant, gives=item.gives)

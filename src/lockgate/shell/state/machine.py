@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import HostView, no_category
-from lockgate.shell.state.abstract_text import OPAQUE, unknown
+from lockgate.shell.state.abstract_text import OPAQUE, unknown_text
 from lockgate.shell.state.findings import Findings, ReceiptCommand
 from lockgate.shell.state.scope import Arg, Input, SavedVariable, Scope
 
@@ -253,7 +253,7 @@ class Inputs:
 
     def rest(self, stdin: str | None) -> str | None:
         """What the next command finds in an input: where something was taken of it, it could be any part."""
-        return Input(unknown(stdin)) if stdin and id(stdin) in self.taken else stdin
+        return Input(unknown_text(stdin)) if stdin and id(stdin) in self.taken else stdin
 
     def next_round(self, given: str | None, left: str | None) -> None:
         """Note that a loop begins anew: where it took whole lines of its input, it finds the next line.

@@ -10,11 +10,11 @@ from lockgate.shell.state.abstract_text import (
     OPAQUE,
     PLAIN,
     harmless,
+    is_known,
     join_texts,
-    known,
     marks_of,
-    shown,
-    unknown,
+    show,
+    unknown_text,
     without_marks,
 )
 
@@ -50,7 +50,7 @@ class Arg(Record):
     @property
     def static(self) -> str | None:
         """The text where all of it is known and is one word, else ``None``."""
-        return None if self.glob or not known(self.text) else self.text
+        return None if self.glob or not is_known(self.text) else self.text
 
     @property
     def but_numbers(self) -> str | None:
@@ -60,7 +60,7 @@ class Arg(Record):
     @property
     def shown(self) -> str:
         """The text for a person, unknown parts written as ``$...``."""
-        return shown(self.text)
+        return show(self.text)
 
 
 class Input(str):
@@ -180,7 +180,7 @@ class Scope:
                 other.variables[name] = text
             elif not harmless(text) or name in self.arrays:
                 # It may have been in the environment before, and then it is exported.
-                other.variables[name] = unknown(text)
+                other.variables[name] = unknown_text(text)
         other.variables["0"] = OPAQUE
         for name, meanings in self.functions.items():
             other.functions[name] = tuple(dict.fromkeys((None, *meanings))) if self.ever.exporting else (None,)
@@ -210,7 +210,7 @@ class Scope:
         """Let the values of some variables be unknown."""
         for name in names:
             items = self.arrays.pop(name, ())
-            self.variables[name] = unknown(self.variables.get(name, ""), *(item.text for item in items))
+            self.variables[name] = unknown_text(self.variables.get(name, ""), *(item.text for item in items))
             self.ever.variables[name] = OPAQUE
             self.ever.touched.add(name)
 

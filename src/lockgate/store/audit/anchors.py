@@ -60,7 +60,7 @@ def verify_anchors(tx: Transaction, known: AnchorRow | None = None) -> Anchored:
     for row in anchors(tx):
         if row.gate not in bases:
             bases[row.gate] = tx.audit_checkpoint(gate=row.gate)
-        problem = _broken(row, count + 1, previous) or _find_contradiction(tx, row, bases[row.gate])
+        problem = _chain_problem(row, count + 1, previous) or _find_contradiction(tx, row, bases[row.gate])
         if not problem and known is not None and row.n == known.n and row != known:
             problem = f"anchor {row.n} is not the one that this machine has noted: the anchors were written anew"
         if problem:
@@ -79,7 +79,7 @@ def anchors(tx: Transaction) -> Iterator[AnchorRow]:
         after = page[-1].n
 
 
-def _broken(row: AnchorRow, expected: int, previous: str) -> str:
+def _chain_problem(row: AnchorRow, expected: int, previous: str) -> str:
     if row.n != expected:
         return f"anchor {expected} is missing"
     if row.previous != previous:

@@ -76,10 +76,10 @@ class _Check:
 
     def take(self, row: AuditRow) -> str:
         """Check one record, and remember the cut that it may tell of: each goes further than the one before it."""
-        problem = _broken(row, self._seq + 1, self._digest)
+        problem = _chain_problem(row, self._seq + 1, self._digest)
         if problem:
             return problem
-        if _TELLS_OF_A_CUT in row.body and (told := _cut_in(row.body)) is not None:
+        if _TELLS_OF_A_CUT in row.body and (told := _read_checkpoint(row.body)) is not None:
             if not self._told.seq < told.seq < row.seq:
                 return f"record {row.seq} tells of a cut that cannot have been"
             self._told, self._told_at = told, row.seq
@@ -165,7 +165,7 @@ def verify_parts(parts: Iterable[Iterable[Item]], key: bytes | None) -> Verifica
     return Verification(True, check.count, "", 0, head, check.base, check.first)
 
 
-def _broken(row: AuditRow, expected: int, previous: str) -> str:
+def _chain_problem(row: AuditRow, expected: int, previous: str) -> str:
     if row.seq != expected:
         return f"record {expected} is missing" if row.seq > expected else f"record {row.seq} is not in its place"
     if row.previous != previous:
@@ -188,7 +188,7 @@ def _head_broken(head: AuditHead, last: int, digest: str, key: bytes | None) -> 
     return "" if head.digest == digest else "the head names another last record"
 
 
-def _cut_in(body: str) -> AuditCheckpoint | None:
+def _read_checkpoint(body: str) -> AuditCheckpoint | None:
     """The checkpoint that a record tells of; ``None`` where it tells of none."""
     found = json_object(body)
     if found is None or found.get("event") != PRUNED:

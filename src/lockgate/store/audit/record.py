@@ -279,9 +279,9 @@ def _provenance(taints: Sequence[Taint]) -> list[dict[str, Any]]:
 
 
 def _text(text: str) -> str:
-    return _cut(redact(text[: _TEXT * 2]), unread=len(text[_TEXT * 2 :]))
+    return _shorten(redact(text[: _TEXT * 2]), unread=len(text[_TEXT * 2 :]))
 
 
-def _cut(text: str, unread: int = 0) -> str:
+def _shorten(text: str, unread: int = 0) -> str:
     more = max(len(text) - _TEXT, 0) + unread
     return f"{text[:_TEXT]} [... {more} more ...]" if more else text

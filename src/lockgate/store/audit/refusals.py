@@ -56,7 +56,7 @@ class Refusal:
         self._file = -1
         self._said: dict[str, Any] = {"because": "its process was ended before it could decide", "by": by}
         try:
-            self._file = _made(self._folder, self._draft)
+            self._file = _make(self._folder, self._draft)
         except OSError as error:
             self._fail(error)
 
@@ -132,7 +132,7 @@ class Refusal:
         note(self._state, "refusal", type(error).__name__, "not kept")
 
 
-def _made(folder: str, path: str) -> int:
+def _make(folder: str, path: str) -> int:
     import fcntl
 
     if os.stat(os.path.dirname(folder)).st_uid != os.geteuid():

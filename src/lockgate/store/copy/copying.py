@@ -77,7 +77,7 @@ def _copy_chain(source: End, target: End) -> int:
         count += len(page)
         for part in _up_to_the_cut(page, base):
             target.put_records(part)
-            if there.seq and base.seq > target.tx.audit_checkpoint().seq and _told(part[-1]) == base:
+            if there.seq and base.seq > target.tx.audit_checkpoint().seq and _read_checkpoint(part[-1]) == base:
                 target.put_checkpoint(base)
     if head[:2] != there[:2]:
         target.put_head(head)
@@ -108,13 +108,13 @@ def _pages(source: Transaction, after: int) -> Iterator[list[AuditRow]]:
 
 def _up_to_the_cut(page: list[AuditRow], base: AuditCheckpoint) -> Iterator[list[AuditRow]]:
     """A page in parts, of which one ends with the record of the cut: the checkpoint must follow it at once."""
-    at = next((number for number, row in enumerate(page, 1) if base.seq and _told(row) == base), len(page))
+    at = next((number for number, row in enumerate(page, 1) if base.seq and _read_checkpoint(row) == base), len(page))
     yield page[:at]
     if at < len(page):
         yield page[at:]
 
 
-def _told(row: AuditRow) -> AuditCheckpoint | None:
+def _read_checkpoint(row: AuditRow) -> AuditCheckpoint | None:
     """The checkpoint that a record tells of."""
     if f'"event":"{PRUNED}"' not in row.body:
         return None

@@ -49,7 +49,7 @@ _FAILURES: ContextVar[dict[frozenset[tuple[str, str]], str] | None] = ContextVar
 
 
 @contextmanager
-def asking_once() -> Iterator[None]:
+def ask_once() -> Iterator[None]:
     """Have this thread ask a database that cannot be reached only once, as long as this lasts."""
     known = _FAILURES.get()
     token = _FAILURES.set({} if known is None else known)
@@ -76,7 +76,7 @@ class Pool:
         self.problem = "it does not answer"
         """Why the last attempt to connect failed."""
         self._lost_at = -_LOST_SECONDS
-        self._pool = self._made()
+        self._pool = self._make()
 
     def until(self) -> float:
         """Until when a connection is waited for that works, by ``time.monotonic``.
@@ -123,7 +123,7 @@ class Pool:
         """Close all connections."""
         self._pool.close(timeout=_CONNECT_SECONDS)
 
-    def _made(self) -> psycopg_pool.ConnectionPool[Connection]:
+    def _make(self) -> psycopg_pool.ConnectionPool[Connection]:
         psycopg_here()
         try:
             from psycopg_pool import ConnectionPool

@@ -144,7 +144,7 @@ def parts_of(url: str) -> AddressParts:
     return AddressParts(who, hosts, database, query)
 
 
-def shown(url: str) -> str:
+def without_password(url: str) -> str:
     """A URL without its password."""
     from urllib.parse import parse_qsl, urlencode
 

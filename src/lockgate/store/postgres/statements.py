@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Sequence
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.schema_roles import SLOTS
-from lockgate.store.postgres.text_encoding import given, kept
+from lockgate.store.postgres.text_encoding import decode_text, encode_text
 from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
@@ -110,11 +110,11 @@ class PostgresStatements:
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         rows = self._run((statement, values)).fetchall()
-        return [given_row(row) for row in rows]
+        return [decode_row(row) for row in rows]
 
     def _one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         row = self._run((statement, values)).fetchone()
-        return None if row is None else given_row(row)
+        return None if row is None else decode_row(row)
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
         """Write at the next trip."""
@@ -143,15 +143,15 @@ class PostgresStatements:
             others = [(execute(statement, values), take) for statement, values, take in along]
         for other, take in others:
             row = other.fetchone()
-            take(None if row is None else given_row(row))
+            take(None if row is None else decode_row(row))
         return cursor
 
 
 def _value(value: Any) -> Any:
-    return kept(value) if isinstance(value, str) else value
+    return encode_text(value) if isinstance(value, str) else value
 
 
-def given_row(row: Sequence[Any]) -> Row:
+def decode_row(row: Sequence[Any]) -> Row:
     """A row as it was kept, but for times that no gate has kept."""
     return tuple([value if (read := _READ.get(value.__class__)) is None else read(value) for value in row])
 
@@ -163,4 +163,4 @@ def _moment(at: float) -> float:
 
 _LAST = 253402300799.0
 """The last second of the year 9999."""
-_READ: dict[type, Callable[[Any], Any]] = {str: given, float: _moment}
+_READ: dict[type, Callable[[Any], Any]] = {str: decode_text, float: _moment}

@@ -126,7 +126,7 @@ class PostgresStore:
         while True:
             connection = pool.take(until)
             try:
-                self._begun(connection, writable=writable)
+                self._begin(connection, writable=writable)
             except psycopg.Error as error:
                 lost = connection.closed
                 pool.give(connection)
@@ -166,7 +166,7 @@ class PostgresStore:
             raise StoreError("the store was closed")
         return self._pool
 
-    def _begun(self, connection: Connection, *, writable: bool) -> None:
+    def _begin(self, connection: Connection, *, writable: bool) -> None:
         # Two statements in one trip. Not prepared: the database takes only one at a time for that.
         cursor = connection.execute(_WRITING if writable else _READING, prepare=False)
         cursor.nextset()

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.schema_rows import OWN, TRUSTED
-from lockgate.store.postgres.statements import PostgresStatements, given_row, replace_statement
-from lockgate.store.postgres.text_encoding import kept, parse_json
+from lockgate.store.postgres.statements import PostgresStatements, decode_row, replace_statement
+from lockgate.store.postgres.text_encoding import encode_text, parse_json
 from lockgate.store.rows import TAINT_COLUMNS, AgentRow, SessionRow, agent_of, taint_of, taint_values
 from lockgate.system.digests import blake2b
 
@@ -139,7 +139,7 @@ class SubjectQueries(PostgresStatements):
             return [taint_of(row) for row in self._all(f"{query} ORDER BY at, id", subject)]
         if limit == _OLDEST and not subject.agent and subject.session in self._with_session:
             # In JSON a time of whole seconds is another type, and one that is no number is a text.
-            rows = [given_row((float(at), *row)) for at, *row in parse_json(self._with_session[subject.session])]
+            rows = [decode_row((float(at), *row)) for at, *row in parse_json(self._with_session[subject.session])]
         else:
             rows = self._all(_oldest(limit, "%s", "%s"), (*subject, *subject, *subject))
         return [taint_of(row) for row in sorted(rows)]
@@ -166,7 +166,7 @@ class SubjectQueries(PostgresStatements):
         """The labels of each of many subjects, as ``labels`` gives them."""
         for subject in subjects:
             self._own(subject.session)
-        sessions, agents = ([kept(subject[part]) for subject in subjects] for part in (0, 1))
+        sessions, agents = ([encode_text(subject[part]) for subject in subjects] for part in (0, 1))
         rows = self._all(_LABELS_OF_ALL, (sessions, agents))
         return {
             subject: frozenset(label for label, there in zip(Label, found, strict=True) if there)
@@ -236,7 +236,7 @@ class SubjectQueries(PostgresStatements):
         """How often something was blocked in each of many sessions."""
         for session in sessions:
             self._own(session)
-        rows = self._all(_TIMES_BLOCKED, ([kept(session) for session in sessions],))
+        rows = self._all(_TIMES_BLOCKED, ([encode_text(session) for session in sessions],))
         return {session: times for session, (times,) in zip(sessions, rows, strict=True)}
 
     def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:

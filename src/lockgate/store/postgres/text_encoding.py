@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 _ESCAPE = "\x1a"
 
 
-def kept(text: str) -> str:
+def encode_text(text: str) -> str:
     """A text as the database keeps it."""
     if _ESCAPE in text or "\0" in text:
         text = text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def given(text: str) -> str:
+def decode_text(text: str) -> str:
     """What was kept."""
     return text.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE) if _ESCAPE in text else text
 

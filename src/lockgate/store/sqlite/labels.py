@@ -62,7 +62,7 @@ class LabelQueries(SqliteStatements):
             found = [taint_of(row) for row in sorted(self._all(_OLDEST_TAINTS, values))]
         else:
             found = [taint_of(row) for row in self._all(f"{_TAINTS} ORDER BY at, id", subject)]
-        gone = self._sealed_labels(subject) - {taint.label for taint in found}
+        gone = self._labels_by_seal(subject) - {taint.label for taint in found}
         return [Taint(label, CHANGED, "", "", 0.0) for label in Label if label in gone] + found if gone else found
 
     def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
@@ -80,7 +80,7 @@ class LabelQueries(SqliteStatements):
                 (*subject, label.value),
             )
         )
-        return there | self._sealed_labels(subject)
+        return there | self._labels_by_seal(subject)
 
     def labels_of_all(self, subjects: Collection[Subject]) -> dict[Subject, frozenset[Label]]:
         """The labels of each of many subjects, as ``labels`` gives them."""
@@ -349,7 +349,7 @@ class LabelQueries(SqliteStatements):
             counts.setdefault(Subject(session, agent), Counter())[label, state] = count
         return {subject: [there[kind] for kind in _KINDS] for subject, there in counts.items()}
 
-    def _sealed_labels(self, subject: Subject) -> frozenset[Label]:
+    def _labels_by_seal(self, subject: Subject) -> frozenset[Label]:
         """The labels that a subject has by its seal: all of them where it has none, and is known."""
         sealed = self._seal_of(subject)
         return _labels_of(sealed, is_known=sealed is None and self._is_known(subject))

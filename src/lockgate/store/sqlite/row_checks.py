@@ -46,7 +46,7 @@ def problems(rows: SqliteStatements, tx: Transaction) -> list[tuple[Subject, str
     upgraded = _is_upgraded(tx)
     found: dict[tuple[Subject, str], None] = {}
     for table in _COLUMNS:
-        for row in _broken(rows, table):
+        for row in _find_broken(rows, table):
             if row[-1] or not upgraded:  # else an older version has written it
                 subject = _subject(table, row)
                 what = f"the setting {str(row[0])[:60]}" if table == SETTINGS else _SAID[table]
@@ -58,7 +58,7 @@ def drop(rows: SqliteStatements, tx: Transaction, session: str) -> None:
     """Let nothing of a session stand that something else has written; for an empty name, nothing of the settings."""
     for table in (SETTINGS,) if not session else (CALLS, BRIEFS, ADDRESSES):
         columns = _COLUMNS[table]
-        for row in _broken(rows, table):
+        for row in _find_broken(rows, table):
             if table == SETTINGS or row[0 if table != BRIEFS else 1] == session:
                 where = " AND ".join(f"{column} IS ?" for column in columns)
                 rows._write(f"DELETE FROM {table} WHERE {where}", row[:-1])  # noqa: S608 - columns of ours
@@ -89,12 +89,12 @@ def seal_settings(rows: SqliteStatements, tx: Transaction, now: float) -> None:
 def seal_copied(rows: SqliteStatements) -> None:
     """Seal all rows as they are: those that a person has had copied from another store."""
     for table in _COLUMNS:
-        for row in list(_broken(rows, table)):
+        for row in list(_find_broken(rows, table)):
             where = " AND ".join(f"{column} IS ?" for column in _COLUMNS[table])
             rows._write(f"UPDATE {table} SET seal = ? WHERE {where}", (rows._row_seal(table, row[:-1]), *row[:-1]))  # noqa: S608
 
 
-def _broken(rows: SqliteStatements, table: str) -> Iterator[Any]:
+def _find_broken(rows: SqliteStatements, table: str) -> Iterator[Any]:
     """The rows of a table without a seal that holds, each with that."""
     for row in rows._all(f"SELECT {', '.join(_COLUMNS[table])}, seal FROM {table}", ()):  # noqa: S608 - columns of ours
         if rows._unsealed(table, row) is None:

@@ -76,7 +76,7 @@ class SqliteStatements:
 
     def _row_seal(self, table: str, values: Sequence[Value]) -> str:
         """The seal of a row: a keyed hash of its table and all its values, in the order in which they are read."""
-        return keyed_hash(self._key, PURPOSE_ROW, canonical({table: [_bound(value) for value in values]}))
+        return keyed_hash(self._key, PURPOSE_ROW, canonical({table: [_to_json_value(value) for value in values]}))
 
     def _unsealed(self, table: str, row: Sequence[Any] | None) -> Sequence[Any] | None:
         """The values of a row that ends with a seal; ``None`` where there is none, or something else has written it."""
@@ -95,7 +95,7 @@ class SqliteStatements:
         return self._run(statement, values)
 
 
-def _bound(value: Value) -> Value:
+def _to_json_value(value: Value) -> Value:
     """A value as SQLite gives it back, in a form that JSON has."""
     if isinstance(value, str):
         return value if value.isascii() else str(_encodable(value))

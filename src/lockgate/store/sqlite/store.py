@@ -78,7 +78,7 @@ class SqliteStore:
         Raises:
             StoreError: It cannot be made, opened or trusted; the message tells what to do.
         """
-        path, key, _ = _made(folder)
+        path, key, _ = _make_missing(folder)
         return cls._checked(path, folder, key, busy_seconds)
 
     @classmethod
@@ -87,7 +87,7 @@ class SqliteStore:
 
         A database that was moved aside for that is missed by nobody.
         """
-        path, key, is_new = _made(folder)
+        path, key, is_new = _make_missing(folder)
         if is_new:
             from lockgate.store.sqlite.put_back import begin_anew
 
@@ -346,7 +346,7 @@ def _connect(path: str, folder: str, busy_seconds: float, migrating: Migrating |
     return connection
 
 
-def _made(folder: str) -> tuple[str, bytes, bool]:
+def _make_missing(folder: str) -> tuple[str, bytes, bool]:
     """Make folder, key and database where they are missing: the database, the key, and whether it is a new one."""
     own_folder(folder, create=True)
     key, path = read_key(folder), os.path.join(folder, DATABASE)

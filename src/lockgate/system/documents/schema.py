@@ -67,10 +67,10 @@ def _one(error: Any) -> str:
     texts: dict[str, Callable[[], str]] = {
         "type": lambda: f"must be {_TYPES.get(wanted, wanted)}, not {_kind(error.instance)}",
         "enum": lambda: (
-            f"must be one of {_choices(wanted)}, not {_shown(error.instance)}" + did_you_mean(error.instance, wanted)
+            f"must be one of {_choices(wanted)}, not {_show(error.instance)}" + did_you_mean(error.instance, wanted)
         ),
-        "minimum": lambda: f"must be at least {wanted}, not {_shown(error.instance)}",
-        "maximum": lambda: f"must be at most {wanted}, not {_shown(error.instance)}",
+        "minimum": lambda: f"must be at least {wanted}, not {_show(error.instance)}",
+        "maximum": lambda: f"must be at most {wanted}, not {_show(error.instance)}",
         "maxItems": lambda: f"has {len(error.instance)} entries, and at most {wanted} are read",
         "maxProperties": lambda: f"has {len(error.instance)} entries, and at most {wanted} are read",
         "minItems": lambda: "must not be empty",
@@ -81,7 +81,7 @@ def _one(error: Any) -> str:
     text = texts.get(error.validator)
     must = error.schema.get("x-must") if isinstance(error.schema, dict) else None
     if must and error.validator in ("pattern", "anyOf"):
-        return f"must {must}, not {_shown(error.instance)}"
+        return f"must {must}, not {_show(error.instance)}"
     return text() if text else f"is not valid: {visible(error.message, 200)}"
 
 
@@ -97,7 +97,7 @@ def _kind(value: Any) -> str:
     return "a list" if isinstance(value, list) else "nothing"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return _kind(value) if isinstance(value, dict | list) else f"`{visible(json.dumps(value), 60)}`"
 
 

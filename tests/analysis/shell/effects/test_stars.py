@@ -277,7 +277,7 @@ def test_a_search_looks_at_the_whole_project_or_tells_nothing(tmp_path, monkeypa
     (project / "inside").symlink_to(project / "a")
 
     def found(folder: object = project, workspace: str = str(project)) -> list[str] | None:
-        paths = scripts.found_below(str(folder), "config.toml", workspace)
+        paths = scripts.find_below(str(folder), "config.toml", workspace)
         return None if paths is None else sorted(path[len(str(project)) + 1 :] for path in paths)
 
     assert found() == ["Config.toml", "a/.codex/config.toml", "a/config.toml"]

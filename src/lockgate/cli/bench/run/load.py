@@ -107,7 +107,7 @@ class Load:
         finally:
             gc.enable()
             self._selector.close()
-        return self._seen(time.perf_counter() - began)
+        return self._result(time.perf_counter() - began)
 
     def open(self, questions: Iterable[BenchRequest], rate: float) -> LoadResult:
         """Ask at a rate, whether or not there are answers. A wait counts from when its question was due.
@@ -130,7 +130,7 @@ class Load:
         finally:
             gc.enable()
             self._selector.close()
-        return self._seen(time.perf_counter() - began)
+        return self._result(time.perf_counter() - began)
 
     def _next(self, rest: list[Iterator[BenchRequest]], source: int) -> None:
         question = next(rest[source], None)
@@ -183,7 +183,7 @@ class Load:
         if verdict not in talk.question.verdicts:
             self._wrong.append(f"{verdict} instead of {'/'.join(sorted(talk.question.verdicts))}: {heard[:300]!r}")
 
-    def _seen(self, seconds: float) -> LoadResult:
+    def _result(self, seconds: float) -> LoadResult:
         return LoadResult(seconds, self._waits, self._verdicts, self._wrong, self._declined, self._late)
 
 

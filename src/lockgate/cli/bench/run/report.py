@@ -79,10 +79,10 @@ def table(report: Mapping[str, Any]) -> list[str]:
         cells = [f"{wall['median_ms']:.2f} ms", f"{low:.2f} .. {high:.2f}", *_ratios(wall)]
         cells += [f"{cpu['median_ms']:.2f} ms", *_ratios(cpu)]
         lines.append(f"{row['what']:{width}}{_cells(cells)}")
-    return [*lines, *_contained_lines(report["contained_over_bare"]), "", *_gate_lines(report["gate"])]
+    return [*lines, *_containment_lines(report["contained_over_bare"]), "", *_gate_lines(report["gate"])]
 
 
-def _contained_lines(over: Mapping[str, Any]) -> list[str]:
+def _containment_lines(over: Mapping[str, Any]) -> list[str]:
     if not over:
         return []
     lines = ["", "a contained command takes longer than the bare one, in the same rounds:"]

@@ -48,7 +48,7 @@ def repository_at(folder: str, home: str = "") -> GitRepository | UnreadableRepo
         home: The user's home folder, for the user's own settings.
     """
     try:
-        root, git = _found(os.path.realpath(folder))
+        root, git = _find_repository(os.path.realpath(folder))
         common = _common(git)
         if not _is_plain(git, common) or not _LEADING.isdisjoint(caller.environ()):
             return UnreadableRepository(root)
@@ -323,7 +323,7 @@ def _name(data: bytes) -> str:
     return sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
-def _found(folder: str) -> tuple[str, str]:
+def _find_repository(folder: str) -> tuple[str, str]:
     """The root of the work tree around a folder, and the folder of its repository. Raises ``LookupError``."""
     while True:
         place = os.path.join(folder, ".git")

@@ -77,7 +77,7 @@ def dummies() -> Iterator[str]:
         yield "".join(f"{letter}{digit}" for letter, digit in zip(_LETTERS, "1234567890", strict=False)) + first
 
 
-def written(paths: Iterable[Path]) -> Iterator[str]:
+def read_words(paths: Iterable[Path]) -> Iterator[str]:
     """The words of texts: names, numbers, paths, as they stand there."""
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -123,7 +123,7 @@ def conditional(counts: Counter[int]) -> list[float]:
 def table(paths: Iterable[Path]) -> bytes:
     """A byte for each three classes: ``128 + 8 * log2(random / written)``, within a limit."""
     in_keys = conditional(count_trigrams(random_keys(60_000)))
-    in_text = conditional(count_trigrams([*written(paths), *list(dummies()) * 20]))
+    in_text = conditional(count_trigrams([*read_words(paths), *list(dummies()) * 20]))
     bits = (log2(key / text) for key, text in zip(in_keys, in_text, strict=True))
     return bytes(round(128 + randomness.STEPS_PER_BIT * max(-_LIMIT, min(_LIMIT, bit))) for bit in bits)
 

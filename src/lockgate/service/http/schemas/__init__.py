@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from lockgate.core.model import Label, LabelState
-from lockgate.service.http.views.display_values import Shown, shown_json
+from lockgate.service.http.views.display_values import Shown, escape_json
 
 VerdictWord = Literal["allow", "contain", "judge", "ask", "deny"]
 ApprovalState = Literal["pending", "approved", "denied", "expired", "changed", "used"]
@@ -51,7 +51,7 @@ class Model(BaseModel):
     @classmethod
     def _escape(cls, value: Any) -> Any:
         """Escape every text, whichever field it is in: a record that somebody changed has them anywhere."""
-        return shown_json(value)
+        return escape_json(value)
 
 
 class Given(BaseModel):

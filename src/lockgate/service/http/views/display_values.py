@@ -18,7 +18,7 @@ _DEEP = 64
 """Levels of nesting that are shown; what is below is named and not shown."""
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """A text with every unsafe character as an escape; line breaks and tabs stay. Nothing is cut."""
     return "\n".join("\t".join(_line(part) for part in line.split("\t")) for line in text.split("\n"))
 
@@ -28,14 +28,14 @@ def _line(text: str) -> str:
     return text if plain else visible(text, 10 * len(text) + 1)
 
 
-def shown_json(value: Any, deep: int = _DEEP) -> Any:
-    """A JSON value with all its texts and names as :func:`shown` writes them."""
+def escape_json(value: Any, deep: int = _DEEP) -> Any:
+    """A JSON value with all its texts and names as :func:`escape_text` writes them."""
     if isinstance(value, str):
-        return shown(value)
+        return escape_text(value)
     if isinstance(value, dict):
         return _number_names(value, deep) if deep else "{...}"
     if isinstance(value, list | tuple):
-        return [shown_json(each, deep - 1) for each in value] if deep else "[...]"
+        return [escape_json(each, deep - 1) for each in value] if deep else "[...]"
     if isinstance(value, float) and not abs(value) < float("inf"):
         return str(value)  # JSON has no text for it
     return value
@@ -46,11 +46,11 @@ def _number_names(value: Mapping[Any, Any], deep: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     times: Counter[str] = Counter()
     for name, each in value.items():
-        plain = name = shown(str(name))
+        plain = name = escape_text(str(name))
         while name in found:
             times[plain] += 1
             name = f"{plain} ({times[plain] + 1})"
-        found[name] = shown_json(each, deep - 1)
+        found[name] = escape_json(each, deep - 1)
     return found
 
 

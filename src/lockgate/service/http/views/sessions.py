@@ -22,7 +22,7 @@ from lockgate.service.http.schemas import (
 from lockgate.service.http.views import record_values
 from lockgate.service.http.views.calls import one_line
 from lockgate.service.http.views.decisions import search
-from lockgate.service.http.views.display_values import shown
+from lockgate.service.http.views.display_values import escape_text
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AgentRow, ApprovalRow, AuditQuery, BriefRow, SessionRow
 from lockgate.system import caller
@@ -74,7 +74,7 @@ def find(tx: Transaction, name: str) -> SessionRow | None:
     """The session of an id, as it is or as it is shown."""
     found = tx.session(name)
     if found is None and "\\" in name:
-        found = next((row for row in tx.sessions() if shown(row.session) == name), None)
+        found = next((row for row in tx.sessions() if escape_text(row.session) == name), None)
     return found
 
 
@@ -244,7 +244,7 @@ def _question(row: ApprovalRow, decision: int | None) -> Iterator[Moment]:
         who = f" by {row.decided_by}" if row.decided_by else ""
         reason = f": {row.reason}" if row.reason else ""
         answer = Moment(**{**asked.model_dump(), "at": record_values.moment(row.decided_at), "kind": "answered"})
-        yield answer.model_copy(update={"text": shown(f"{row.state}{who}{reason}")})
+        yield answer.model_copy(update={"text": escape_text(f"{row.state}{who}{reason}")})
 
 
 _RECENT = 60.0

@@ -60,12 +60,12 @@ def _fits(kind: Fields, body: Fields) -> bool:
 
 def _is_alert(kind: Fields, body: Fields) -> bool:
     denied = body.get("verdict") == "deny" and kind.get("alert", True)
-    return denied or bool(found(body, "guardrail.matches[].rule"))
+    return denied or bool(find_value(body, "guardrail.matches[].rule"))
 
 
 def _severity(least: str, body: Fields) -> str:
     known = read_mapping()["matches"]
-    said = found(body, "guardrail.matches[].severity") or ()
+    said = find_value(body, "guardrail.matches[].severity") or ()
     words = [known[word] for word in said if isinstance(word, str) and word in known]
     return str(max([least, *words], key=_ORDER.index))
 
@@ -73,18 +73,18 @@ def _severity(least: str, body: Fields) -> str:
 def fill_in(template: Any, record: Fields) -> Any:
     """A template of the mapping with values in the place of paths; ``None`` where nothing is left of it."""
     if isinstance(template, str):
-        return found(record, template[1:]) if template.startswith("$") else template
+        return find_value(record, template[1:]) if template.startswith("$") else template
     if isinstance(template, list):
         return [fill_in(each, record) for each in template]
     if not isinstance(template, dict):
         return template
     if "$" in template:
-        return _written(template, record)
+        return _field_value(template, record)
     made = {name: fill_in(value, record) for name, value in template.items()}
     return {name: value for name, value in made.items() if value is not None} or None
 
 
-def found(record: Any, paths: str) -> Any:
+def find_value(record: Any, paths: str) -> Any:
     """What the first of several paths that leads somewhere leads to."""
     for path in paths.split("|"):
         value = _at(record, path.removeprefix("$").split("."))
@@ -106,8 +106,8 @@ def _at(value: Any, steps: Sequence[str]) -> Any:
     return value
 
 
-def _written(said: Fields, record: Fields) -> Any:
-    value = found(record, str(said["$"]))
+def _field_value(said: Fields, record: Fields) -> Any:
+    value = find_value(record, str(said["$"]))
     if "by" in said:
         table: Fields = said["by"]
         return table.get(value, table.get("default")) if isinstance(value, str) else table.get("default")

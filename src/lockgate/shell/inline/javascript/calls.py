@@ -7,8 +7,8 @@ from lockgate.shell.effects import files, removal
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.inline.javascript.names import FUNCTIONS, JavascriptNames, literal, text_of
 from lockgate.shell.inline.python.calls import is_here
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, is_known
+from lockgate.shell.state.findings import effects_for_keyword
 from lockgate.shell.state.run import RunText, RunWords
 from lockgate.shell.state.scope import Arg
 
@@ -105,7 +105,7 @@ class JavascriptCalls:
             arg = Arg(text)
             if role in ("read", "source", "move"):
                 call.own += files.read(arg, call.machine, call.scope, below=role == "move")
-                self._reads_unknown |= not known(text)
+                self._reads_unknown |= not is_known(text)
             # Which of the files that are there is changed still matters.
             arg = Arg(text.replace(PLAIN, OPAQUE))
             if role in ("write", "move"):
@@ -129,4 +129,4 @@ class JavascriptCalls:
 def environment_effects(call: ProgramCall, name: str) -> None:
     """Record what reading a variable of the environment shows."""
     if is_secret_name(name):
-        call.own += made_by("read-secret", f"process.env.{name}", call.rule)
+        call.own += effects_for_keyword("read-secret", f"process.env.{name}", call.rule)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, is_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,7 +76,7 @@ class JavascriptNames:
             if module is not None and name.type == "identifier":
                 self._add_alias(name, module)
             elif module is not None and name.type == "object_pattern":
-                self._taken(name, module)
+                self._take(name, module)
             elif name.type == "identifier":
                 self._bind(name, value)
             else:
@@ -142,7 +142,7 @@ class JavascriptNames:
         if self.aliases.setdefault(name, full) != full or (name in _NEVER_BOUND | self.modules and name != full):
             self.bound.add(name)
 
-    def _taken(self, pattern: Any, module: str) -> None:
+    def _take(self, pattern: Any, module: str) -> None:
         """``const {a, b: c} = require('m')``."""
         for child in pattern.named_children:
             if child.type == "shorthand_property_identifier_pattern":
@@ -228,7 +228,7 @@ class JavascriptNames:
     def _fill_in(self, node: Any, depth: int) -> str:
         whole = literal(node)
         if whole is not None:
-            return whole if known(whole) else OPAQUE
+            return whole if is_known(whole) else OPAQUE
         return "".join(
             text_of(child) if child.type == "string_fragment" else self._substitute(child, depth)
             for child in node.named_children

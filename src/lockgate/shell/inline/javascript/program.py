@@ -11,7 +11,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.inline.data import language
 from lockgate.shell.inline.javascript.calls import JavascriptCalls, environment_effects
 from lockgate.shell.inline.javascript.names import FUNCTIONS, JavascriptNames, literal, text_of
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.system.libraries import library
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class _JavascriptProgram:
     def _member_name(self, node: Any) -> str:
         """What is wrong with a name that a member is read by."""
         name = text_of(node) if node.type.endswith("identifier") or node.type.endswith("pattern") else literal(node)
-        if name is None or name in self.forbidden or "\\" in name or not known(name):
+        if name is None or name in self.forbidden or "\\" in name or not is_known(name):
             return "from this member code could be made of text"
         return self._identifier(node) if node.type == "shorthand_property_identifier" else ""
 
@@ -192,7 +192,7 @@ class _JavascriptProgram:
         listed = method in self.methods or (full is not None and full.rpartition(".")[0] in self.modules)
         return "" if listed else f"nothing is known about the method `{method}`"
 
-    def _made(self, node: Any) -> str:
+    def _check_constructor(self, node: Any) -> str:
         constructor = node.child_by_field_name("constructor")
         known_name = text_of(constructor) in self.constructors and text_of(constructor) not in self.names.bound
         return "" if known_name else "what is made here is only known when it runs"
@@ -237,6 +237,6 @@ _PROBLEMS = {
     "pair": _JavascriptProgram._key,
     "pair_pattern": _JavascriptProgram._key,
     "call_expression": _JavascriptProgram._call,
-    "new_expression": _JavascriptProgram._made,
+    "new_expression": _JavascriptProgram._check_constructor,
     "regex": _JavascriptProgram._pattern,
 }

@@ -8,8 +8,8 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files, removal
 from lockgate.shell.effects.copies import CopiedFiles, CopyMode, copy_effects
 from lockgate.shell.effects.variables import is_secret_name
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, is_known
+from lockgate.shell.state.findings import effects_for_keyword
 from lockgate.shell.state.run import RunText, RunWords
 from lockgate.shell.state.scope import Arg
 
@@ -101,7 +101,7 @@ class PythonCalls:
     def _record_member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> Running[None]:
         plain = not node.keywords and not any(isinstance(argument, self.ast.Starred) for argument in node.args)
         if function.attr == "format":
-            if all(known(text) and _is_template(text) for text in self.texts(function.value)):
+            if all(is_known(text) and _is_template(text) for text in self.texts(function.value)):
                 self.handled.add(id(function))
         elif function.attr in self.members and (full is None or full.count(".") > 1):
             self.handled.add(id(function))
@@ -157,7 +157,7 @@ class PythonCalls:
     def _record_open(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         """``open``: what it does says the mode."""
         modes = self.texts(given["mode"]) if "mode" in given else ["r"]
-        if texts is None or not all(map(known, modes)):
+        if texts is None or not all(map(is_known, modes)):
             self._record_opaque("this opens a file in a way that is only known when it runs")
         elif any(set(mode) & set("wax+") for mode in modes):
             self._write(texts, given)
@@ -168,7 +168,7 @@ class PythonCalls:
         call = self.call
         for text in texts or ():
             call.own += files.read(Arg(text), call.machine, call.scope)
-            self.reads_unknown |= not known(text)
+            self.reads_unknown |= not is_known(text)
 
     def _record_listing(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         self.listed |= dict.fromkeys(texts or ["."], True)
@@ -217,15 +217,15 @@ class PythonCalls:
         for text in texts or ():
             self.call.own += removal.delete(_change(text), self.call.machine, self.call.scope, below=True)
 
-    def _unknown(self, _: list[str] | None, __: dict[str, ast.expr]) -> None:
+    def _add_unknown_files(self, _: list[str] | None, __: dict[str, ast.expr]) -> None:
         self._record_opaque("this touches files whose names are not known")
 
     # ------------------------------------------------------------ environment and commands
 
     def _record_environment(self, texts: list[str] | None, _: object = None) -> None:
         for text in texts or [OPAQUE]:
-            if not known(text) or is_secret_name(text):
-                self.call.own += made_by("read-secret", f"os.environ[{Arg(text).shown}]", self.call.rule)
+            if not is_known(text) or is_secret_name(text):
+                self.call.own += effects_for_keyword("read-secret", f"os.environ[{Arg(text).shown}]", self.call.rule)
 
     def _run_shell(self, texts: list[str] | None, _: dict[str, ast.expr]) -> Running[None]:
         call = self.call
@@ -262,7 +262,7 @@ _ROLES: dict[str, Callable[[PythonCalls, list[str] | None, dict[str, ast.expr]],
     "tree-into": PythonCalls._record_tree_copy,
     "delete": PythonCalls._record_deletion,
     "tree": PythonCalls._record_tree_deletion,
-    "unknown": PythonCalls._unknown,
+    "unknown": PythonCalls._add_unknown_files,
     "env": PythonCalls._record_environment,
     "shell": PythonCalls._run_shell,
     "command": PythonCalls._run_command,
@@ -279,7 +279,7 @@ def is_here(place: str) -> bool:
     from lockgate.resources.addresses import host_of
     from lockgate.resources.hosts import is_loopback
 
-    host = host_of(place if "://" in place else f"http://{place}") if known(place) else None
+    host = host_of(place if "://" in place else f"http://{place}") if is_known(place) else None
     return host is not None and is_loopback(host)
 
 

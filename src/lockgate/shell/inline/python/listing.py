@@ -7,7 +7,7 @@ written out, for what lists a folder, and for the words of the command line.
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, is_known
 
 if TYPE_CHECKING:
     import ast
@@ -145,6 +145,6 @@ class Elements:
 
 def _names(pattern: str) -> str:
     """What the names look like that a pattern finds."""
-    if not known(pattern) or "[" in pattern:
+    if not is_known(pattern) or "[" in pattern:
         return OPAQUE
     return pattern.replace("*", PLAIN).replace("?", PLAIN)

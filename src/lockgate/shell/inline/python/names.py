@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.inline.python.listing import Elements, bindings, find_changed
-from lockgate.shell.state.abstract_text import OPAQUE, known
+from lockgate.shell.state.abstract_text import OPAQUE, is_known
 
 if TYPE_CHECKING:
     import ast
@@ -153,7 +153,7 @@ class _Texts:
         ast, names = self.ast, self.names
         if isinstance(node, ast.Constant):
             text = str(node.value) if isinstance(node.value, (str, int)) else OPAQUE
-            return [text if known(text) else OPAQUE]
+            return [text if is_known(text) else OPAQUE]
         if isinstance(node, ast.Name):
             if node.id in names.unknown or node.id not in names.values:
                 return [OPAQUE]

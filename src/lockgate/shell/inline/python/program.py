@@ -123,13 +123,13 @@ class _PythonProgram:
 
     def _pass_types(self) -> None:
         """Let ``type(x)`` pass where only its name is shown or it is compared: called, it could make any class."""
-        for value in (value for node in self.nodes for value in self._shown(node)):
+        for value in (value for node in self.nodes for value in self._values_shown(node)):
             if isinstance(value, self.ast.Call) and isinstance(value.func, self.ast.Name) and value.func.id == "type":
                 plain = not value.keywords and not isinstance(value.args[0] if value.args else None, self.ast.Starred)
                 if plain and len(value.args) == 1:
                     self.calls.handled.add(id(value.func))
 
-    def _shown(self, node: ast.AST) -> list[ast.expr]:
+    def _values_shown(self, node: ast.AST) -> list[ast.expr]:
         """The values that a node compares, or of which it shows no more than the name."""
         if isinstance(node, self.ast.Attribute) and node.attr == "__name__":
             self.calls.handled.add(id(node))
@@ -190,13 +190,13 @@ class _PythonProgram:
             full = self.names.qualified(node) or ""
             if id(node) in self.names.bases and full not in self.calls.table and full != ENVIRONMENT:
                 return ""
-            return self._taken(full)
+            return self._problem_of_name(full)
         # A name of one scope is no name in another: what Python itself gives for it counts too.
         if name in self.builtins or (name in self.names.bound and not self.names.is_builtin(name)):
             return ""
         return f"`{name}` can do more than compute"
 
-    def _taken(self, full: str) -> str:
+    def _problem_of_name(self, full: str) -> str:
         """What is wrong with taking what a qualified name stands for, other than by calling it."""
         if full == ENVIRONMENT:
             self.call.add("read-secret")
@@ -216,7 +216,7 @@ class _PythonProgram:
                 return f"this changes `{full}`"
             if full in self.modules and id(node) in self.names.bases:
                 return ""
-            return self._taken(full)
+            return self._problem_of_name(full)
         if node.attr == "__init__" and self._is_super(node.value):
             return ""
         if _INTROSPECTION.match(node.attr):

@@ -7,8 +7,8 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.expansion.arithmetic import is_calculable, note_unsafe
 from lockgate.shell.interpreter.builtins import variables
-from lockgate.shell.state.abstract_text import OPAQUE, known
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.abstract_text import OPAQUE, is_known
+from lockgate.shell.state.findings import effects_for_keyword
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
     words = [arg for arg in args if not _OPTIONS.fullmatch(arg.text)]
     if not words:
         if not options.has("fF"):
-            machine.findings.merge(list(made_by("read-secret", "declare", "shell:list-variables")), ())
+            machine.findings.merge(list(effects_for_keyword("read-secret", "declare", "shell:list-variables")), ())
         return OPAQUE
     if options.has("n"):
         _refer(machine, scope, words)
@@ -62,7 +62,7 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
         else:
             variables.take_names(machine, scope, [Arg(name)])
             scope.ever.gives(name, OPAQUE)
-            if not known(name):
+            if not is_known(name):
                 scope.forget(set(scope.variables))
     return ""
 

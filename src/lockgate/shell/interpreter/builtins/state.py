@@ -9,8 +9,8 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import folder_after_cd
 from lockgate.shell.effects.files import read, write
 from lockgate.shell.interpreter.builtins import printing, variables
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, harmless, join_texts, known
-from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, harmless, is_known, join_texts
+from lockgate.shell.state.findings import effects_for_keyword
 from lockgate.shell.state.run import RunFile, RunText, RunWords
 from lockgate.shell.state.scope import Arg, Scope, positional
 
@@ -27,10 +27,10 @@ def cd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> st
     words = [arg for arg in args if arg.text not in ("-L", "-P", "-e", "-@", "--")]
     before = scope.cwds
     if not words:
-        scope.enter(scope.value("HOME") if known(scope.value("HOME")) else machine.around.home)
+        scope.enter(scope.value("HOME") if is_known(scope.value("HOME")) else machine.around.home)
     elif words[0].text == "-":
         previous = scope.value("OLDPWD")
-        scope.enter(previous if known(previous) else "")
+        scope.enter(previous if is_known(previous) else "")
     else:
         folder = words[0].static
         if folder is None or "CDPATH" in scope.variables:
@@ -74,7 +74,7 @@ def print_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
 def echo(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``echo``."""
     shape = printing.echo(args, may_be_dash=machine.may_be_dash)
-    if known(shape):
+    if is_known(shape):
         # These are the agent's own words: they do not make a result that is otherwise a tool's own lines suspect.
         for line in shape.splitlines():
             machine.findings.quiet[re.escape(line)] = None
@@ -100,7 +100,7 @@ def eval_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     """``eval``: text that this shell runs."""
     words = args[1:] if args and args[0].text == "--" else args
     text = " ".join(arg.text for arg in words)
-    if not known(text):
+    if not is_known(text):
         # It could have assigned anything.
         yield RunText(text, scope)
         scope.forget(set(scope.variables))
@@ -145,7 +145,7 @@ def shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     if any(arg.static in (None, "localvar_inherit", "localvar_unset", "cdable_vars") for arg in args):
         machine.findings.execute("shopt", "shell:shopt", "from here on functions or `cd` take variables in another way")
     if any(arg.static == "dotglob" for arg in args):
-        _hidden_too(machine, "shopt")
+        _match_hidden_names(machine, "shopt")
     machine.flow.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
     return "" if len(args) > 1 and args[0].text in ("-s", "-u", "-qs", "-qu") else OPAQUE
 
@@ -153,21 +153,21 @@ def shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 def setopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``setopt``: options of zsh, whose names may be written in capitals and with underscores."""
     if any(_means_hidden_too(arg) for arg in args):
-        _hidden_too(machine, "setopt")
+        _match_hidden_names(machine, "setopt")
     return OPAQUE
 
 
 def unsetopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``unsetopt``: the same the other way round; ``noglobdots`` switched off is ``globdots`` switched on."""
     if any(_means_hidden_too(arg, negated=True) for arg in args):
-        _hidden_too(machine, "unsetopt")
+        _match_hidden_names(machine, "unsetopt")
     return OPAQUE
 
 
 def record_start_options(machine: Machine, args: list[Arg]) -> None:
     """Record what the options say that zsh is started with, each spelt in one of many ways: ``-4``, ``--glob-dots``."""
     if any(_means_hidden_too(arg) or _means_hidden_too(arg, negated=True) for arg in args):
-        _hidden_too(machine, "zsh")
+        _match_hidden_names(machine, "zsh")
 
 
 def _means_hidden_too(arg: Arg, *, negated: bool = False) -> bool:
@@ -180,7 +180,7 @@ def _means_hidden_too(arg: Arg, *, negated: bool = False) -> bool:
     return (name.removeprefix("no") if negated else name) in ("globdots", "dotglob")
 
 
-def _hidden_too(machine: Machine, what: str) -> None:
+def _match_hidden_names(machine: Machine, what: str) -> None:
     because = "from here on a star also stands for hidden names: `*/settings.json` can be `.claude/settings.json`"
     machine.findings.execute(what, "shell:option", because)
 
@@ -199,22 +199,22 @@ def alias(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 def set_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``set``: options and positional parameters."""
     if not args:
-        machine.findings.merge(list(made_by("read-secret", "set", "shell:list-variables")), ())
+        machine.findings.merge(list(effects_for_keyword("read-secret", "set", "shell:list-variables")), ())
         return OPAQUE
     words = list(args)
     shape = OPAQUE if args[-1].text in ("-o", "+o") else ""
     if any(re.match(r"-[a-z]*e|errexit", arg.text) for arg in args):
         machine.flow.cut()
-    scope.ever.exporting |= any(re.match(r"-[a-z]*a|allexport", arg.text) or not known(arg.text) for arg in args)
+    scope.ever.exporting |= any(re.match(r"-[a-z]*a|allexport", arg.text) or not is_known(arg.text) for arg in args)
     if any(re.match(r"-[A-Za-z]*k|keyword", arg.text) for arg in args):
         because = "from here on `NAME=value` behind a command is a variable of that command"
         machine.findings.execute("set -k", "shell:option", because)
     if any(_means_hidden_too(arg) for arg in args if arg.static is not None and not _SHORT_GLOB_DOTS.match(arg.text)):
-        _hidden_too(machine, "set")
+        _match_hidden_names(machine, "set")
     while words and re.match(r"[-+]", words[0].text):
         word = words.pop(0)
         if _SHORT_GLOB_DOTS.fullmatch(word.text):
-            _hidden_too(machine, "set")
+            _match_hidden_names(machine, "set")
         if word.text in ("--", "-"):
             scope.positional = positional(words)
             return shape
@@ -240,28 +240,28 @@ def shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 
 def hash_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``hash``: which file a program's name means."""
-    if any(re.match(r"-[a-z]*p", arg.text) or not known(arg.text) for arg in args):
+    if any(re.match(r"-[a-z]*p", arg.text) or not is_known(arg.text) for arg in args):
         machine.findings.execute("hash -p", "shell:hash", "from here on a program's name may mean another file")
     return "" if args and not re.match(r"-[a-z]*[tl]", args[0].text) else OPAQUE
 
 
 def enable(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``enable``: builtins, also loaded ones."""
-    if any((arg.text.startswith("-") and "f" in arg.text) or not known(arg.text) for arg in args):
+    if any((arg.text.startswith("-") and "f" in arg.text) or not is_known(arg.text) for arg in args):
         machine.findings.execute("enable -f", "shell:enable", "this loads code into the shell")
     return OPAQUE
 
 
 def completion(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``complete`` and its kin: text that the shell may evaluate."""
-    if any(re.match(r"-[A-Za-z]*[CFWPSGxesf]", arg.text) or not known(arg.text) for arg in args):
+    if any(re.match(r"-[A-Za-z]*[CFWPSGxesf]", arg.text) or not is_known(arg.text) for arg in args):
         machine.findings.execute("completion", "shell:completion", "this lets the shell evaluate text that it is given")
     return OPAQUE
 
 
 def history(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``history -w FILE`` writes lines that ``history -s`` can have made."""
-    flags = "".join(arg.text[1:] for arg in args if arg.text.startswith("-") or not known(arg.text))
+    flags = "".join(arg.text[1:] for arg in args if arg.text.startswith("-") or not is_known(arg.text))
     names = [arg for arg in args if not arg.text.startswith("-")]
     if set(flags) & set(f"wa{OPAQUE}"):
         machine.findings.merge(
@@ -274,19 +274,19 @@ def history(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
 
 def jobs(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``jobs -x``: a command, which may be a function, too."""
-    if args and args[0].text != "-x" and not known(args[0].text):
+    if args and args[0].text != "-x" and not is_known(args[0].text):
         machine.findings.execute("jobs", "shell:dynamic-command", "which program this runs is only known when it runs")
     if args[:1] != [Arg("-x")]:
         return OPAQUE
     return (yield RunWords(args[1:], scope, stdin, functions=True))
 
 
-def nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def do_nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """Builtins that neither change what is tracked here nor run or print anything."""
     return ""
 
 
-def anything(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def print_anything(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """The same, but they print."""
     return OPAQUE
 
@@ -326,7 +326,7 @@ FUNCTIONS: dict[str, Builtin] = {
     "complete": completion,
     "compgen": completion,
     "fc": completion,
-    **dict.fromkeys(_QUIET.split(), nothing),
-    **dict.fromkeys(_TALKING.split(), anything),
+    **dict.fromkeys(_QUIET.split(), do_nothing),
+    **dict.fromkeys(_TALKING.split(), print_anything),
 }
 """The function that runs each builtin."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, join_texts, known, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, is_known, join_texts, unknown_text
 from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -35,7 +35,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
                 array = True
                 names.append(args[position])
             position += 1
-        elif not text.startswith("-") or not known(text):
+        elif not text.startswith("-") or not is_known(text):
             names.append(args[position - 1])
     take_names(machine, scope, names)
     machine.inputs.take(stdin, lines=not cut)
@@ -46,9 +46,9 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         _give(scope, [name.text for name in names], value, array=array)
         return ""
     if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
-        value = join_texts(value, "") if not re.search(r"[-\\]", value) else unknown(value)
+        value = join_texts(value, "") if not re.search(r"[-\\]", value) else unknown_text(value)
     for name in names or [Arg("REPLY")]:
-        if not known(value):
+        if not is_known(value):
             machine.names.note_chosen()
         scope.assign(name.text, value if len(names) <= 1 and not array else join_texts(value, "") if value else "")
     return ""
@@ -56,7 +56,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
 
 def _is_exact(machine: Machine, scope: Scope, value: str, stdin: str | None, *, cut: bool) -> bool:
     """Whether it is known which words ``read`` finds: there is one line, split at white space."""
-    one = stdin is not None and known(stdin) and stdin.count("\n") <= 1
+    one = stdin is not None and is_known(stdin) and stdin.count("\n") <= 1
     return one and not cut and not scope.ifs_changed and "\\" not in value and not machine.around.may_be_zsh
 
 
@@ -88,7 +88,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
     take_names(machine, scope, names)
     machine.inputs.take(stdin)
-    if any(arg.text.startswith("-u") or not known(arg.text) for arg in args):
+    if any(arg.text.startswith("-u") or not is_known(arg.text) for arg in args):
         stdin = OPAQUE
     for name in names:
         lines = (stdin if stdin is not None else OPAQUE).splitlines()
@@ -100,7 +100,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
             scope.arrays[name.text] = tuple(Arg(line) for line in lines)
         else:
             scope.forget({name.text})
-            scope.variables[name.text] = unknown(*lines)
+            scope.variables[name.text] = unknown_text(*lines)
             scope.ever.gives(name.text, OPAQUE)
     return ""
 
@@ -113,7 +113,7 @@ def unset(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     for word in words:
         if functions:
             scope.functions.pop(word.text, None)
-        elif known(word.text):
+        elif is_known(word.text):
             scope.unset(word.text)
             if any(arg.text == "-n" for arg in args):
                 # Only a reference is taken away, and a variable that is none stays.

@@ -66,7 +66,7 @@ def _service_clients() -> dict[str, Role]:
     return FUNCTIONS
 
 
-def _running() -> dict[str, Role]:
+def _load_running_roles() -> dict[str, Role]:
     from lockgate.shell.programs.roles.running import FUNCTIONS
 
     return FUNCTIONS
@@ -110,7 +110,7 @@ _FAMILIES: dict[Callable[[], dict[str, Role]], str] = {
         refs push-to apt-option process transfer picture ssh-option
     """,
     _service_clients: "endpoint httpie image repository downloaded shown recipient socket socat",
-    _running: """
+    _load_running_roles: """
         command program action output format-shell argv exec shell-argv split lock-argv script code code-shell
         code-sh code-zsh code-other-shell code-python code-sed code-awk code-jq code-yq loaded perl-file
         perl-separator python-setting code-perl code-javascript code-sqlite code-psql code-mysql code-sql
@@ -171,11 +171,11 @@ def apply_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
     entry, operands = call.entry, call.matched.operands
     roles = list(entry.operands)
     if options and (entry.replaces_first or entry.replaces_last):
-        roles = _left_of(roles, entry, {option.name for option in options})
+        roles = _remaining_roles(roles, entry, {option.name for option in options})
     if roles and roles[0] == "assignments":
-        from lockgate.shell.programs.roles.running import leading_assignments
+        from lockgate.shell.programs.roles.running import apply_assignments
 
-        operands, roles = (yield from leading_assignments(call, operands)), roles[1:]
+        operands, roles = (yield from apply_assignments(call, operands)), roles[1:]
     if not operands and not call.ran:
         for word in entry.bare:
             call.add(word)
@@ -192,7 +192,7 @@ def apply_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
             yield from apply_role(role, call, values, "")
 
 
-def _left_of(roles: list[str], entry: ProgramEntry, given: set[str]) -> list[str]:
+def _remaining_roles(roles: list[str], entry: ProgramEntry, given: set[str]) -> list[str]:
     """The roles of operands without those that options stand for."""
     if roles and given.intersection(entry.replaces_first):
         roles = roles[1:] if not roles[0].endswith("...") else roles

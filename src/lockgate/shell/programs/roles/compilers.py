@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.programs.roles.files import read
-from lockgate.shell.state.abstract_text import OPAQUE, known
+from lockgate.shell.state.abstract_text import OPAQUE, is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ _LINKING = """
 _PASSED = frozenset(_LINKING.split())
 
 
-def passed(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_passed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """What a compiler hands on to a linker or an assembler: some options there load code or write files."""
     for word in words:
         for part in word.text.split(","):
             name = part.lstrip("-").partition("=")[0]
-            if part.startswith("@") or (part.startswith("-") and name not in _PASSED) or not known(part):
+            if part.startswith("@") or (part.startswith("-") and name not in _PASSED) or not is_known(part):
                 call.opaque(f"`{option}{word.shown}` can load code or write a file")
                 return
 
@@ -36,7 +36,7 @@ _LINKED = (".o", ".a", ".so", ".lo", ".la", ".obj", ".lib", ".dylib", ".tbd")
 """Endings of what is only linked."""
 
 
-def compiled(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_compiled(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files that are compiled; ``@file`` holds more options, and a source names the files that it takes in."""
     read(call, words, option)
     if not all(word.text.endswith(_LINKED) or (word.text in _EMPTY and not call.stdin) for word in words):
@@ -47,7 +47,7 @@ def compiled(call: ProgramCall, words: list[Arg], option: str) -> None:
 
 
 FUNCTIONS: dict[str, Role] = {
-    "passed": passed,
-    "compiled": compiled,
+    "passed": apply_passed,
+    "compiled": apply_compiled,
 }
 """The function that applies each role."""

@@ -7,7 +7,7 @@ import re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects.database_hosts import SOCKET, UNCLEAR, hosts_of, keyword_hosts
 from lockgate.shell.programs.roles.files import edit, read
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _only_read(call: ProgramCall) -> bool:
     texts = texts or ([call.stdin] if call.entry.stdin and call.stdin is not None else [])
     first = [value.text for option in call.matched.options if option.role == "first-sqlite" for value in option.value]
     takes = call.entry.name in _CLIENTS and not call.matched.unknown and "-init" not in call.matched.given
-    return takes and bool(texts) and all(known(text) and only_reads(call, text) for text in (*first, *texts))
+    return takes and bool(texts) and all(is_known(text) and only_reads(call, text) for text in (*first, *texts))
 
 
 def _connect(call: ProgramCall, word: Arg, hosts: list[str]) -> None:

@@ -9,7 +9,7 @@ from lockgate.resources.globs import is_wild
 from lockgate.resources.path_spelling import folder_after_cd, inside
 from lockgate.shell.effects import files
 from lockgate.shell.knowledge import lookup
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def read(call: ProgramCall, words: list[Arg], option: str) -> None:
             apply_url(call, [word], option)
         else:
             call.own += files.read(word, call.machine, call.scope, below=call.recursive)
-            _listed(call, word)
+            _read_list(call, word)
 
 
 def read_below(call: ProgramCall, words: list[Arg], _: str) -> None:
@@ -42,10 +42,10 @@ def read_below(call: ProgramCall, words: list[Arg], _: str) -> None:
     call.read_words += words
     for word in words:
         call.own += files.read(word, call.machine, call.scope, below=True)
-        _listed(call, word)
+        _read_list(call, word)
 
 
-def _listed(call: ProgramCall, word: Arg) -> None:
+def _read_list(call: ProgramCall, word: Arg) -> None:
     """For many programs ``@file`` is a list of names."""
     if word.text[:1] == "@":
         call.own += files.read(Arg(word.text[1:]), call.machine, call.scope)
@@ -100,7 +100,7 @@ def apply_prefix(call: ProgramCall, words: list[Arg], _: str) -> None:
 
 def apply_name_end(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The end of names that are made up: what leads to another folder can lead to any."""
-    if any("/" in word.text or not known(word.text) for word in words):
+    if any("/" in word.text or not is_known(word.text) for word in words):
         call.add("write-unnamed")
 
 
@@ -112,7 +112,7 @@ def apply_backup(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The end of a backup's name; with a slash the backup lies in another folder and may replace anything there."""
     operands = call.matched.operands
     for word in words:
-        if "/" in word.text or not known(word.text):
+        if "/" in word.text or not is_known(word.text):
             call.opaque(f"`{option}` puts a copy into another folder")
         if any(sign.isspace() for sign in word.text):
             call.opaque(f"what stands behind a space in the value of `{option}` can be more options")
@@ -153,7 +153,7 @@ def write_first(call: ProgramCall, words: list[Arg], option: str) -> None:
     write(call, words[:1], option)
 
 
-def packed(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_packed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files that are packed or unpacked in place: the name gets an ending, or loses it."""
     edit(call, words, option)
     for word in words:
@@ -276,7 +276,7 @@ def apply_cwd(call: ProgramCall, words: list[Arg], _: str) -> None:
         call.scope.cwds = tuple(dict.fromkeys(folders))
 
 
-def paged(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_paged(call: ProgramCall, words: list[Arg], option: str) -> None:
     """What a pager shows; after ``+`` stand keys that it is given, and some of them run a command or write a file."""
     for word in words:
         if not word.text.startswith("+"):
@@ -307,12 +307,12 @@ FUNCTIONS: dict[str, Role] = {
     "prefix": apply_prefix,
     "name-end": apply_name_end,
     "backup": apply_backup,
-    "packed": packed,
+    "packed": apply_packed,
     "read": read,
     "read-below": read_below,
     "read-but": read,
     "read-below-but": read_below,
-    "paged": paged,
+    "paged": apply_paged,
     "archive": apply_archive,
     "write": write,
     "edit": edit,

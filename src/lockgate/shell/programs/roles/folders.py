@@ -10,7 +10,7 @@ from lockgate.resources.path_spelling import absolute, inside, outside_workspace
 from lockgate.resources.paths import OWN_BELOW, OWN_STATE
 from lockgate.shell.effects import files
 from lockgate.shell.programs.roles.files import ADDRESS, apply_into, read, read_below
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def keep(call: ProgramCall, words: list[Arg], option: str) -> None:
         call.machine.disk.stores_secret |= any(effect.kind is EffectKind.READ_SECRET for effect in found)
 
 
-def listed(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_listed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are read whose names stand in a file, or come from standard input: so a flag says, and ``-``."""
     from lockgate.shell.programs.roles.files import read
 
@@ -63,7 +63,7 @@ def listed(call: ProgramCall, words: list[Arg], option: str) -> None:
                 call.own += files.read(Arg(path), call.machine, call.scope)
 
 
-def unnamed(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_unnamed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are read that no word names: what a source includes, what stands in a list."""
     read(call, words, option)
     if (option and words) or call.stdin or not all(word.text in _EMPTY for word in call.matched.operands):
@@ -72,10 +72,10 @@ def unnamed(call: ProgramCall, words: list[Arg], option: str) -> None:
 
 def apply_manual(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Names of manual pages; a word with a slash is a file, which takes in others."""
-    if all("/" not in word.text and known(word.text) for word in words):
+    if all("/" not in word.text and is_known(word.text) for word in words):
         read(call, words, option)
     else:
-        unnamed(call, words, option)
+        apply_unnamed(call, words, option)
 
 
 def apply_either(call: ProgramCall, words: list[Arg], _: str) -> None:
@@ -240,9 +240,9 @@ FUNCTIONS: dict[str, Role] = {
     "keep": keep,
     "pathspec": apply_pathspec,
     "fill": fill,
-    "listed": listed,
+    "listed": apply_listed,
     "either": apply_either,
-    "unnamed": unnamed,
+    "unnamed": apply_unnamed,
     "manual": apply_manual,
     "source-below": apply_source_below,
     "mount": apply_mount,

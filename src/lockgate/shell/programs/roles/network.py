@@ -11,7 +11,7 @@ from lockgate.shell.effects.contact import dynamic_value
 from lockgate.shell.knowledge import lookup
 from lockgate.shell.programs.roles.addresses import apply_url
 from lockgate.shell.programs.roles.files import ADDRESS, read
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _may_hold_data(name: str) -> bool:
     return len(name) > _LONGEST_REF or any(not _HASH.fullmatch(run) for run in runs)
 
 
-def unlisted(call: ProgramCall) -> None:
+def apply_unlisted(call: ProgramCall) -> None:
     """Addresses and paths that are values of options which the knowledge does not have (``--config=https://...``)."""
     doubtful = {id(arg) for arg in call.matched.unknown}
     for arg, following in zip(call.args, [*call.args[1:], Arg("")], strict=True):
@@ -99,7 +99,7 @@ def apply_remote_name(call: ProgramCall, _words: list[Arg], _: str) -> None:
         call.own += files.write(Arg(name or PLAIN), call.machine, call.scope)
 
 
-def saved(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_saved(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Addresses that are read and saved under a name of their own (``wget``)."""
     apply_url(call, words, option)
     given = call.matched.given
@@ -219,14 +219,14 @@ def apply_ssh_option(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``ssh -o Key=value``: some keys run a program."""
     for word in words:
         key = re.split(r"[= ]", word.text, maxsplit=1)[0].lower()
-        if not known(key) or key in _SSH_RUNNING:
+        if not is_known(key) or key in _SSH_RUNNING:
             call.opaque(f"the ssh option `{word.shown}` runs a program")
 
 
 def apply_apt_option(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``apt -o``: hooks and methods run programs; the person is told of any such setting."""
     for word in words:
-        if not known(word.text) or re.search(
+        if not is_known(word.text) or re.search(
             r"invoke|hook|method|command|pager|proxy|dir::bin", word.text, re.IGNORECASE
         ):
             call.opaque(f"the setting `{word.shown}` runs a program")
@@ -254,14 +254,14 @@ def _looks_for_the_hook(texts: list[str]) -> bool:
     A second look at the text alone: where a process to end comes out of a list, nothing else says which it is.
     """
     patterns = (word for text in texts for word in _PATTERN.findall(text))
-    return any("lockgate" in word.lower() or _found_in(word, _PROGRAMS) for word in patterns)
+    return any("lockgate" in word.lower() or _has_match(word, _PROGRAMS) for word in patterns)
 
 
 def _may_name_the_hook(pattern: str) -> bool:
     """Whether a pattern of ``pkill`` finds the hook's command line or the shell around it."""
     if pattern in ("sh", "bash", "dash", "zsh", ".", "", "python", "python3"):
         return True
-    return _found_in(pattern, [program + _OPTIONS for program in _PROGRAMS])
+    return _has_match(pattern, [program + _OPTIONS for program in _PROGRAMS])
 
 
 _PROGRAMS = ("/lockgate/hook.py claude-code", "/lockgate/lockgate-hook", "/lockgate/service/resident/process.py")
@@ -270,7 +270,7 @@ _OPTIONS = " --home --state --config"
 """What they have too, as other programs may."""
 
 
-def _found_in(pattern: str, lines: Iterable[str]) -> bool:
+def _has_match(pattern: str, lines: Iterable[str]) -> bool:
     try:
         return any(re.search(pattern, line, re.IGNORECASE) for line in lines)
     except re.error:
@@ -281,7 +281,7 @@ FUNCTIONS: dict[str, Role] = {
     "source": apply_source,
     "source-run": apply_source_run,
     "page": apply_page,
-    "saved": saved,
+    "saved": apply_saved,
     "remote-name": apply_remote_name,
     "format": apply_format,
     "lookup": look_up,

@@ -45,7 +45,7 @@ def apply_mode(call: ProgramCall, words: list[Arg], option: str) -> None:
     before = len(call.own)
     apply_rights(call, words, option)
     first = call.matched.operands[0]
-    given = None if first in words or first.static is None else _given(first.static)
+    given = None if first in words or first.static is None else _parse_mode(first.static)
     if given is None or (given.shows and any(_is_secret(call, word) for word in words)):
         return
     kept = [
@@ -61,7 +61,7 @@ def _is_secret(call: ProgramCall, word: Arg) -> bool:
     return any(effect.kind is EffectKind.READ_SECRET for effect in found)
 
 
-def _given(text: str) -> _Given | None:
+def _parse_mode(text: str) -> _Given | None:
     """What a mode gives; ``None`` where others may write or start a file, or its owner no longer reads it."""
     numbers = _NUMBERS.fullmatch(text)
     if numbers:

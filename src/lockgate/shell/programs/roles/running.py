@@ -12,7 +12,7 @@ from lockgate.shell.effects.unlisted import record_variable
 from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.inline.running import run_code
 from lockgate.shell.programs.roles.files import read, write
-from lockgate.shell.state.abstract_text import PLAIN, harmless, known
+from lockgate.shell.state.abstract_text import PLAIN, harmless, is_known
 from lockgate.shell.state.run import RunText, RunWords
 from lockgate.shell.state.scope import Arg
 
@@ -49,7 +49,7 @@ def run_action(call: ProgramCall, words: list[Arg], option: str) -> Running[None
     for word in words:
         if word.text.startswith("exec="):
             yield from run_text(call, [Arg(word.text[5:])], option)
-        elif not known(word.text):
+        elif not is_known(word.text):
             call.opaque(f"what `{option}` does is only known when it runs")
 
 
@@ -115,12 +115,12 @@ def _execute_beside(call: ProgramCall, words: list[Arg], option: str, roots: lis
 
 
 def _execute_for(call: ProgramCall, words: list[Arg], option: str, roots: list[str]) -> Running[None]:
-    from lockgate.shell.programs.output import found_names
+    from lockgate.shell.programs.output import names_found
 
     marks = re.compile(r"\{(?:|/|//|\.|/\.)\}")
     if call.entry.style != "find" and not any(marks.search(word.text) for word in words):
         words = [*words, Arg("{}")]  # ``fd`` puts what it finds at the end
-    for found in found_names(call, roots, frozenset({option}))[:_MOST_LINES]:
+    for found in names_found(call, roots, frozenset({option}))[:_MOST_LINES]:
         # Escaped, because the text is a replacement pattern.
         name = found.replace("\\", "\\\\")
         yield from invoke_words(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
@@ -151,14 +151,14 @@ def split(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
 def invoke_words(call: ProgramCall, words: list[Arg]) -> Running[None]:
     """Run a command that a word of another one holds."""
     if words and call.entry.name in ("env", "sudo", "doas"):
-        words = yield from leading_assignments(call, words)
+        words = yield from apply_assignments(call, words)
     call.ran = True
     # It is another process: what a builtin does there is not done here.
     inner = call.scope.copy()
     call.shapes.append((yield RunWords(words, inner, call.stdin)) if words else "")
 
 
-def leading_assignments(call: ProgramCall, words: list[Arg]) -> Running[list[Arg]]:
+def apply_assignments(call: ProgramCall, words: list[Arg]) -> Running[list[Arg]]:
     """Record what ``NAME=value`` words before a command do. Returns the words after them."""
     position = 0
     call.scope = call.scope.copy()
@@ -194,7 +194,7 @@ def code(language: str) -> Role:
     return role
 
 
-def loaded(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_loaded(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Code that is loaded where the word is a path; a bare name or a version is one of the program's own."""
     for word in words:
         if not re.fullmatch(r"@?[\w-]+|[0-9]+(?:\.[0-9]+)*", word.text):
@@ -262,7 +262,7 @@ def apply_placeholder(call: ProgramCall, words: list[Arg], _: str) -> None:
 
 def apply_assignment(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """``NAME=value``."""
-    yield from leading_assignments(call, words)
+    yield from apply_assignments(call, words)
 
 
 FUNCTIONS: dict[str, Role] = {
@@ -287,7 +287,7 @@ FUNCTIONS: dict[str, Role] = {
     "code-awk": code("awk"),
     "code-jq": code("jq"),
     "code-yq": code("yq"),
-    "loaded": loaded,
+    "loaded": apply_loaded,
     "perl-file": apply_perl_file,
     "perl-separator": apply_perl_separator,
     "python-setting": apply_python_setting,

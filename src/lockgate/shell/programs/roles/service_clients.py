@@ -14,7 +14,7 @@ from lockgate.shell.effects import files
 from lockgate.shell.programs.roles.addresses import apply_host, doubt_place, reroute
 from lockgate.shell.programs.roles.files import unpack
 from lockgate.shell.programs.roles.network import apply_method, apply_proxy, look_up, send
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def apply_recipient(call: ProgramCall, words: list[Arg], option: str) -> None:
 
     Source: ``auto-key-locate`` in gpg(1), by default ``local,wkd``.
     """
-    asked = [word for word in words if not known(word.text) or "@" in word.text]
+    asked = [word for word in words if not is_known(word.text) or "@" in word.text]
     look_up(call, [Arg(word.text.strip("<>").rpartition("@")[2]) for word in asked], option)
 
 
@@ -92,7 +92,7 @@ def apply_repository(call: ProgramCall, words: list[Arg], _: str) -> None:
             call.contact.targets.append(("url", Arg(re.sub(r"^[\w.+-]+@([^:/]+):", r"ssh://\1/", name), word.glob)))
 
 
-def downloaded(call: ProgramCall, words: list[Arg], option: str) -> None:
+def apply_downloaded(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Patterns for the names of files that are fetched into this folder."""
     call.machine.disk.note_saving()
     for word in words:
@@ -103,11 +103,11 @@ def downloaded(call: ProgramCall, words: list[Arg], option: str) -> None:
             unpack(call, [word], option)
 
 
-def shown(call: ProgramCall, words: list[Arg], _: str) -> None:
+def apply_shown(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The form of a result; ``go-template-file=FILE`` and its kin print what stands in a file."""
     for word in words:
         form, _, file = word.text.partition("=")
-        if form.endswith("-file") or not known(form):
+        if form.endswith("-file") or not is_known(form):
             call.own += files.read(Arg(file or word.text, word.glob), call.machine, call.scope)
 
 
@@ -194,8 +194,8 @@ FUNCTIONS: dict[str, Role] = {
     "httpie": apply_httpie,
     "image": apply_image,
     "repository": apply_repository,
-    "downloaded": downloaded,
-    "shown": shown,
+    "downloaded": apply_downloaded,
+    "shown": apply_shown,
     "recipient": apply_recipient,
     "socket": apply_socket,
     "socat": apply_socat,

@@ -69,9 +69,9 @@ class MakeRules:
         """
         seen: set[str] = set()
         for goal in goals:
-            yield from self._made(goal, {}, seen, 0, is_there)
+            yield from self._make_target(goal, {}, seen, 0, is_there)
 
-    def _made(
+    def _make_target(
         self, target: str, inherited: Mapping[str, str], seen: set[str], depth: int, is_there: Callable[[str], bool]
     ) -> Iterator[RecipeLine]:
         """The recipes of one target, those of what it needs first."""
@@ -84,7 +84,7 @@ class MakeRules:
         for rule, stem in found:
             needs = [need.replace("%", stem, 1) for need in rule.needs]
             for need in needs:
-                yield from self._made(need, own, seen, depth + 1, is_there)
+                yield from self._make_target(need, own, seen, depth + 1, is_there)
             if not (once and is_there(target)):
                 yield from self._recipe(rule, {**own, **_automatic(target, stem, needs)})
 

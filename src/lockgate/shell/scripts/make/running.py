@@ -11,7 +11,7 @@ from lockgate.shell.scripts.follow import follow_script, open_script
 from lockgate.shell.scripts.make.files import Makefile, MakeText
 from lockgate.shell.scripts.make.words import UNKNOWN
 from lockgate.shell.scripts.recipe_line import run_line
-from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.run import RunInside, RunWords, drive
 from lockgate.shell.state.scope import Arg
 
@@ -79,7 +79,7 @@ def _from_stdin(call: ProgramCall) -> list[str]:
 def _makefile(call: ProgramCall) -> FollowedFile | None:
     named = _values(call, "-f", "--file", "--makefile")
     if named:
-        return open_script(call.machine, call.scope, named[0]) if known(named[0]) else None
+        return open_script(call.machine, call.scope, named[0]) if is_known(named[0]) else None
     found = (open_script(call.machine, call.scope, name) for name in _NAMES)
     return next((script for script in found if script is not None), None)
 

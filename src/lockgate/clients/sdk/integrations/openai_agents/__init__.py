@@ -32,7 +32,7 @@ from agents import (
 
 from lockgate.clients.sdk.gate import Gate
 from lockgate.clients.sdk.integrations.openai_agents.calls import AgentTools, OpenAIAsk, SessionOf
-from lockgate.clients.sdk.integrations.openai_agents.executors import Editor, LocalShell, Shell, awaited, copied
+from lockgate.clients.sdk.integrations.openai_agents.executors import Editor, LocalShell, Shell, await_value, copy_tool
 from lockgate.clients.sdk.integrations.openai_agents.functions import (
     gate_custom,
     gate_function,
@@ -120,7 +120,7 @@ class _Walk:
             return self.agent(handoff)
         if isinstance(handoff.on_invoke_handoff, _HandingOver):
             return handoff
-        return copied(handoff, on_invoke_handoff=_HandingOver(self.agent, handoff.on_invoke_handoff))  # type: ignore[no-any-return]
+        return copy_tool(handoff, on_invoke_handoff=_HandingOver(self.agent, handoff.on_invoke_handoff))  # type: ignore[no-any-return]
 
     def _tool(self, tool: Tool, agent: Agent[Any]) -> Tool:
         calls = self._calls
@@ -177,7 +177,7 @@ class _HandingOver:
         self._gate, self._invoke = gate, invoke
 
     async def __call__(self, context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
-        agent: Agent[Any] = await awaited(self._invoke(context, arguments))
+        agent: Agent[Any] = await await_value(self._invoke(context, arguments))
         return self._gate(agent)
 
 

@@ -42,10 +42,10 @@ class AgentTools:
         """The tools that run elsewhere, with the labels that they give."""
         self._ask: Ask | None = "caller" if self.interrupts else ask  # type: ignore[assignment]
         self._names = names
-        self._session = session if callable(session) else self._opened(session)
+        self._session = session if callable(session) else self._open(session)
         self._exposed: dict[str, frozenset[str]] = {}
 
-    def _opened(self, session: Session | str | None) -> Session:
+    def _open(self, session: Session | str | None) -> Session:
         if isinstance(session, Session):
             return session if self._ask is None else session.asking(self._ask)
         return self.gate.session(session or "", ask=self._ask)
@@ -60,7 +60,7 @@ class AgentTools:
     async def session(self, context: RunContextWrapper[Any] | None) -> Session:
         """The conversation that a run belongs to, with the labels of what runs elsewhere."""
         found = self._session
-        session = found if isinstance(found, Session) else self._opened(found(context or RunContextWrapper(None)))
+        session = found if isinstance(found, Session) else self._open(found(context or RunContextWrapper(None)))
         missing = self.hosted.keys() - self._exposed.get(session.name, frozenset())
         for name in sorted(missing):
             await asyncio.to_thread(session.exposed, f"the hosted tool {name}", self.hosted[name])

@@ -30,7 +30,7 @@ _NOT_EXECUTED = 126
 """The exit status that a shell gives where a command was found and cannot be executed."""
 
 
-async def awaited(value: Any) -> Any:
+async def await_value(value: Any) -> Any:
     """A value, or what it is once it was awaited."""
     return await value if inspect.isawaitable(value) else value
 
@@ -58,14 +58,14 @@ class Shell:
         action = dataclasses.replace(data.action, commands=run)
         changed = dataclasses.replace(request, data=dataclasses.replace(data, action=action))
         try:
-            output = await awaited(self._executor(changed))
+            output = await await_value(self._executor(changed))
         except Exception as error:  # noqa: BLE001 - the model reads it
-            return await self._looked_at(context, run, f"the command failed: {error}", data.call_id)
+            return await self._screen(context, run, f"the command failed: {error}", data.call_id)
         if isinstance(output, ShellResult) and len(output.output) == len(run):
             return await self._result(context, given, run, output, data.call_id)
         if isinstance(output, ShellResult):
             output = "\n".join(f"{entry.stdout}{entry.stderr}" for entry in output.output)
-        return await self._looked_at(context, run, output, data.call_id)
+        return await self._screen(context, run, output, data.call_id)
 
     async def needs_approval(
         self, context: RunContextWrapper[Any], action: ShellActionRequest, call_id: str, given: Any
@@ -79,7 +79,7 @@ class Shell:
                 return True
         return False
 
-    async def _looked_at(self, context: RunContextWrapper[Any], run: Sequence[str], output: Any, call_id: str) -> str:
+    async def _screen(self, context: RunContextWrapper[Any], run: Sequence[str], output: Any, call_id: str) -> str:
         text = as_text(output)
         for number, command in enumerate(run):
             result = await self.calls.finished(context, SHELL, {"command": command}, text, f"{call_id}:{number}")
@@ -141,7 +141,7 @@ class LocalShell:
             call = call.model_copy(update={"action": action.model_copy(update=run)})
             request = dataclasses.replace(request, data=call)
         try:
-            output = await awaited(self._executor(request))
+            output = await await_value(self._executor(request))
         except Exception as error:  # noqa: BLE001 - the model reads it
             output = f"the command failed: {error}"
         cwd = action.working_directory or ""
@@ -170,7 +170,7 @@ async def _report_not_run(
 
 async def _truth(given: Any, *arguments: Any) -> bool:
     """What ``needs_approval`` says, which is a truth value or a function."""
-    return bool(await awaited(given(*arguments)) if callable(given) else given)
+    return bool(await await_value(given(*arguments)) if callable(given) else given)
 
 
 # ---------------------------------------------------------------- patches
@@ -183,15 +183,15 @@ class Editor:
 
     async def create_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult | str | None:
         """Make a file."""
-        return await self._made(operation, "create_file")
+        return await self._make(operation, "create_file")
 
     async def update_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult | str | None:
         """Change a file."""
-        return await self._made(operation, "update_file")
+        return await self._make(operation, "update_file")
 
     async def delete_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult | str | None:
         """Remove a file."""
-        return await self._made(operation, "delete_file")
+        return await self._make(operation, "delete_file")
 
     async def needs_approval(
         self, context: RunContextWrapper[Any], operation: ApplyPatchOperation, call_id: str, given: Any
@@ -204,7 +204,7 @@ class Editor:
                 return True
         return await _truth(given, context, operation, call_id)
 
-    async def _made(self, operation: ApplyPatchOperation, way: str) -> ApplyPatchResult | str | None:
+    async def _make(self, operation: ApplyPatchOperation, way: str) -> ApplyPatchResult | str | None:
         context = operation.ctx_wrapper
         asked = self._asked.pop(_identity(operation), "")
         changes = [
@@ -216,7 +216,7 @@ class Editor:
             if not self.calls.permits(context, decision, self._tool, asked):
                 await _report_not_run(self.calls, context, changes[:number])
                 return ApplyPatchResult(status="failed", output=refusal_of(decision))
-        made: ApplyPatchResult | str | None = await awaited(getattr(self._editor, way)(operation))
+        made: ApplyPatchResult | str | None = await await_value(getattr(self._editor, way)(operation))
         text = made.output if isinstance(made, ApplyPatchResult) else made
         if not text:
             return made
@@ -243,7 +243,7 @@ def _path(path: str) -> str:
     return os.path.normpath(path)
 
 
-def copied(tool: Any, **changes: Any) -> Any:
+def copy_tool(tool: Any, **changes: Any) -> Any:
     """A copy of a tool with other members. What its class sets up is set up already."""
     made = copy.copy(tool)
     for name, value in changes.items():

@@ -19,7 +19,7 @@ from agents import (
 from agents.mcp import MCPServer
 
 from lockgate.clients.sdk.integrations.openai_agents.calls import AgentTools, arguments_of, as_text
-from lockgate.clients.sdk.integrations.openai_agents.executors import Editor, LocalShell, Shell, awaited, copied
+from lockgate.clients.sdk.integrations.openai_agents.executors import Editor, LocalShell, Shell, await_value, copy_tool
 from lockgate.core.errors import LockgateError
 
 _NO_ARGUMENTS = "Lockgate blocks this call: its arguments are no JSON object"
@@ -105,13 +105,13 @@ def gate_function(calls: AgentTools, tool: FunctionTool) -> FunctionTool:
     }
     if calls.interrupts:
         changes["needs_approval"] = _approval(guard, tool.name, tool.needs_approval)
-    made: FunctionTool = copied(tool, **changes)
+    made: FunctionTool = copy_tool(tool, **changes)
     return made
 
 
 def _approval(guard: ToolGuardrails, tool: str, own: Any) -> Any:
     async def needs_approval(context: RunContextWrapper[Any], given: dict[str, Any], call_id: str) -> bool:
-        if bool(await awaited(own(context, given, call_id)) if callable(own) else own):
+        if bool(await await_value(own(context, given, call_id)) if callable(own) else own):
             return True
         return await guard.needs_approval(context, tool, given, call_id)
 
@@ -165,7 +165,7 @@ class _Custom:
         refusal = await self.calls.refusal(context, name, given, call_id, self._tool.name)
         if refusal is not None:
             return refusal
-        output = await awaited(self._tool.on_invoke_tool(context, text))
+        output = await await_value(self._tool.on_invoke_tool(context, text))
         result = await self.calls.finished(context, name, given, output, call_id)
         return as_text(result.output) if result.changed else output
 
@@ -174,13 +174,13 @@ def gate_custom(calls: AgentTools, tool: CustomTool) -> CustomTool:
     """A custom tool that is run where the gate lets it."""
     custom, own = _Custom(calls, tool), tool.needs_approval
     if not calls.interrupts:
-        made: CustomTool = copied(tool, on_invoke_tool=custom)
+        made: CustomTool = copy_tool(tool, on_invoke_tool=custom)
         return made
 
     async def needs_approval(context: RunContextWrapper[Any], text: str, call_id: str) -> bool:
-        if bool(await awaited(own(context, text, call_id)) if callable(own) else own):
+        if bool(await await_value(own(context, text, call_id)) if callable(own) else own):
             return True
         return await calls.asks(context, calls.name_of(tool.name), {"input": text}, call_id, rewrites=False)
 
-    asking: CustomTool = copied(tool, on_invoke_tool=custom, needs_approval=needs_approval)
+    asking: CustomTool = copy_tool(tool, on_invoke_tool=custom, needs_approval=needs_approval)
     return asking
