@@ -88,10 +88,10 @@ def _run(asked: RunCommandLine) -> tuple[int, str]:
         raise ContainmentError(able.problem)
     tries = 1 if "again" in asked.options else 2
     moves = "folder-to" in asked.options
-    status, folder = supervisor.run(lambda: lay_out(_read_run(asked)), able, tries, tell_folder=moves)
-    if status == supervisor.NOT_RUN:
+    result = supervisor.run(lambda: lay_out(_read_run(asked)), able, tries, tell_folder=moves)
+    if result.status == supervisor.NOT_RUN:
         forget(asked.options["state"])
-    return status, folder
+    return result
 
 
 def _read_run(asked: RunCommandLine) -> ContainedRun:

@@ -6,7 +6,7 @@ from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.resources.addresses import host_of, normalise
 from lockgate.resources.host_view import HostView
 from lockgate.resources.hosts import find_trusted, is_here, is_metadata
-from lockgate.resources.own_ports import at_url, is_contained
+from lockgate.resources.own_ports import effect_at_url, is_contained
 from lockgate.resources.services import service_effects
 
 
@@ -28,7 +28,7 @@ def fetch_effects(url: str, around: HostView) -> tuple[Effect, ...]:
         from lockgate.resources.relays import leads_elsewhere
 
         if not leads_elsewhere(url):
-            own = at_url(url, around)
+            own = effect_at_url(url, around)
             # A contained server is out of reach for whatever is no command: there it is a port like all others.
             return () if own is None or is_contained(own) else (own,)
     found: list[Effect] = []

@@ -58,7 +58,7 @@ class Running:
 
     def signal(self, number: int) -> bool:
         """Send a signal to the command. Returns whether there was one already."""
-        first = self._first()
+        first = self._first_process()
         commands = _children(first) if first else []
         for child in commands:
             _send(-child, number) or _send(child, number)
@@ -66,8 +66,8 @@ class Running:
 
     def kill(self) -> None:
         """End every process of the sandbox, and wait until none is left."""
-        first = self._first()
-        held = _open(first) if first else -1
+        first = self._first_process()
+        held = _try_to_watch(first) if first else -1
         if self._ended is None:
             _send(self._pid, signal.SIGKILL)
             self._reap()
@@ -80,7 +80,7 @@ class Running:
             os.close(held)
 
     def wait(self) -> int:
-        """The exit status, as a shell gives it.
+        """Wait for the end. Returns the exit status, as a shell gives it.
 
         Raises:
             SandboxNotBuiltError: The sandbox could not be built.
@@ -89,12 +89,12 @@ class Running:
         ended = os.waitstatus_to_exitcode(self._ended or 0)
         said = self._status_lines()
         # Who was killed tells nothing of how the command ended.
-        if not any(self._begun in line for line in said) and not (ended < 0 and self._first()):
-            why = "; ".join(str(line["problem"]) for line in said if "problem" in line) or self._complaint()
+        if not any(self._begun in line for line in said) and not (ended < 0 and self._first_process()):
+            why = "; ".join(str(line["problem"]) for line in said if "problem" in line) or self._read_complaint()
             raise SandboxNotBuiltError(f"the sandbox could not be built (lockgate doctor){why and f': {why}'}")
         return 128 - ended if ended < 0 else ended
 
-    def _complaint(self) -> str:
+    def _read_complaint(self) -> str:
         if self._complaints < 0:
             return ""
         try:
@@ -106,7 +106,7 @@ class Running:
         if self._ended is None:
             self._ended = os.waitpid(self._pid, 0)[1]
 
-    def _first(self) -> int:
+    def _first_process(self) -> int:
         """The first process inside, by its number outside; 0 where it is not known."""
         return next((int(line["child-pid"]) for line in self._status_lines() if "child-pid" in line), 0)
 
@@ -133,9 +133,9 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProce
     calls = program()
     if calls is None:
         raise ContainmentError(f"the system calls of {os.uname().machine} are not known")
-    status = _memory("status", b"")
+    status = _make_memory_file("status", b"")
     if host.way == "bubblewrap":
-        return _bubblewrap(plan, host.program, calls, status, folder_to)
+        return _start_bubblewrap(plan, host.program, calls, status, folder_to)
     if host.way == "namespaces":
         from lockgate.containment.linux import namespaces
 
@@ -147,14 +147,14 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | SandboxProce
     raise ContainmentError(host.problem or f"there is no way to contain named {host.way!r}")
 
 
-def _bubblewrap(plan: Plan, program_path: str, calls: bytes, status: int, folder_to: int) -> Running:
-    """Bubblewrap complains into a pipe; the command gets the real descriptor 2 back.
+def _start_bubblewrap(plan: Plan, program_path: str, calls: bytes, status: int, folder_to: int) -> Running:
+    """Start bubblewrap. It complains into a pipe, and the command gets the real descriptor 2 back.
 
     It tells ``child-pid`` before it mounts anything, and ``exit-code`` only of a program that it has started.
     """
-    filter_descriptor = _memory("filter", calls)
+    filter_descriptor = _make_memory_file("filter", calls)
     words = bubblewrap.arguments(plan, filter_descriptor, status)
-    told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
+    told = _make_memory_file("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
     confine = (sys.executable, "-I", "-S", landlock.__file__, *plan.writable, "--")
     argv = [program_path, "--args", str(told), "--", *confine, *plan.command]
     complaints, low = os.pipe()
@@ -234,8 +234,8 @@ def _is_connection(descriptor: int) -> bool:
         return found.family is not socket.AF_UNIX
 
 
-def _memory(name: str, content: bytes) -> int:
-    """A file in memory, at its beginning, with a number that no descriptor of the command has."""
+def _make_memory_file(name: str, content: bytes) -> int:
+    """Make a file in memory, at its beginning, with a number that no descriptor of the command has."""
     descriptor = _raise_descriptor(os.memfd_create(f"lockgate-{name}"))  # type: ignore[attr-defined,unused-ignore] # Linux has it
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -243,7 +243,7 @@ def _memory(name: str, content: bytes) -> int:
 
 
 def _raise_descriptor(low: int) -> int:
-    """The same as a descriptor, with a number that none of the command has."""
+    """Move a descriptor to a number that none of the command has."""
     import fcntl
 
     descriptor: int = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, FOLDER_DESCRIPTOR + 1)
@@ -259,7 +259,7 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-def _open(pid: int) -> int:
+def _try_to_watch(pid: int) -> int:
     try:
         return _watch(pid)
     except OSError:

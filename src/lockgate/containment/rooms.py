@@ -27,8 +27,8 @@ _LISTENS = "0A"
 _ASK, _END = b"?", b"e"
 
 
-class Standing(Record):
-    """A room that stands."""
+class RoomStatus(Record):
+    """A room, and what goes on in it."""
 
     name: str
     calls: int
@@ -39,21 +39,23 @@ class Standing(Record):
     """Seconds since the last command began or ended."""
 
 
-def find_standing(state: str) -> list[Standing]:
+def find_standing(state: str) -> list[RoomStatus]:
     """The rooms of a state folder."""
-    return [found for name in _names(state) if (found := _ask(state, name)) is not None]
+    return [found for name in _list_names(state) if (found := _ask(state, name)) is not None]
 
 
 def end(state: str, names: Iterable[str]) -> list[str]:
-    """End rooms, with every process in them; those that stood."""
-    there = set(_names(state))
+    """End rooms, with every process in them. Returns those that stood."""
+    there = set(_list_names(state))
     return [name for name in names if name in there and _ask_room(state, name, _END) is not None]
 
 
 def ports(state: str, names: Iterable[str]) -> frozenset[int]:
     """The ports at which something listens in rooms, each in its own network."""
-    there = set(_names(state))
-    return frozenset(port for name in names if name in there for port in _listening_ports(_first_process(state, name)))
+    there = set(_list_names(state))
+    return frozenset(
+        port for name in names if name in there for port in _listening_ports(_find_first_process(state, name))
+    )
 
 
 def forward(state: str, name: str, port: int, host_port: int, begun: Callable[[int], object]) -> None:
@@ -72,20 +74,20 @@ def forward(state: str, name: str, port: int, host_port: int, begun: Callable[[i
     from lockgate.containment.forwarding import forward
 
     with socket.socket(socket.AF_UNIX) as door:
-        pid = _holder(door, state, name)
+        pid = _find_holder(door, state, name)
         if not pid:
             raise ContainmentError("the room has ended")
         forward(door, pid, port, host_port, begun)
 
 
-def _first_process(state: str, name: str) -> int:
+def _find_first_process(state: str, name: str) -> int:
     """The number of the process that holds a room; 0 where there is none."""
     with socket.socket(socket.AF_UNIX) as door:
-        return _holder(door, state, name)
+        return _find_holder(door, state, name)
 
 
-def _holder(door: socket.socket, state: str, name: str) -> int:
-    """The same, which keeps its number as long as the connection that is made here stands."""
+def _find_holder(door: socket.socket, state: str, name: str) -> int:
+    """Connect to a room, and find the process that holds it. Its number stays its own while the connection stands."""
     door.settimeout(_SECONDS)
     try:
         with short_path(_folder(state), name) as path:
@@ -108,7 +110,7 @@ def _listening_ports(pid: int) -> Iterator[int]:
         yield from (int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS)
 
 
-def _names(state: str) -> list[str]:
+def _list_names(state: str) -> list[str]:
     try:
         return sorted(name for name in os.listdir(_folder(state)) if re.fullmatch(ROOM_NAME, name))
     except OSError:
@@ -119,18 +121,18 @@ def _folder(state: str) -> str:
     return os.path.join(state, "rooms")
 
 
-def _ask(state: str, name: str) -> Standing | None:
+def _ask(state: str, name: str) -> RoomStatus | None:
     try:
         told = json.loads(_ask_room(state, name, _ASK) or b"")
     except ValueError:
         return None
     found = [told.get(each) for each in ("calls", "left", "idle")] if isinstance(told, dict) else []
     numbers = [number for number in found if isinstance(number, int) and number >= 0]
-    return Standing(name, *numbers) if len(numbers) == len(Standing._fields) - 1 else None
+    return RoomStatus(name, *numbers) if len(numbers) == len(RoomStatus._fields) - 1 else None
 
 
 def _ask_room(state: str, name: str, what: bytes) -> bytes | None:
-    """What a room answers; ``None`` where there is none."""
+    """Ask a room. Returns its answer; ``None`` where there is no room."""
     with socket.socket(socket.AF_UNIX) as door, short_path(_folder(state), name) as path:
         door.settimeout(_SECONDS)
         try:

@@ -23,7 +23,7 @@ from lockgate.containment.leftovers import drop_unused
 from lockgate.containment.sweep import Sweep
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ContainmentError
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,16 @@ _LOOK_EVERY = 0.1
 _RESULT = struct.Struct("=iH")
 
 
-def run(plan: Callable[[], Layout], host: Host, tries: int, *, tell_folder: bool = False) -> tuple[int, str]:
+class RunResult(Record):
+    """How a contained command ended."""
+
+    status: int
+    """The exit status as a shell gives it."""
+    folder: str
+    """The folder that the command ended in; empty where it did not say."""
+
+
+def run(plan: Callable[[], Layout], host: Host, tries: int, *, tell_folder: bool = False) -> RunResult:
     """Plan, run a plan and wait for it.
 
     What a plan covers may be gone when it is mounted: a socket of another process. So it may be planned again.
@@ -51,9 +60,6 @@ def run(plan: Callable[[], Layout], host: Host, tries: int, *, tell_folder: bool
         host: What this host can do; it can contain.
         tries: How often it is planned at most until the sandbox can be built.
         tell_folder: Whether the command writes the folder that it ended in to descriptor 9.
-
-    Returns:
-        The exit status as a shell gives it, and the folder that the command ended in, empty where it did not say.
     """
     why = ""
     for _ in range(tries):
@@ -62,10 +68,10 @@ def run(plan: Callable[[], Layout], host: Host, tries: int, *, tell_folder: bool
         except SandboxNotBuiltError as error:
             why = str(error)
     _say_not_run(why)
-    return NOT_RUN, ""
+    return RunResult(NOT_RUN, "")
 
 
-def _run(layout: Layout, host: Host, *, tell_folder: bool) -> tuple[int, str]:
+def _run(layout: Layout, host: Host, *, tell_folder: bool) -> RunResult:
     """Run a plan once. Where its sandbox could not be built, signals act on this process again afterwards."""
     ours, theirs = socket.socketpair()
     if os.fork() == 0:
@@ -80,7 +86,8 @@ def _run(layout: Layout, host: Host, *, tell_folder: bool) -> tuple[int, str]:
 
 
 # ---------------------------------------------------------------- the process that the client waits for
-def _wait(channel: socket.socket) -> tuple[int, str]:
+def _wait(channel: socket.socket) -> RunResult:
+    """Pass signals on to the supervisor until it says how the command ended."""
     sent = []
 
     def pass_on(number: int, _: object) -> None:
@@ -97,16 +104,16 @@ def _wait(channel: socket.socket) -> tuple[int, str]:
         told += chunk
     if len(told) < _RESULT.size:
         sys.stderr.write("lockgate: the supervisor of this contained command died, and the command with it\n")
-        return NOT_RUN, ""
+        return RunResult(NOT_RUN, "")
     status, length = _RESULT.unpack_from(told)
     folder = told[_RESULT.size : _RESULT.size + length]
     if status == _NOT_BUILT and sent:
-        return 128 + sent[-1], ""  # it has not begun, and must not begin
+        return RunResult(128 + sent[-1], "")  # it has not begun, and must not begin
     if status == _NOT_BUILT:
         for number in _PASSED_ON:
             signal.signal(number, signal.SIG_DFL)
         raise SandboxNotBuiltError(folder.decode("utf-8", "replace"))
-    return status, os.fsdecode(folder)
+    return RunResult(status, os.fsdecode(folder))
 
 
 # ---------------------------------------------------------------- the supervisor
@@ -146,11 +153,11 @@ def _supervise(layout: Layout, host: Host, channel: socket.socket, *, tell_folde
         sweep.finish()
     for line in sweep.report_lines():
         _say(line)
-    return status, _read(reader) if tell_folder else b""
+    return status, _read_folder(reader) if tell_folder else b""
 
 
 def _watch(running: backends.Running | SandboxProcesses, channel: socket.socket, sweep: Sweep) -> None:
-    """Until the command has ended: pass signals on, and look at what it does."""
+    """Pass signals on and look at what the command does, until it has ended."""
     poll = select.poll()
     poll.register(running.descriptor, select.POLLIN)
     poll.register(channel, select.POLLIN)
@@ -170,7 +177,7 @@ def _watch(running: backends.Running | SandboxProcesses, channel: socket.socket,
             return running.kill()
 
 
-def _read(descriptor: int) -> bytes:
+def _read_folder(descriptor: int) -> bytes:
     told = os.read(descriptor, 4097)
     folder = told.removesuffix(b"\n")
     return folder if len(told) <= 4096 and folder.startswith(b"/") else b""

@@ -25,8 +25,8 @@ _LONGEST = 20
 _PLAIN_PORTS = {"http": 80, "https": 443}
 
 
-def at_url(url: str, around: HostView) -> Effect | None:
-    """What it is to talk to an address of this machine; ``None`` where the gate does not listen there.
+def effect_at_url(url: str, around: HostView) -> Effect | None:
+    """The effect of talking to an address of this machine; ``None`` where no gate or contained server listens.
 
     Args:
         url: The address. A port that is not known stands for each.
@@ -37,11 +37,11 @@ def at_url(url: str, around: HostView) -> Effect | None:
     given = authority.partition("]")[2] if authority.startswith("[") else authority.partition(":")[1:]
     text = "".join(given).removeprefix(":")
     port = text or str(_PLAIN_PORTS.get(scheme.lower(), 0))
-    return _effect(url, port, around) or _contained_effect(url, port, around)
+    return _dashboard_effect(url, port, around) or _contained_effect(url, port, around)
 
 
-def at_port(what: str, port: str, around: HostView, *, raw: bool = True) -> Effect | None:
-    """The same for a port of this machine, as it is written.
+def effect_at_port(what: str, port: str, around: HostView, *, raw: bool = True) -> Effect | None:
+    """The effect of talking to a port of this machine, as it is written; ``None`` as above.
 
     Args:
         what: What is talked to, as a person reads it.
@@ -49,7 +49,7 @@ def at_port(what: str, port: str, around: HostView, *, raw: bool = True) -> Effe
         around: The view of this machine.
         raw: Whether any bytes may go there, and not only those of another protocol than the store's.
     """
-    found = _effect(what, port, around)
+    found = _dashboard_effect(what, port, around)
     store = around.own_database() if raw and found is None else None
     if store is None or not _means(port, frozenset({store.port})):
         return found or _contained_effect(what, port, around)
@@ -66,7 +66,7 @@ def ports_in(text: str) -> list[str]:
     return [_SERVICES.get(found, found) for found in _NUMBER.findall(text)]
 
 
-def _effect(what: str, port: str, around: HostView) -> Effect | None:
+def _dashboard_effect(what: str, port: str, around: HostView) -> Effect | None:
     own = around.own_ports()
     if not own or not _means(port, own):
         return None

@@ -10,13 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockgate.core.model import REACHING, Effect, EffectKind, Label, Variant
+from lockgate.core.record import Record
 from lockgate.resources.host_view import Service
 
-_SAID = {
-    EffectKind.INGEST: ("service:public-source", "strangers can write what it returns", Label.UNTRUSTED),
-    EffectKind.READ_SECRET: ("service:secret-data", "it returns private data", Label.SECRET),
-    EffectKind.EGRESS: ("service:public-sink", "what is sent to it can reach strangers", None),
-    EffectKind.DESTROY: ("service:dangerous-writes", "it can change or delete what matters", None),
+
+class FlagMeaning(Record):
+    """What a flag of a declaration says of an effect."""
+
+    rule: str
+    because: str
+    gives: Label | None = None
+
+
+_MEANINGS = {
+    EffectKind.INGEST: FlagMeaning("service:public-source", "strangers can write what it returns", Label.UNTRUSTED),
+    EffectKind.READ_SECRET: FlagMeaning("service:secret-data", "it returns private data", Label.SECRET),
+    EffectKind.EGRESS: FlagMeaning("service:public-sink", "what is sent to it can reach strangers"),
+    EffectKind.DESTROY: FlagMeaning("service:dangerous-writes", "it can change or delete what matters"),
 }
 
 
@@ -34,7 +44,10 @@ def service_effects(what: str, service: Service, *, everything: bool) -> tuple[E
         EffectKind.EGRESS: service.public_sink is not False,
         EffectKind.DESTROY: everything if service.dangerous_writes is None else service.dangerous_writes,
     }
-    return (*_forbidden(what, service), *(_declared_effect(what, kind, service) for kind, has in flags.items() if has))
+    return (
+        *_forbidden_effects(what, service),
+        *(_declared_effect(what, kind, service) for kind, has in flags.items() if has),
+    )
 
 
 def unknown_tool_effects(what: str, rule: str, *, everything: bool) -> tuple[Effect, ...]:
@@ -77,24 +90,24 @@ def apply_declaration(what: str, effects: Sequence[Effect], service: Service) ->
     }
     kinds = {effect.kind for effect in effects}
     added = [_declared_effect(what, kind, service) for kind, has in flags.items() if has and kind not in kinds]
-    return (*effects, *_forbidden(what, service), *added)
+    return (*effects, *_forbidden_effects(what, service), *added)
 
 
 def _declared_effect(what: str, kind: EffectKind, service: Service) -> Effect:
-    rule, because, gives = _SAID[kind]
-    return Effect(kind, what, rule, because + _by(service), gives=gives)
+    flag = _MEANINGS[kind]
+    return Effect(kind, what, flag.rule, flag.because + _source_of(service), gives=flag.gives)
 
 
-def _forbidden(what: str, service: Service) -> tuple[Effect, ...]:
-    """*Forbidden* gives ``tamper`` with the variant *self*: the one row that every profile denies in every state.
+def _forbidden_effects(what: str, service: Service) -> tuple[Effect, ...]:
+    """The effect of what is forbidden: ``tamper`` with the variant *self*, which every profile denies in every state.
 
     No configuration opens it, which is what a person means who forbids something.
     """
     if not service.forbidden:
         return ()
-    because = f"the configuration forbids agents to use it{_by(service)}"
+    because = f"the configuration forbids agents to use it{_source_of(service)}"
     return (Effect(EffectKind.TAMPER, what, "service:forbidden", because, Variant.SELF),)
 
 
-def _by(service: Service) -> str:
+def _source_of(service: Service) -> str:
     return f" ({service.rule})" if service.rule else ""

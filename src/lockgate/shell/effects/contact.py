@@ -68,9 +68,9 @@ def _url(url: str, call: ProgramCall) -> list[Effect]:
         from lockgate.resources.relays import leads_elsewhere
 
         if not leads_elsewhere(url):
-            from lockgate.resources.own_ports import at_url
+            from lockgate.resources.own_ports import effect_at_url
 
-            own = at_url(url, call.machine.around)
+            own = effect_at_url(url, call.machine.around)
             return [] if own is None else [own]
         host = None
     whole = is_known(url) and not _is_expanding(url)
@@ -112,14 +112,14 @@ def _reached_effects(what: str, address: str, host: str | None, call: ProgramCal
 
 def _here(what: str, call: ProgramCall) -> list[Effect]:
     """What it is to connect to this machine: the port is another word of the command, or a part of one."""
-    from lockgate.resources.own_ports import at_port, ports_in
+    from lockgate.resources.own_ports import effect_at_port, ports_in
 
     numbers = [number for arg in call.args for number in ports_in(arg.text)]
     unknown = ["?"] if any(dynamic_value(arg) for arg in call.args) else []
     program = call.args[0].text.rpartition("/")[2]
     # `nc -z` only knocks.
     raw = program in lookup.table("raw_clients") and "-z" not in call.matched.given
-    found = (at_port(what, number, call.machine.around, raw=raw) for number in (*unknown, *numbers))
+    found = (effect_at_port(what, number, call.machine.around, raw=raw) for number in (*unknown, *numbers))
     own = next(filter(None, found), None)
     return [] if own is None else [own]
 

@@ -209,9 +209,9 @@ def record_socket(text: str, machine: Interpreter) -> bool:
         return False
     host, _, port = text[len("/dev/tcp/") :].partition("/")
     if is_loopback(host):
-        from lockgate.resources.own_ports import at_port
+        from lockgate.resources.own_ports import effect_at_port
 
-        own = at_port(text, port, machine.around)
+        own = effect_at_port(text, port, machine.around)
         if own is not None:
             machine.findings.add(own)
     else:

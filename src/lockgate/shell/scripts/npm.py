@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.path_spelling import inside
 from lockgate.shell.scripts.follow import follow_script, open_script
 from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
@@ -26,23 +26,32 @@ _ELSEWHERE = frozenset({"-w", "--workspace", "--workspaces", "-r", "--recursive"
 _MOST_FOLDERS = 12
 
 
+class ScriptCall(Record):
+    """Which script a command runs."""
+
+    name: str
+    """Empty where it runs none."""
+    args: list[Arg]
+    """The words that are handed to it."""
+
+
 def run_npm(call: ProgramCall) -> Running[bool]:
     """Follow the script that a command runs. Returns whether there is one."""
-    name, args = _find_script(call)
-    if not name or _ELSEWHERE & call.matched.given:
+    asked = _find_script(call)
+    if not asked.name or _ELSEWHERE & call.matched.given:
         return False
-    script = _package(call)
+    script = _open_package(call)
     if script is None:
         return False
-    held = _scripts(script.text)
-    if not any(isinstance(held.get(hook), str) for hook in _hooks(name)):
+    held = _read_scripts(script.text)
+    if not any(isinstance(held.get(hook), str) for hook in _hooks(asked.name)):
         return False
 
     def body() -> Running[None]:
-        for hook in _hooks(name):
+        for hook in _hooks(asked.name):
             text = held.get(hook)
             if isinstance(text, str):
-                yield from _run(call, script, hook, text, args if hook == name else [])
+                yield from _run(call, script, hook, text, asked.args if hook == asked.name else [])
 
     call.own += yield from follow_script(
         call.machine, script, f"`{call.what}` runs a script of the file `{script.name}`", body
@@ -50,13 +59,12 @@ def run_npm(call: ProgramCall) -> Running[bool]:
     return True
 
 
-def _find_script(call: ProgramCall) -> tuple[str, list[Arg]]:
-    """The name of the script, and the words that are handed to it; an empty name where none runs."""
+def _find_script(call: ProgramCall) -> ScriptCall:
     word = call.entry.name.partition("/")[2]
     operands = [word for word in call.matched.operands if word.text != "--"]
     if word in _RUN:
-        return (operands[0].static or "", operands[1:]) if operands else ("", [])
-    return _SHORT.get(word, word), operands
+        return ScriptCall(operands[0].static or "", operands[1:]) if operands else ScriptCall("", [])
+    return ScriptCall(_SHORT.get(word, word), operands)
 
 
 def _hooks(name: str) -> tuple[str, str, str]:
@@ -64,8 +72,8 @@ def _hooks(name: str) -> tuple[str, str, str]:
     return f"pre{name}", name, f"post{name}"
 
 
-def _package(call: ProgramCall) -> FollowedFile | None:
-    """The nearest ``package.json``, here or above."""
+def _open_package(call: ProgramCall) -> FollowedFile | None:
+    """Open the nearest ``package.json``, here or above."""
     folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
     root = call.machine.around.workspace
     for _ in range(_MOST_FOLDERS):
@@ -78,7 +86,7 @@ def _package(call: ProgramCall) -> FollowedFile | None:
     return None
 
 
-def _scripts(text: str) -> Mapping[str, object]:
+def _read_scripts(text: str) -> Mapping[str, object]:
     try:
         package = json.loads(text)
     except (ValueError, RecursionError):

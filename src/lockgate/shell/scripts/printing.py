@@ -59,10 +59,10 @@ def find_swallowed(tree: Any) -> Iterator[Simple]:
 
 
 def _to_file(node: Simple) -> bool:
-    return any(map(_takes, node.redirects))
+    return any(map(_takes_output, node.redirects))
 
 
-def _takes(redirect: Redirect) -> bool:
+def _takes_output(redirect: Redirect) -> bool:
     target = redirect.target.literal
     if redirect.fd not in ("", "1") or redirect.operator not in (">", ">>", ">|", "&>", "&>>"):
         return False

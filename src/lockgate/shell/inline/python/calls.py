@@ -87,15 +87,15 @@ class PythonCalls:
 
     def _is_own(self, place: ast.expr | None, ports: list[ast.expr]) -> bool:
         """Whether the gate itself may listen at an address of this machine."""
-        from lockgate.resources.own_ports import at_port, at_url, is_contained
+        from lockgate.resources.own_ports import effect_at_port, effect_at_url, is_contained
 
         around = self.call.machine.around
         if any("://" in text for text in self.texts(place)):
-            found = [at_url(text, around) for text in self.texts(place)]
+            found = [effect_at_url(text, around) for text in self.texts(place)]
             return not all(map(is_contained, filter(None, found)))
         port = ports[0] if ports else None
         written = str(port.value) if isinstance(port, self.ast.Constant) else "?"
-        found = [at_port(text, written, around) for text in self.texts(place)]
+        found = [effect_at_port(text, written, around) for text in self.texts(place)]
         return not all(map(is_contained, filter(None, found)))
 
     def _record_member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> Running[None]:

@@ -121,7 +121,7 @@ def apply_image(call: ProgramCall, words: list[Arg], _: str) -> None:
 
 def apply_endpoint(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The address that all requests go to instead of their own; one of this machine asks nobody else."""
-    from lockgate.resources.own_ports import at_url
+    from lockgate.resources.own_ports import effect_at_url
     from lockgate.resources.relays import leads_elsewhere
 
     for word in words:
@@ -130,7 +130,7 @@ def apply_endpoint(call: ProgramCall, words: list[Arg], option: str) -> None:
         if host is None or not is_here(host) or leads_elsewhere(url):
             apply_proxy(call, [word], option)
             call.add("ingest")
-        elif own := at_url(url, call.machine.around):
+        elif own := effect_at_url(url, call.machine.around):
             call.own.append(own)
 
 
