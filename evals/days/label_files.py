@@ -1,6 +1,6 @@
 """Public sessions in the order in which they began: how many are labelled by a file that an earlier one wrote.
 
-    .venv/bin/python evals/days/label_files.py --from FOLDER [--verbose]
+    .venv/bin/python evals/days/label_files.py --from FOLDER [--verbose] [PROJECT...]
 
 FOLDER is that of ``replay.py``. All sessions of a project share one state, and what an agent wrote lies in the project
 when its call comes back. Each project is replayed twice: with the labels of files, and without. A session gains a label
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,9 +91,9 @@ class Lasting(Replay):
         place.write_text(text, "utf-8", "replace")
 
 
-def told(folder: Path) -> Iterator[tuple[str, Told, Told]]:
-    """Each project with what became of it, with and without the labels of files."""
-    found = sessions(folder)
+def told(folder: Path, projects: Sequence[str]) -> Iterator[tuple[str, Told, Told]]:
+    """Each project with what became of it, with and without the labels of files; all of them where none is named."""
+    found = [each for each in sessions(folder) if not projects or each.project in projects]
     for project in sorted({session.project for session in found}):
         mine = sorted((each for each in found if each.project == project), key=lambda each: each.began)
         both = []
@@ -111,9 +111,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--from", dest="folder", type=Path, required=True)
     parser.add_argument("--verbose", action="store_true", help="show each labelled file")
+    parser.add_argument("projects", nargs="*", metavar="PROJECT", help="OWNER/NAME; all that are listed by default")
     given = parser.parse_args()
     count, before, gained, written, labelled = 0, 0, 0, 0, 0
-    for project, with_labels, without in told(given.folder):
+    for project, with_labels, without in told(given.folder, given.projects):
         more = sum(now and not then for now, then in zip(with_labels.untrusted, without.untrusted, strict=True))
         count += len(without.untrusted)
         before += sum(without.untrusted)

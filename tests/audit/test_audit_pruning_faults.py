@@ -114,14 +114,14 @@ def _filled(folder: Path, count: int = 400) -> SqliteStore:
 FULL = """
 import resource, sys
 from lockgate.store.audit.archives import write_archive
-from lockgate.store.audit.pruning import beginning, closing, cut
+from lockgate.store.audit.pruning import chain_beginning, cut, make_checkpoint
 from lockgate.core.errors import AuditError, StoreError
 from lockgate.store.sqlite.store import SqliteStore
 store = SqliteStore.open(sys.argv[1] + "/state")
 resource.setrlimit(resource.RLIMIT_FSIZE, (70_000, 70_000))
 with store.reading() as tx:
     try:
-        write_archive(sys.argv[1] + "/a.gz", beginning(tx, 300), closing(tx, store.key, 300, 2.0))
+        write_archive(sys.argv[1] + "/a.gz", chain_beginning(tx, 300), make_checkpoint(tx, store.key, 300, 2.0))
     except AuditError as error:
         print(error)
 try:

@@ -37,7 +37,7 @@ def test_the_figures_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     plot = tmp_path / "plot.svg"
     started: list[gates.BenchGate] = []
     launched = gates.launch_gate
-    monkeypatch.setattr(gates, "launched", lambda where: started.append(launched(where)) or started[-1])
+    monkeypatch.setattr(gates, "launch_gate", lambda where: started.append(launched(where)) or started[-1])
     monkeypatch.setattr(gates, "prepare", lambda where: give_state(Path(where.state)))
     options = ["--rounds", "3", "--seconds", "0.2", "--json", "--plot", str(plot)]
     report = json.loads(CliRunner().invoke(bench, options, catch_exceptions=False).stdout)

@@ -80,7 +80,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
     monkeypatch.delenv("CLAUDECODE", raising=False)
-    monkeypatch.setattr(claude_look, "managed_files", lambda: [str(tmp_path / "managed.json")])
+    monkeypatch.setattr(claude_look, "find_managed_files", lambda: [str(tmp_path / "managed.json")])
     return Machine(tmp_path)
 
 
@@ -175,7 +175,7 @@ def test_a_doctor_that_is_interrupted_takes_its_announcement_back(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(doctor_clients, "_tried", interrupted)
+    monkeypatch.setattr(doctor_clients, "_try_hook", interrupted)
     machine.run("doctor", "--project", str(machine.project))
     store = open_store(str(machine.home / ".local" / "state" / "lockgate"))
     with contextlib.closing(store), store.reading() as tx:

@@ -243,7 +243,7 @@ def test_one_that_guards_nothing_is_no_success(home: Path, breaks: Any, says: st
 def test_a_hook_that_lets_the_call_through_is_no_success(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lockgate.cli.doctor import clients
 
-    monkeypatch.setattr(clients, "_denied", lambda _: False)
+    monkeypatch.setattr(clients, "_is_denied", lambda _: False)
     done = CliRunner().invoke(cli, ["install", "claude-code"])
     assert done.exit_code == 1
     assert "the hook let a call through that it must refuse" in done.output

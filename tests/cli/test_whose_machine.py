@@ -109,7 +109,7 @@ def test_a_hook_of_another_leaves_nothing_in_a_state(tmp_path: Path, native: boo
 def test_a_place_below_anothers_folder_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For those who are not root the same, in their words."""
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 7)
-    monkeypatch.setattr(ownership, "named", str)
+    monkeypatch.setattr(ownership, "user_name", str)
     if os.getuid() == 0:
         os.chown(tmp_path, ANN, ANN)
     with pytest.raises(PermissionError, match="belongs to user"):

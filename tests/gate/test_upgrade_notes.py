@@ -47,7 +47,7 @@ def test_an_upgrade_is_told_once(world: World, before: str | None, now: str, exp
 
 
 def test_the_first_session_says_it_and_the_second_does_not(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upgrade_notes, "_shipped", lambda: {"0.1.0": "one"})
+    monkeypatch.setattr(upgrade_notes, "_read_shipped", lambda: {"0.1.0": "one"})
     with world.store.transaction() as tx:
         tx.put_setting(SEEN, "0.0.9")
     assert world.start(session_id="later").to_person == "Lockgate 0.1.0: one."

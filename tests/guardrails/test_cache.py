@@ -80,7 +80,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         made.append(1)
         return compiled(library)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(making, "compiled", counted)
+    monkeypatch.setattr(making, "compile_artefact", counted)
     return made
 
 
@@ -333,7 +333,7 @@ def test_of_many_at_once_one_compiles(machine: Machine, monkeypatch: pytest.Monk
             file.write("x")
         return compiled(library)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(making, "compiled", noted)
+    monkeypatch.setattr(making, "compile_artefact", noted)
     children = [_in_child(machine) for _ in range(8)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
     assert log.read_text() == "x"

@@ -126,7 +126,7 @@ def test_whether_it_can_be_asked(tmp_path: Path, said: dict[str, Any], environ: 
 
 
 def test_it_cannot_be_asked_where_its_library_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "installed", lambda _: False)
+    monkeypatch.setattr(keys, "is_installed", lambda _: False)
     assert "extra judge" in why_not({}, {"ANTHROPIC_API_KEY": KEY}, str(tmp_path))
 
 

@@ -81,7 +81,7 @@ def test_the_folders_of_many_commits_are_compared_once(project: Path, monkeypatc
         listed[tree] += 1
         return before(self, tree)
 
-    monkeypatch.setattr(repository.GitRepository, "_listed", counted)
+    monkeypatch.setattr(repository.GitRepository, "_list", counted)
     assert set(sent(project) or ()) == {"a/deep/file", "b/changed"}
     assert listed[git(project, "rev-parse", "HEAD:a")] == 1
 

@@ -96,7 +96,7 @@ def test_who_comes_second_waits_for_the_gate(machine: Machine, launched: list[Fo
 def test_who_looks_waits_for_a_gate_that_has_begun(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = threading.Event()
     locked = places.is_held
-    monkeypatch.setattr(places, "locked", lambda state: (tried.set(), locked(state))[1])
+    monkeypatch.setattr(places, "is_held", lambda state: (tried.set(), locked(state))[1])
     gate = Listening(machine.where, 0)
     assert gate.take_turn()
     with ThreadPoolExecutor(1) as other:

@@ -26,7 +26,7 @@ def test_what_fails_is_refused_or_left_to_the_hook(
     def fails(*_: object) -> None:
         raise AttributeError("no such name")
 
-    monkeypatch.setattr(Decider, "_begun", fails)
+    monkeypatch.setattr(Decider, "_begin", fails)
     payload = json.dumps(WHOLE["PreToolUse"]).encode()
     try:
         work = decider.begin(HookRequest(1, ("claude-code", *words), {"HOME": str(tmp_path)}, payload), 1)

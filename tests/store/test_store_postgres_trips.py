@@ -48,7 +48,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         begun(self, *arguments, **named)
 
     monkeypatch.setattr(PostgresStatements, "_run", counted)
-    monkeypatch.setattr(PostgresStore, "_begun", counted_begin)
+    monkeypatch.setattr(PostgresStore, "_begin", counted_begin)
     return seen
 
 

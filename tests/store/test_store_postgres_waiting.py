@@ -133,7 +133,7 @@ def test_a_listener_that_is_ended_while_it_connects_keeps_its_pipe(monkeypatch: 
         on.wait(WAKE)
         raise OSError("it is not to be had")
 
-    monkeypatch.setattr(listening, "connected", slowly)
+    monkeypatch.setattr(listening, "open_connection", slowly)
     monkeypatch.setattr(listening, "_CONNECT_SECONDS", -1.0)  # the end does not wait
     listener = listening._NotificationThread(SimpleNamespace(address={}, limits=None))  # type: ignore[arg-type]
     token = listener.add(lambda _: None, watching=False)

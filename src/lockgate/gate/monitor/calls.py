@@ -20,7 +20,7 @@ from lockgate.gate.monitor.answer import answer
 from lockgate.gate.monitor.decide import MESSAGE_TOOL, DecisionInput, Ruling, recipient, rule
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merge
-from lockgate.gate.session.calls import LOOKS, PACKAGES
+from lockgate.gate.session.calls import INSIDE, LOOKS, PACKAGES
 from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.patterns.model import GuardrailResult
 from lockgate.patterns.redaction.credentials import redact
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 _KNOWN = "known_secrets/"
+_OUTSIDE = frozenset({EffectKind.EGRESS, EffectKind.FETCH, EffectKind.INGEST})
 """How the rules of this machine's own secrets begin."""
 _ROUNDS = 5
 """How often a decision may be taken anew because the session changed meanwhile."""
@@ -217,6 +218,8 @@ def _note_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionIn
     facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
     if question.taints or answers.turn or context.subject.agent:
         facts[LOOKS] = _only_looks(call, ruling.analysis)
+    if Label.UNTRUSTED in ruling.analysis.gives and not _brings_from_outside(ruling.analysis):
+        facts[INSIDE] = True
     asked = verdict is Verdict.ASK
     session.expect(question.tx, context.subject, masked, told, case.digest, question.now, asked=asked, facts=facts)
     _keep_files(question, ruling.analysis, parts.store.fleet_key)
@@ -470,6 +473,14 @@ def _keep_files(question: DecisionInput, analysis: Analysis, key: bytes) -> None
         question.tx, session_id, call, question.digest, analysis, known, question.now, key=key,
         knows_secrets=knows_secrets,
     )  # fmt: skip
+
+
+def _brings_from_outside(analysis: Analysis) -> bool:
+    """Whether a call is known to bring in what others wrote, and not only what a program prints of this machine."""
+    return any(
+        effect.gives is Label.UNTRUSTED and effect.kind in _OUTSIDE and not effect.rule.startswith(("file:", "place:"))
+        for effect in analysis.effects
+    )
 
 
 def _label_files(parts: Parts, question: DecisionInput, analysis: Analysis) -> None:

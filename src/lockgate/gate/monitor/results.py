@@ -14,7 +14,7 @@ from lockgate.gate.findings import UNSEEN_RULE, is_enforced, redacts, sources
 from lockgate.gate.monitor.answer import failure_answer, result_answer
 from lockgate.gate.monitor.screening import Screening, look, screen
 from lockgate.gate.parts import Parts, call_digest, merge
-from lockgate.gate.session.calls import PACKAGES
+from lockgate.gate.session.calls import INSIDE, PACKAGES
 from lockgate.store.audit import record
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
                 vouched=vouched,
             )
         _look_at_files(parts, tx, context, call, digest, now, done=True)
-        _remember_passages(tx, context, outcome, event.text, now)
+        _remember_passages(tx, context, call, digest, outcome, event.text, now)
         _look_at_page(tx, context, call, digest, event.text, now)
         if not event.background:
             _look_at_head(parts, tx, context, fresh)
@@ -123,7 +123,7 @@ def handle_failure(parts: Parts, event: ToolFailed) -> Answer:
                 tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held
             )
             session.hold_secrets(tx, context.subject, call, held, now)
-            _remember_passages(tx, context, outcome, event.error, now)
+            _remember_passages(tx, context, call, digest, outcome, event.error, now)
             _look_at_files(parts, tx, context, call, digest, now, done=False)
             _look_at_page(tx, context, call, digest, "", now)
             _look_at_head(parts, tx, context, fresh)
@@ -220,10 +220,19 @@ def _look_at_files(
 
 
 def _remember_passages(
-    tx: Transaction, context: Context, outcome: session.ResultOutcome | None, text: str, now: float
+    tx: Transaction,
+    context: Context,
+    call: ToolCall,
+    digest: str,
+    outcome: session.ResultOutcome | None,
+    text: str,
+    now: float,
 ) -> None:
     """Remember what a stranger wrote, so that it is known again in the files that the agent writes."""
     if outcome is None or Label.UNTRUSTED not in outcome.labels or not text:
+        return
+    row = tx.call(context.subject.session, session.call_key(call, digest))
+    if row is not None and row.facts.get(INSIDE):
         return
     from lockgate.gate.monitor import file_labels
 

@@ -14,8 +14,12 @@ from itertools import accumulate
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import Record
 
-_WORD = lazy_re(r"[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]|[^\W_\u2e80-\ud7ff\uf900-\ufaff]+")
-"""A word, or one character of a script that sets no blanks between words."""
+_SINGLE = r"\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = lazy_re(rf"[{_SINGLE}]|[^\W_{_SINGLE}](?:[^\s{_SINGLE}]*[^\W_{_SINGLE}])?")
+"""What stands between blanks, without the signs around it; or one character of a script that sets no blanks.
+
+A path is one word: lists of files are nobody's sentences.
+"""
 _WORDS = 8
 _SHORTEST = 24
 """Bytes that the words of a shingle must have together: eight brackets or digits are nobody's passage."""
