@@ -28,5 +28,5 @@ def test_each_state_has_its_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     machine.put(packed(2, "eve"))
     [(status, detail)] = said(machine)
     assert (status, "no pinned key" in detail) == ("warn", True)
-    monkeypatch.setattr("lockgate.cli.doctor.optional.installed", lambda _: False)
+    monkeypatch.setattr("lockgate.cli.doctor.optional.is_installed", lambda _: False)
     assert ".[fleet]" in said(machine)[0][1]

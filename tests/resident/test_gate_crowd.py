@@ -22,7 +22,7 @@ HOLD = """
 import sys, time
 sys.path.append(sys.argv[1])
 from lockgate.clients.hook import turns as crowd
-print(crowd.waited(sys.argv[2], time.monotonic() + float(sys.argv[3]), lambda: False), len(crowd.HELD), flush=True)
+print(crowd.wait_for_turn(sys.argv[2], time.monotonic() + float(sys.argv[3]), lambda: False), len(crowd.HELD), flush=True)
 sys.stdin.read()
 """
 
