@@ -93,7 +93,7 @@ def test_a_result_is_shown_and_endorsed_and_the_next_read_labels_anew(store: Sto
         assert labels_of(tx, MAIN) == frozenset()
         row = tx.call("s", "c1")
         assert row is not None
-        assert row.facts["endorsed"] == {"by": ANN, "at": 9.0}
+        assert row.facts["endorsed"] == {"by": ANN, "at": 9.0, "text": shown.said["digest"]}
         assert "said" not in row.facts
         read(tx, "c2", "one\ntwo\x1b[2J", at=10.0)
         assert labels_of(tx, MAIN) == {U}
