@@ -22,7 +22,8 @@ HOLD = """
 import sys, time
 sys.path.append(sys.argv[1])
 from lockgate.clients.hook import turns as crowd
-print(crowd.wait_for_turn(sys.argv[2], time.monotonic() + float(sys.argv[3]), lambda: False), len(crowd.HELD), flush=True)
+has_turn = crowd.wait_for_turn(sys.argv[2], time.monotonic() + float(sys.argv[3]), lambda: False)
+print(has_turn, len(crowd.HELD), flush=True)
 sys.stdin.read()
 """
 
