@@ -75,7 +75,7 @@ def test_the_folders_of_many_commits_are_compared_once(project: Path, monkeypatc
     for number in range(6):
         commit(project, a__deep__file="x", b__changed=str(number))
     listed = Counter[str]()
-    before = repository.GitRepository._listed
+    before = repository.GitRepository._list
 
     def counted(self: repository.GitRepository, tree: str) -> list[tuple[int, str, str]]:
         listed[tree] += 1

@@ -37,7 +37,7 @@ def store(tmp_path: Path, postgres_url: str) -> Iterator[PostgresStore]:
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many statements went with each trip."""
     seen: list[int] = []
-    run, begun = PostgresStatements._run, PostgresStore._begun
+    run, begun = PostgresStatements._run, PostgresStore._begin
 
     def counted(self: PostgresStatements, *last: Any) -> Any:
         seen.append(len(self._unsent) + len(last) + len(self._along))
