@@ -196,6 +196,14 @@ class LocalVerdicts(Model):
     tiers: dict[LabelState, list[TierShown]]
 
 
+class ObjectWordsShown(Model):
+    """The authors of an issue or pull request that the call reads, as far as they are known."""
+
+    object: Shown
+    says: Shown = Field(description="Whether a result of it gives a label, and why, in a sentence.")
+    authors: list[Shown] = Field(description="Who wrote it, each with their permission and the part they wrote.")
+
+
 class CallExplanation(Model):
     """The output of `lockgate explain --json`, with the call marked as an approval's is."""
 
@@ -214,6 +222,7 @@ class CallExplanation(Model):
     flows: list[FlowShown]
     hints: list[Shown]
     commands: ShownJson = Field(description="The command as a tree, as in `docs/explain.md`; null where there is none.")
+    whose_words: list[ObjectWordsShown]
 
 
 # -- the audit chain, the doctor
