@@ -228,9 +228,10 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
 
     def settings(self, prefix: str) -> dict[str, str]:
         """All values whose name starts with ``prefix``."""
+        # The first condition has SQLite begin at the prefix in the table's key, and not at its first row.
         rows = self._all(
-            "SELECT name, value, seal FROM settings WHERE substr(name, 1, length(?)) = ? ORDER BY name",
-            (prefix, prefix),
+            "SELECT name, value, seal FROM settings WHERE name >= ? AND substr(name, 1, length(?)) = ? ORDER BY name",
+            (prefix, prefix, prefix),
         )
         return {row[0]: row[1] for row in rows if self._unsealed(SETTINGS, row) is not None}
 
