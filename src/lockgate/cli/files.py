@@ -8,13 +8,12 @@ import os
 import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, open_for_questions, person
+from lockgate.cli.approvals.find import clients, open_for_questions, person, tell_answer_errors
 from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import look_at_state, unreadable
+from lockgate.cli.common.state import look_at_state
 from lockgate.cli.common.times import ago, iso
 from lockgate.core.display_text import BAR, visible, visible_block
-from lockgate.core.errors import EndorsementError, StoreError
 from lockgate.gate.approvals import endorsing
 from lockgate.gate.session import endorsements
 from lockgate.system.digests import sha256
@@ -79,12 +78,8 @@ def endorse(path: str, yes: bool) -> None:
             click.confirm("Is this text fine, so that no session is held back by it?", default=False, abort=True)
         if read_regular(place, _MOST_SHOWN) != data:
             raise click.ClickException("the file holds something else by now: look at it again")
-        try:
-            endorsing.endorse_file(store, place, sha256(data).hexdigest(), by=person(), signer=signer(store))
-        except EndorsementError as error:
-            raise click.ClickException(str(error)) from error
-        except StoreError as error:
-            raise unreadable(error) from error
+        signs, digest = signer(store), sha256(data).hexdigest()
+        tell_answer_errors(lambda: endorsing.endorse_file(store, place, digest, by=person(), signer=signs))
     click.echo("endorsed")
 
 

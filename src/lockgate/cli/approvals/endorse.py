@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, open_for_questions, person
+from lockgate.cli.approvals.find import clients, open_for_questions, person, tell_answer_errors
 from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import unreadable
@@ -98,12 +98,8 @@ def _endorse_packages(store: Store, folder: str, *, yes: bool) -> None:
     if not yes:
         forget_what_was_typed()
         click.confirm("Are they fine, so that they may run without a sandbox?", default=False, abort=True)
-    try:
-        endorsing.endorse_packages(store, found, by=person(), signer=signer(store))
-    except EndorsementError as error:
-        raise click.ClickException(str(error)) from error
-    except StoreError as error:
-        raise unreadable(error) from error
+    signs = signer(store)
+    tell_answer_errors(lambda: endorsing.endorse_packages(store, found, by=person(), signer=signs))
     click.echo("endorsed; they run as the rest of the project does")
 
 

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from lockgate.cli.approvals.text import summary
 from lockgate.cli.common.state import open_state, unreadable
-from lockgate.core.errors import ApprovalError, LockgateError, StoreError
+from lockgate.core.errors import ApprovalError, EndorsementError, LockgateError, StoreError
 from lockgate.gate.approvals.answering import answer
 from lockgate.gate.approvals.questions import IN_DIALOG
 from lockgate.store.opening import open_existing
@@ -106,14 +106,14 @@ def person() -> str:
 
 
 def tell_answer_errors(act: Callable[[], object]) -> None:
-    """Do something with a question.
+    """Do something with a question, or with what a person endorses.
 
     Raises:
         click.ClickException: It cannot be done (any more).
     """
     try:
         act()
-    except ApprovalError as error:
+    except (ApprovalError, EndorsementError) as error:
         raise click.ClickException(str(error)) from error
     except StoreError as error:
         raise unreadable(error) from error

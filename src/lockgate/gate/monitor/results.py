@@ -47,10 +47,11 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
+        goes_on, unseen = bool(event.agent and event.background), event.background or bool(event.kept)
         if _came_back_before(tx, context, call, digest):
             again = None
-            if not (event.agent and event.background):
-                again = session.finished_again(
+            if not goes_on:
+                again = session.settle_again(
                     tx,
                     context.subject,
                     call,
@@ -58,7 +59,7 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
                     now,
                     digest=digest,
                     fresh=fresh,
-                    background=event.background or bool(event.kept),
+                    background=unseen,
                     vouched=vouched,
                 )
             _look_at_page(tx, context, call, digest, event.text, now)
@@ -69,8 +70,7 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
         if event.agent:
             session.note_launch(tx, context.subject.session, session.call_key(call, digest), event.agent)
         outcome = None
-        if not (event.agent and event.background):
-            unseen = event.background or bool(event.kept)
+        if not goes_on:
             # Of a result that holds secrets, or is changed before the model reads it, nothing is kept.
             keep = not (held or screening.withheld or screening.texts) and _is_all_text(event)
             outcome = session.settle_result(
@@ -111,7 +111,7 @@ def handle_failure(parts: Parts, event: ToolFailed) -> Answer:
         now = parts.clock()
         parts.enter(tx, context, now)
         if _came_back_before(tx, context, call, digest):
-            outcome = session.finished_again(
+            outcome = session.settle_again(
                 tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, state="failed"
             )
             session.hold_secrets(tx, context.subject, call, held, now)

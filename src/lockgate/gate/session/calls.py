@@ -200,7 +200,7 @@ def settle_failure(
     return _settle(tx, subject, call, error, now, digest=digest, fresh=fresh, state="failed", keep=keep)
 
 
-def finished_again(
+def settle_again(
     tx: Transaction,
     subject: Subject,
     call: ToolCall,
