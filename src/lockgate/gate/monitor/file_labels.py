@@ -1,8 +1,8 @@
-"""Files that hold a stranger's text after a call: whoever reads one later, in any session, has read the stranger.
+"""Keeps track of files that hold a stranger's text. Whoever reads one, in any session, has read the stranger.
 
-A file counts where the agent wrote a passage into it that an untrusted result of its session held. What the file held
-before does not count. A file into which a download went counts too. Paths are noted when a call is let run, since
-nobody tells of one that is ended. What a file holds is looked at when the call has come back, so a copy is known too.
+A file is labelled where a call writes into it a passage of an untrusted result of its session. A passage that the file
+held before does not count. A download labels its file too. The label is set when the call is let run: a client that is
+killed tells nobody of it. The file's content is hashed after the call, so that a copy is recognised.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_SESSIONS = 50
 _MOST_WRITTEN = 16
 """Files that one call writes."""
 FACT, PUT = "labelled_files", "put_labels"
-"""Facts of a call: the files to be looked at when it has come back, and what was noted of them before."""
+"""Facts of a call: the files to hash after it, and the row of each label before the call and by it."""
 
 
 class LabelledFile(Record):
@@ -182,9 +182,9 @@ def _texts(tool_input: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _kept_source(analysis: Analysis) -> str:
-    """Where that comes from which a command of strangers' text writes into files; empty where it writes none.
+    """The source of the strangers' text that a command writes into files; empty where it writes none.
 
-    What it reads from a labelled file counts by its passages and as a copy: a formatter that reads one writes all.
+    A labelled file that the command reads is no such source: a formatter would label all that it is given.
     """
     if Label.UNTRUSTED not in analysis.keeps:
         return ""
