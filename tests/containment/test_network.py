@@ -75,7 +75,7 @@ PLACES = {
     "a file in /tmp": (
         "AF_UNIX",
         "SOCK_STREAM",
-        lambda machine: f"/tmp/lockgate-{os.getpid()}-{machine.root.name}.sock",
+        lambda machine: f"/tmp/lockgate-tests-{os.getpid()}-{machine.root.name}.sock",
     ),
     "a key agent": ("AF_UNIX", "SOCK_STREAM", lambda machine: str(machine.home / ".gnupg" / "S.gpg-agent")),
 }
