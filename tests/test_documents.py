@@ -20,9 +20,13 @@ from lockgate.policy.validation import parse, schema_text
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = {path.name: path.read_text("utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]}
 
+CONFIGURATION = sorted(name for name in DOCS if name.startswith("configuration"))
+"""The pages of the keys of lockgate.yaml."""
+KEYS = "\n".join(DOCS[name] for name in CONFIGURATION)
+
 SAMPLES = [
     pytest.param(sample, id=f"{name}-{number}")
-    for name in ("approvals.md", "configuration.md", "guide.md", "lockbox-compatibility.md")
+    for name in (*CONFIGURATION, "approvals-told.md", "guide.md", "lockbox-compatibility.md")
     for number, sample in enumerate(re.findall(r"```yaml\n(.*?)```", DOCS[name], re.DOTALL), 1)
 ]
 
@@ -41,7 +45,7 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ["quarantine", "cascade", "trifecta"])
 def test_the_tables_of_the_profiles_are_the_profiles(name: str) -> None:
-    table = DOCS["profiles.md"].partition(f"### {name}\n")[2].partition("\n#")[0]
+    table = DOCS["profiles-tables.md"].partition(f"### {name}\n")[2].partition("\n#")[0]
     told = {row: cells.split(" | ") for row, cells in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)}
     profile = shipped_profiles()[name]
     assert set(told) == set(profile.table)
@@ -65,13 +69,13 @@ def test_the_sample_of_patterns_is_valid_and_its_examples_hold(tmp_path: Path) -
 def test_every_key_of_the_schema_is_described_and_in_the_example() -> None:
     keys = [key for key in json.loads(schema_text("lockgate"))["properties"] if key != "$schema"]
     example = (ROOT / "examples" / "lockgate.yaml").read_text("utf-8")
-    assert [key for key in keys if f"`{key}`" not in DOCS["configuration.md"]] == []
+    assert [key for key in keys if f"`{key}`" not in KEYS] == []
     assert [key for key in keys if not re.search(rf"^{key}:", example, re.MULTILINE)] == []
 
 
 def test_every_row_of_the_table_is_described() -> None:
     rows = {row for profile in shipped_profiles().values() for row in profile.table} - {"local", "tamper_self"}
-    assert {row for row in rows if f"| `{row}` |" not in DOCS["configuration.md"]} == set()
+    assert {row for row in rows if f"| `{row}` |" not in KEYS} == set()
 
 
 @pytest.mark.parametrize(("title", "row"), ROWS.items())

@@ -193,7 +193,7 @@ def test_which_effects_name_whom_a_call_reaches(effect: dict[str, object], expec
 
 
 def test_every_field_is_documented() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "audit-records.md").read_text()
     decision = decision_record(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION, DECISION)
     outcome = came_back(CONTEXT, CALL, "d" * 64, "failed", ResultOutcome(frozenset(), True))
     brief = approval_record(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "text"))

@@ -15,6 +15,8 @@ from lockgate.policy.profiles import FIXED_ROWS, shipped_profiles
 from lockgate.policy.validation import LOCKBOX_KEYS, parse, schema_text
 
 ROOT = Path(__file__).parents[2]
+CONFIGURATION = sorted((ROOT / "docs").glob("configuration*.md"))
+"""The pages of the keys of lockgate.yaml."""
 
 
 def problems(text: str, file: str = "lockgate.yaml") -> list[str]:
@@ -147,7 +149,7 @@ def test_the_examples_are_valid_and_show_every_key() -> None:
 
 
 def test_the_documentation_names_every_key() -> None:
-    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in CONFIGURATION)
     schema = json.loads(schema_text("lockgate"))
     names = {*schema["properties"], *schema["properties"]["bash_patterns"]["properties"]}
     names |= set(schema["properties"]["services"]["additionalProperties"]["properties"])
@@ -157,8 +159,8 @@ def test_the_documentation_names_every_key() -> None:
 
 def test_the_snippets_of_the_documentation_are_valid() -> None:
     found = 0
-    for name in ("configuration.md", "lockbox-compatibility.md"):
-        fence = (ROOT / "docs" / name).read_text(encoding="utf-8").split("```")
+    for page in (*CONFIGURATION, ROOT / "docs" / "lockbox-compatibility.md"):
+        fence = page.read_text(encoding="utf-8").split("```")
         for block in fence[1::2]:
             language, _, body = block.partition("\n")
             if language in ("yaml", "json"):

@@ -93,7 +93,7 @@ def run(parent: int) -> None:
     variables = dict(os.environ)  # whoever sends takes those away that its libraries would listen to
     settings = read_settings(variables)
     if settings == TelemetrySettings():
-        raise click.ClickException("nothing is configured: see `observability` in docs/configuration.md")
+        raise click.ClickException("nothing is configured: see docs/observability.md")
     stop = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stop.set())
@@ -152,7 +152,7 @@ def check() -> None:
     """
     settings = read_settings()
     if settings.otlp is None:
-        raise click.ClickException("no collector is configured: see `observability` in docs/configuration.md")
+        raise click.ClickException("no collector is configured: see docs/observability.md")
     try:
         from lockgate.service.observability.otlp import Sender
 

@@ -52,7 +52,7 @@ def people(project: str, state: str) -> Iterator[Found]:
         yield "warn", problem, mend
     if not problems:
         waits = waiting.waits_for_person(state, options)
-        does = "waits for lockgate approve" if waits else "is refused (to have it wait: docs/approvals.md)"
+        does = "waits for lockgate approve" if waits else "is refused (to have it wait: docs/approvals-told.md)"
         yield "ok", f"in a headless session, a call that needs a person {does}", ""
 
 
@@ -84,7 +84,7 @@ def approver_keys(project: str) -> Iterator[Found]:
     except LockgateError:
         return  # the configuration has a check of its own
     if approvers is None:
-        yield "ok", "none are configured: a yes needs no signature (docs/fleet-policy.md, A key of your own)", ""
+        yield "ok", "none are configured: a yes needs no signature (docs/approvers.md)", ""
         return
     names = [str(each["name"]) for each in approvers["keys"]]
     yield "ok", f"a yes must be signed by one of {len(names)}: {', '.join(names[:_NAMED])}", ""

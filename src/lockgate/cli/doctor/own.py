@@ -357,7 +357,7 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
     elif kept:
         yield DoctorCheck(name, "ok", f"kept in {', '.join(kept)}")
     for problem in problems:
-        mend = f"run: {problem.mend}" if problem.is_over else "see docs/audit.md"
+        mend = f"run: {problem.mend}" if problem.is_over else "see docs/audit-head.md"
         yield DoctorCheck("anchor", "warn", visible(problem.consequence), mend)
 
 

@@ -1,4 +1,4 @@
-"""Prints an explanation as JSON. ``docs/explain.md`` describes the keys; they stay, and more may come."""
+"""Prints an explanation as JSON. ``docs/explain-json.md`` describes the keys; they stay, and more may come."""
 
 from __future__ import annotations
 

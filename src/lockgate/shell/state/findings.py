@@ -97,7 +97,7 @@ WORDS: dict[str, tuple[Template, ...]] = {
     ),
     "agent": (Template(EffectKind.EGRESS, gives=_U, because="`{what}` starts another agent that has no labels"),),
 }
-"""The vocabulary of ``effects:`` in the knowledge; ``docs/knowledge.md`` describes it."""
+"""The vocabulary of ``effects:`` in the knowledge; ``docs/knowledge-effects.md`` describes it."""
 
 NEEDS: dict[str, str] = {
     "service": "`{what}` talks to a service of this machine, which a contained command cannot reach",

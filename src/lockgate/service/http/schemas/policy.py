@@ -221,7 +221,7 @@ class CallExplanation(Model):
     effects: list[EffectExplained]
     flows: list[FlowShown]
     hints: list[Shown]
-    commands: ShownJson = Field(description="The command as a tree, as in `docs/explain.md`; null where there is none.")
+    commands: ShownJson = Field(description="The command as a tree (`docs/explain-json.md`); null where there is none.")
     whose_words: list[ObjectWordsShown]
 
 

@@ -2,7 +2,7 @@
 
 A role is a function of the command, the words that have it and the option's name (empty for operands). Where it runs
 something it is a generator that asks for that (:mod:`lockgate.shell.state.run`).
-``docs/knowledge.md`` lists them all; a test holds that list to this table.
+``docs/knowledge-roles.md`` lists them all; a test holds that list to this table.
 """
 
 from __future__ import annotations
