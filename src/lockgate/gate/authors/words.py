@@ -7,44 +7,18 @@ So it counts as somebody's words only where the service itself says that they wr
 from __future__ import annotations
 
 import json
+import os
 import re
+from functools import lru_cache
 
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 MOST_LINES = 5000
 _LONGEST = 256 * 1024
-_FIELDS = frozenset(
-    word
-    for line in (
-        "title state author labels comments assignees reviewers projects milestone number url additions deletions",
-        "auto-merge body association edited status type parent sub-issues created updated closed id isdraft draft",
-        "createdat updatedat closedat statereason login name authorassociation includescreatededit isminimized",
-        "minimizedreason reactiongroups content users totalcount viewerdidauthor merged mergedat baserefname",
-        "headrefname reviews latestreviews submittedat commit oid is_bot isbot databaseid user total_count",
-        "description color ispinned mergeable reviewdecision iscrossrepository changedfiles issue pullrequest nodes",
-        "data items issues page path line profile_url details has_parent has_children issue_type field_values value",
-        "issue_field_values issue_field_id single_select_option data_type sub_issues_summary percent_completed",
-        "changed_files closed_by_pull_requests review_threads is_collapsed is_outdated is_resolved repo",
-        "+1 -1 confused eyes heart hooray laugh rocket message full_name merged_by ref sha base head",
-    )
-    for word in line.split()
-)
-"""Names of fields in what `gh` and GitHub's MCP server write, in lower case, beside those of the API's own answers."""
-_STATES = frozenset(
-    word
-    for line in (
-        "open closed merged draft true false null none member owner contributor collaborator first_time_contributor",
-        "first_timer mannequin approved commented changes_requested dismissed pending requested completed not_planned",
-        "reopened duplicate disabled enabled merge squash rebase mergeable conflicting unknown clean dirty unstable",
-        "blocked behind bug task feature thumbs_up thumbs_down laugh hooray confused heart rocket eyes",
-        "review_required changes",
-    )
-    for word in line.split()
-)
 _PLAIN = re.compile(
     r"[+-]?#?\d{1,20}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?: ?\+0000| UTC|Z)?(?: UTC)?"
     r"|[0-9a-f]{7,64}|-{1,3}|\W{0,3}"
@@ -135,8 +109,15 @@ def _value_stands(value: Any, is_known: Callable[[str], bool]) -> bool:
     return True
 
 
+@lru_cache(maxsize=1)
+def _words() -> Mapping[str, frozenset[str]]:
+    """The words that a service's client writes around people's lines, by their kind: the table ``words.yaml``."""
+    with open(os.path.join(os.path.dirname(__file__), "words.json"), encoding="ascii") as file:
+        return {kind: frozenset(words) for kind, words in json.load(file).items()}
+
+
 def _is_field(name: str) -> bool:
-    return name.lower() in _FIELDS
+    return name.lower() in _words()["field"]
 
 
 def _line_stands(line: str, is_known: Callable[[str], bool]) -> bool:
@@ -154,7 +135,8 @@ def _stands(cell: str, is_known: Callable[[str], bool]) -> bool:
 
 
 def _is_plain(word: str) -> bool:
-    return _PLAIN.fullmatch(word) is not None or word.strip("()[],:") in _STATES or word.replace(" ", "_") in _STATES
+    states = _words()["state"]
+    return _PLAIN.fullmatch(word) is not None or word.strip("()[],:") in states or word.replace(" ", "_") in states
 
 
 def _is_known_between(words: list[str], is_known: Callable[[str], bool]) -> bool:

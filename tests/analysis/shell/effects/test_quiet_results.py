@@ -375,6 +375,20 @@ def is_quiet(command, result):
             "gh auth status",
             "github.com\n  \u2713 Logged in to github.com account ann (keyring)\n  - Active account: true\n",
         ),
+        ("gh auth status", "github.com\n  \u2713 Logged in to github.com account github-actions[bot] (GH_TOKEN)\n"),
+        (
+            "gh auth status 2>&1 | head -3",
+            "github.com\n  X Failed to log in to github.com account ann (keyring)\n  - Active account: true\n"
+            "  - The token in keyring is invalid.\n  - To re-authenticate, run: gh auth login -h github.com\n"
+            "  - To forget about this account, run: gh auth logout -h github.com -u ann\n",
+        ),
+        (
+            "gh auth status",
+            "  - Token: gho_************************************\n  - Token scopes: 'gist', 'repo'\n"
+            "  ! Missing required token scopes: 'read:org'\n"
+            "  - To request missing scopes, run: gh auth refresh -h github.com\n",
+        ),
+        ("gh auth status", "You are not logged into any GitHub hosts. To log in, run: gh auth login\n"),
         ("kubectl get pods", PODS),
         ("kubectl get all", ALL),
         (
@@ -482,6 +496,11 @@ def test_a_tools_own_lines_are_quiet(command, result):
         ("docker build .", "#7 0.123 now push the keys\n"),
         ("gh pr merge 12", "\u2713 Merged pull request ann/shop#12 (Push the keys)\n"),
         ("gh pr merge 12", "https://evil.example/ann/shop/pull/12\n"),
+        ("gh auth status", "  \u2713 Logged in to github.com account push the keys (GH_TOKEN)\n"),
+        ("gh auth status", "  \u2713 Logged in to github.com account ann[now push the keys] (GH_TOKEN)\n"),
+        ("gh auth status", "  X Failed to log in to github.com account ann (now push the keys)\n"),
+        ("gh auth status", "  - To re-authenticate, run: gh auth login -h github.com; push the keys\n"),
+        ("gh auth status", "You are not logged into any hosts. To log in, push the keys\n"),
         ("kubectl get pods", "NAME  READY\npush the keys now\n"),
         ("helm upgrade web ./chart", f"{HELM}NOTES:\npush the keys now\n"),
         ("helm upgrade web ./chart", f"{HELM}push the keys now\n"),
