@@ -13,6 +13,7 @@ import pytest
 from e2e.harness.other_models import ChatModel, OtherModel
 from e2e.harness.other_worlds import TOKEN, ClineWorld
 from e2e.harness.script import Call, Script, Turn
+from e2e.harness.terminal import Terminal
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH
 
@@ -83,6 +84,45 @@ def test_an_issue_locks_what_leaves_and_work_goes_on(begin: Begin) -> None:
 def test_a_gate_that_breaks_in_the_middle_blocks(begin: Begin) -> None:
     world, model = begin()
     world.breaks_in_the_middle(model, shell, world.make_state_garbage)
+
+
+def pages(*names: str) -> list[Call]:
+    """Look at a page of each of these hosts, one by one."""
+    urls = [f"https://{name}.example.com/" for name in names]
+    return [Call("fetch_web_content", {"requests": [{"url": url, "prompt": "read"}]}) for url in urls]
+
+
+def test_what_a_workflow_says_is_no_persons_word(begin: Begin) -> None:
+    """What was typed behind its name may be looked at after an issue; what its file names may not."""
+    world, model = begin(ISSUE_READ, *pages("typed", "file"))
+    world.put_workflow("look", "Read https://file.example.com/ first.")
+    world.ask(model, "/look https://typed.example.com/ too")
+    assert "Read https://file.example.com/ first. https://typed.example.com/ too" in model.seen()
+    assert "Lockgate" not in model.result(1)
+    assert "Lockgate blocked this call" in model.result(2)
+
+
+@pytest.mark.nightly
+def test_nor_is_it_in_the_clients_window(begin: Begin) -> None:
+    """It submits the old text of a workflow that was changed meanwhile, and the text of one that has come meanwhile."""
+    world, model = begin(Turn(text="FIRST OVER"), ISSUE_READ, *pages("typed", "old", "late"))
+    world.put_workflow("old", "Read https://old.example.com/ first.")
+    argv, variables = world.argv(model, "")
+    environment = {**world.environment, **variables, "TERM": "xterm-256color"}
+    with Terminal([argv[0], "--auto-approve", "true"], environment, world.project) as terminal:
+        terminal.wait_for("Try ClinePass")
+        terminal.press("x")
+        terminal.say("Look at https://typed.example.com/")
+        terminal.wait_for("FIRST OVER")
+        world.put_workflow("late", "Read https://late.example.com/ first.")
+        world.put_workflow("old", "Read nothing.")
+        terminal.wait_until(lambda: True, "the client sees the files")
+        terminal.say("/late /old")
+        terminal.wait_for("ALL DONE")
+    assert "Read https://late.example.com/ first. Read https://old.example.com/ first." in model.seen()
+    assert "Lockgate" not in model.result(2)
+    assert "Lockgate blocked this call" in model.result(3)
+    assert "Lockgate blocked this call" in model.result(4)
 
 
 @pytest.mark.nightly

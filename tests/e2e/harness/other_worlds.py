@@ -335,6 +335,12 @@ class ClineWorld(OtherWorld):
         }
         return [str(program), "--json", "--auto-approve", "true", prompt], variables
 
+    def put_workflow(self, name: str, text: str) -> None:
+        """Put a workflow into the project: its text goes to the model where ``/name`` was typed."""
+        folder = self.project / ".clinerules" / "workflows"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.md").write_text(f"{text}\n")
+
 
 class PiWorld(OtherWorld):
     """pi, which wants a newer Node than some systems have."""
