@@ -154,9 +154,9 @@ class GitHub:
 
 
 @contextmanager
-def serving() -> Iterator[GitHub]:
-    """A service, as long as the block lasts."""
-    held = GitHub()
+def serving(service: Any = None) -> Iterator[Any]:
+    """A service, as long as the block lasts: GitHub, if no other one is given."""
+    held = service or GitHub()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

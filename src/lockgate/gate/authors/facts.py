@@ -109,10 +109,17 @@ def texts_in(answers: Sequence[Any], number: int) -> list[Mapping[str, Any]]:
     return texts
 
 
-def lines_of(texts: Sequence[Mapping[str, Any]], is_trusted: Callable[[str], bool]) -> frozenset[str]:
+def lines_of(
+    texts: Sequence[Mapping[str, Any]], is_trusted: Callable[[str], bool], name_field: str = "login"
+) -> frozenset[str]:
     """All lines in texts that people who are trusted wrote, as :func:`lockgate.gate.authors.words.normal` has them.
 
     What somebody quotes is not theirs, and a name of somebody who is not trusted is no line of theirs either.
+
+    Args:
+        texts: What the service says.
+        is_trusted: Whether somebody is, by their name in lower case.
+        name_field: The field of a user that holds it.
 
     Raises:
         FormError: There are too many.
@@ -124,7 +131,7 @@ def lines_of(texts: Sequence[Mapping[str, Any]], is_trusted: Callable[[str], boo
         if isinstance(value, list):
             stack += value
         elif isinstance(value, dict):
-            if _is_of_a_stranger(value, is_trusted):
+            if _is_of_a_stranger(value, is_trusted, name_field):
                 continue
             found.update(map(normal, value))
             stack += (part for name, part in value.items() if name not in _NOT_THEIRS)
@@ -135,9 +142,9 @@ def lines_of(texts: Sequence[Mapping[str, Any]], is_trusted: Callable[[str], boo
     return frozenset(found)
 
 
-def _is_of_a_stranger(value: Mapping[str, Any], is_trusted: Callable[[str], bool]) -> bool:
+def _is_of_a_stranger(value: Mapping[str, Any], is_trusted: Callable[[str], bool], name_field: str) -> bool:
     people = [value, *(value.get(role) for role in ("user", "creator", "owner", "author"))]
-    named = [each["login"] for each in people if isinstance(each, dict) and "login" in each]
+    named = [each[name_field] for each in people if isinstance(each, dict) and name_field in each]
     return not all(isinstance(login, str) and is_trusted(login.lower()) for login in named)
 
 

@@ -9,9 +9,9 @@ import time
 from urllib.parse import quote
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.authors import changes, facts
+from lockgate.gate.authors import changes, facts, gitlab_facts
 from lockgate.gate.authors.acts import acts, is_within
-from lockgate.gate.authors.service import SECONDS, ReadingApi, UnansweredError, api_of, token_for
+from lockgate.gate.authors.service import SECONDS, ReadingApi, UnansweredError, api_of, gitlab_token_for, token_for
 from lockgate.gate.session.sealed_settings import drop_old, seal_setting, unseal_setting
 from lockgate.store import chain_links
 from lockgate.store.audit import record
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lockgate.core.events import Context
     from lockgate.gate.authors.acts import Times
-    from lockgate.gate.authors.objects import ServiceObject
+    from lockgate.gate.authors.service_object import ServiceObject
     from lockgate.store.protocol import Store, Transaction
 
 HOLDS = 600.0
@@ -137,6 +137,7 @@ class Lookup:
         environ: Mapping[str, str],
         token: Callable[[str, Mapping[str, str], float], str] = token_for,
         clock: Callable[[], float] | None = None,
+        gitlab_token: Callable[[str, Mapping[str, str], float], str] = gitlab_token_for,
     ) -> None:
         """Use a store and a log-in.
 
@@ -145,8 +146,10 @@ class Lookup:
             environ: The variables of whoever asks.
             token: Tells the log-in to a host.
             clock: The gate's, where it is not the store's.
+            gitlab_token: Tells the log-in to a host of GitLab.
         """
-        self._store, self._environ, self._token = store, environ, token
+        self._store, self._environ = store, environ
+        self._tokens = {"github": token, "gitlab": gitlab_token}
         self._clock = clock or store.clock
 
     def ask(self, context: Context, objects: Sequence[ServiceObject], trust: Trust) -> None:
@@ -167,9 +170,11 @@ class Lookup:
     def _look(self, context: Context, each: ServiceObject, trust: Trust, until: float) -> None:
         api: ReadingApi | None = None
         try:
-            address = api_of(each.host, trust.apis.get(each.host, ""))
-            api = ReadingApi(address, self._token(each.host, self._environ, until - time.monotonic()), until)
-            said = self._find_words(api, each, trust)
+            address = api_of(each.host, trust.apis.get(each.host, ""), each.service)
+            token = self._tokens[each.service](each.host, self._environ, until - time.monotonic())
+            api = ReadingApi(address, token, until, each.service)
+            find = self._find_gitlab_words if each.service == "gitlab" else self._find_words
+            said = find(api, each, trust)
         except (UnansweredError, facts.FormError) as error:
             said = KnownObject(f"{each.host}: {error}")
         except (LookupError, TypeError, AttributeError):
@@ -205,6 +210,47 @@ class Lookup:
             return self._judge(api, each, trust, root, texts)
         merged = api.get_all([f"{root}/commits/{facts.sha_of(text)}/pulls" for text in texts])
         return self._judge(api, each, trust, root, [*texts, *facts.texts_in(merged, 0)], changes.log_lines(texts))
+
+    def _find_gitlab_words(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> KnownObject:
+        """The same of GitLab, where no bot can be named: project tokens change their names."""
+        path = f"{each.owner}/{each.repository}"
+        root = f"/projects/{quote(path, safe='')}"
+        item = f"{root}/{each.kind}/{each.number}"
+        project, told, notes = api.get_all([root, item, f"{item}/notes?per_page={facts.PAGE}"])
+        if not gitlab_facts.owns(project, path):
+            return KnownObject("its project is at another path")
+        texts = gitlab_facts.texts_in(told, notes, each.number)
+        authors = gitlab_facts.authors_of(texts)
+        if len(authors) > facts.MOST_AUTHORS:
+            return KnownObject("it has too many authors")
+        named = [each for each in gitlab_facts.find_named(texts[0]) if each not in authors][: facts.MOST_AUTHORS]
+        may, me = self._gitlab_standing(api, root, authors, named)
+        standing = tuple(
+            AuthorStanding(author.username, may.get(author.username) or "none", "a part of it") for author in authors
+        )
+        stranger = next((author.username for author in authors if not may.get(author.username)), "")
+        if stranger:
+            return KnownObject(f"{stranger} is nobody who may write to the repository", authors=standing)
+        with self._store.reading() as tx:
+            times = acts(tx)
+        if times and is_within(gitlab_facts.times_of(texts, me), times):
+            return KnownObject(f"{me} wrote when an agent could", authors=standing)
+        return KnownObject("", gitlab_facts.lines_by(texts, frozenset(may)), standing)
+
+    def _gitlab_standing(
+        self,
+        api: ReadingApi,
+        root: str,
+        authors: Sequence[gitlab_facts.GitlabUser],
+        named: Sequence[gitlab_facts.GitlabUser],
+    ) -> tuple[dict[str, str], str]:
+        """What people may do in a project, by their names, and who is logged in. Authors that are bots may nothing."""
+        asked = "&".join(f"user_ids[]={each.id}" for each in (*authors, *named))
+        accounts = [f"/users/{author.id}" for author in authors]
+        members, own, *users = api.get_all([f"{root}/members/all?per_page={facts.PAGE}&{asked}", "/user", *accounts])
+        people = [author for author, user in zip(authors, users, strict=True) if gitlab_facts.is_person(user, author)]
+        may = {each.username: gitlab_facts.role_of(members, each) for each in (*people, *named)}
+        return {name: standing for name, standing in may.items() if standing}, gitlab_facts.user_of(own).username
 
     def _judge(
         self,

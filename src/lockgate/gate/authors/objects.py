@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import EffectKind
-from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.authors import gitlab_calls
+from lockgate.gate.authors.service_object import ServiceObject, only_push_address, split_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Literal
+    from typing import Any
 
     from lockgate.core.model import Analysis, Command, ToolCall
+    from lockgate.gate.authors.service_object import ObjectPart
     from lockgate.resources.host_view import HostView
-
-    ObjectPart = Literal["", "talk", "diff"]
-    """What of an object is read beside its own text: what was said about it, or what it changes."""
 
 GITHUB = "github.com"
 MOST = 5
@@ -51,6 +51,7 @@ _PULLS = frozenset(
 )
 """Options of ``git pull`` and ``git fetch`` that change nothing of where they read."""
 _GIT = frozenset({"program:git/pull", "program:git/fetch"})
+_PROGRAMS = ("program:gh/", "program:glab/")
 _SERVERS = ("mcp__github__", "mcp__plugin_github_github__")
 _TOOLS: Mapping[str, tuple[str, ObjectPart]] = {
     "get_issue": ("issues", ""),
@@ -79,27 +80,6 @@ Source: github/github-mcp-server, README, "Tools"
 _SHOWN = frozenset({"mcp:shown", "mcp:asked"})
 
 
-class ServiceObject(Record):
-    """An issue or a pull request of a repository, or the newest of them or of its commits."""
-
-    host: str
-    """In lower case."""
-    owner: str
-    repository: str
-    kind: str
-    """``issues``, ``pulls`` or ``commits``, as the paths of the API have it."""
-    number: int = 0
-    """0 for the list of them."""
-    part: ObjectPart = ""
-
-    @property
-    def name(self) -> str:
-        """Its name in the audit, and in the store."""
-        number = f"/{self.number}" if self.number else ""
-        part = f" ({self.part})" if self.part else ""
-        return f"{self.host}/{self.owner}/{self.repository}/{self.kind}{number}{part}".lower()
-
-
 def objects_of(call: ToolCall, analysis: Analysis, around: HostView) -> tuple[ServiceObject, ...]:
     """The objects that all strangers' words in a call's result can come from; none where there may be other words.
 
@@ -113,11 +93,11 @@ def objects_of(call: ToolCall, analysis: Analysis, around: HostView) -> tuple[Se
     if call.tool.startswith("mcp__"):
         found = _of_tool(call) if all(effect.rule in _SHOWN for effect in analysis.effects) else None
         return (found,) if found else ()
-    if call.tool != "Bash" or around.shell_stays or any(map(around.exported, _OWN_SERVER)):
+    if call.tool != "Bash" or around.shell_stays or any(map(around.exported, (*_OWN_SERVER, *gitlab_calls.OWN_SERVER))):
         return ()
-    if not all(e.kind in _READS and (e.rule.startswith("program:gh/") or e.rule in _GIT) for e in analysis.effects):
+    if not all(e.kind in _READS and (e.rule.startswith(_PROGRAMS) or e.rule in _GIT) for e in analysis.effects):
         return ()
-    commands = [command for command in analysis.commands if command.words[0] == "gh" or _brings_commits(command)]
+    commands = [each for each in analysis.commands if each.words[0] in ("gh", "glab") or _brings_commits(each)]
     named = [_of_command(command, around) for command in commands]
     found_all = tuple(dict.fromkeys(each for each in named if each is not None))
     return found_all if None not in named and len(found_all) <= MOST else ()
@@ -150,10 +130,12 @@ def _of_command(command: Command, around: HostView) -> ServiceObject | None:
         return None  # it is not known whole
     if words[0] == "git":
         return _of_git(words, command.folders, around)
+    if words[0] == "glab":
+        return gitlab_calls.object_of(words, command.folders, around)
     if words[1:2] == ("api",):
         return _of_request(words[2:], command.folders, around)
     kind, verb = _KINDS.get("".join(words[1:2])), "".join(words[2:3])
-    said = _split_options(words[3:], _VALUES, _FLAGS)
+    said = split_options(words[3:], _VALUES, _FLAGS)
     if kind not in ("issues", "pulls") or words[1] not in ("issue", "pr") or said is None:
         return None
     options, operands = said
@@ -178,7 +160,7 @@ def _brings_commits(command: Command) -> bool:
 
 def _of_git(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """The commits that a pull brings, from the only remote of its folder."""
-    said = _split_options(words[2:], frozenset(), _PULLS)
+    said = split_options(words[2:], frozenset(), _PULLS)
     if said is None or (said[1] and (said[1][0] != "origin" or len(said[1]) > 2)):
         return None
     where = _where(None, folders, around)
@@ -187,7 +169,7 @@ def _of_git(words: Sequence[str], folders: Sequence[str], around: HostView) -> S
 
 def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """The object of ``gh api``."""
-    said = _split_options(words, _API_VALUES, _API_FLAGS)
+    said = split_options(words, _API_VALUES, _API_FLAGS)
     if said is None or len(said[1]) != 1:
         return None
     options, (path,) = said
@@ -201,32 +183,6 @@ def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) 
     return ServiceObject(*where, kind, int(number or 0), _PARTS.get(part, ""))
 
 
-def _split_options(
-    words: Sequence[str], values: frozenset[str], flags: frozenset[str]
-) -> tuple[dict[str, str], list[str]] | None:
-    """Options and operands; ``None`` where an option is none of those, stands twice, or has no value."""
-    options: dict[str, str] = {}
-    operands: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        name, is_joined, value = word.partition("=")
-        if not word.startswith("-"):
-            operands.append(word)
-            continue
-        if word in flags:
-            name = word
-        elif name in values and (is_joined and name.startswith("--")):
-            pass
-        elif word in values:
-            value = next(rest, "\0")
-        else:
-            return None
-        if name in options or value == "\0":
-            return None
-        options[name] = value
-    return options, operands
-
-
 def _where(named: str | None, folders: Sequence[str], around: HostView) -> tuple[str, str, str] | None:
     """Host, owner and name of the repository that ``gh`` asks about: the one that is named, else the only remote."""
     if named is not None:
@@ -237,9 +193,7 @@ def _where(named: str | None, folders: Sequence[str], around: HostView) -> tuple
 
 
 def _remote_in(folder: str, repository: Callable[[str], Any]) -> tuple[str, str, str] | None:
-    at = repository(folder) if folder else None
-    addresses = at.pushes_to("") if at is not None else None
-    matches = [_REMOTE.fullmatch(address) for address in addresses or ()]
+    matches = [_REMOTE.fullmatch(address) for address in only_push_address(folder, repository)]
     found = {
         ((match[1] or match[2]).lower(), match[3].lower(), match[4].removesuffix(".git").lower()) if match else None
         for match in matches

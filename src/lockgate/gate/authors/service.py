@@ -2,7 +2,8 @@
 
 No redirect is followed, so that the token reaches no other place. It is kept nowhere.
 Nothing but JSON of some length is read.
-Source: https://docs.github.com/en/rest/using-the-rest-api/getting-started-with-the-rest-api
+Source: https://docs.github.com/en/rest/using-the-rest-api/getting-started-with-the-rest-api and
+https://docs.gitlab.com/api/rest/
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from lockgate.gate.authors.service_object import Service
+
 SECONDS = 1.0
 """For everything about one call. A hook has three."""
 _LARGEST = 4 * 1024 * 1024
@@ -47,6 +50,10 @@ FOLDERS = (
 """Where the client is looked for: ``PATH`` is the agent's, too, and may lead to a program of the project."""
 _KEPT = ("HOME", "USER", "LOGNAME", "LANG", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 """Variables that the client gets: those that a keyring needs. A token in a variable may be the agent's own."""
+_ACCEPTS: Mapping[Service, Mapping[str, str]] = {
+    "github": {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"},
+    "gitlab": {"Accept": "application/json"},
+}
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]{10,2000}")
 
 
@@ -54,16 +61,19 @@ class UnansweredError(LockgateError):
     """The service did not answer as it must. The message says why, without anything of what it said."""
 
 
-def api_of(host: str, configured: str = "") -> str:
+def api_of(host: str, configured: str = "", kind: Service = "github") -> str:
     """The address of a host's API.
 
     Args:
         host: The host, in lower case.
         configured: What a person's layer says that it is; empty where none does.
+        kind: Which service it is.
 
     Raises:
         UnansweredError: What is configured is no address to which a token may go.
     """
+    if not configured and kind == "gitlab":
+        return f"https://{host}/api/v4"
     if not configured:
         return "https://api.github.com" if host == "github.com" else f"https://{host}/api/v3"
     url = urlsplit(configured)
@@ -85,40 +95,55 @@ def token_for(host: str, environ: Mapping[str, str], seconds: float, folders: Se
     Raises:
         UnansweredError: There is none.
     """
+    return _token_of("gh", ("auth", "token", "--hostname", host), host, environ, seconds, folders)
+
+
+def gitlab_token_for(host: str, environ: Mapping[str, str], seconds: float, folders: Sequence[str] = ()) -> str:
+    """The token with which ``glab`` is logged in to a host, as :func:`token_for` tells that of ``gh``.
+
+    Raises:
+        UnansweredError: There is none.
+    """
+    return _token_of("glab", ("config", "get", "token", "--host", host), host, environ, seconds, folders)
+
+
+def _token_of(
+    name: str, words: Sequence[str], host: str, environ: Mapping[str, str], seconds: float, folders: Sequence[str]
+) -> str:
     program = next(
-        (path for folder in folders or FOLDERS if os.access(path := os.path.join(folder, "gh"), os.X_OK)), ""
+        (path for folder in folders or FOLDERS if os.access(path := os.path.join(folder, name), os.X_OK)), ""
     )
     if not program:
-        raise UnansweredError("gh is not installed in a folder of the system")
+        raise UnansweredError(f"{name} is not installed in a folder of the system")
     kept = {name: environ[name] for name in _KEPT if name in environ}
-    said = run([program, "auth", "token", "--hostname", host], seconds, cwd="/", environ={**kept, "PATH": os.defpath})
+    said = run([program, *words], seconds, cwd="/", environ={**kept, "PATH": os.defpath})
     token = said.out.strip()
     if said.problem or said.code != 0 or not _TOKEN.fullmatch(token):
-        raise UnansweredError(f"nobody is logged in to {host} with gh")
+        raise UnansweredError(f"nobody is logged in to {host} with {name}")
     return token
 
 
 class ReadingApi:
     """The API of one service."""
 
-    def __init__(self, address: str, token: str, until: float) -> None:
+    def __init__(self, address: str, token: str, until: float, kind: Service = "github") -> None:
         """Connect to nothing yet.
 
         Args:
             address: As :func:`api_of` gives it.
             token: The person's own.
             until: When all answers must be there, by the clock that only goes forward.
+            kind: Which service it is.
         """
         self._url = urlsplit(address)
         self._until = until
         self.asked = 0
         """How many requests were sent."""
         self._headers = {
-            "Accept": "application/vnd.github+json",
+            **_ACCEPTS[kind],
             "Accept-Encoding": "identity",
             "Authorization": f"Bearer {token}",
             "User-Agent": "lockgate",
-            "X-GitHub-Api-Version": "2022-11-28",
         }
 
     def get_all(self, paths: Sequence[str]) -> list[Any]:

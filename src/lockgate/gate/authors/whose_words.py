@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from lockgate.core.model import Analysis, ToolCall
     from lockgate.gate.authors.lookup import KnownObject, Trust
-    from lockgate.gate.authors.objects import ServiceObject
+    from lockgate.gate.authors.service_object import ServiceObject
     from lockgate.resources.host_view import HostView
     from lockgate.store.protocol import Store
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lockgate.core.model import Analysis, ToolCall
     from lockgate.core.questions import Need
     from lockgate.gate.authors.lookup import KnownObject
-    from lockgate.gate.authors.objects import ServiceObject
+    from lockgate.gate.authors.service_object import ServiceObject
     from lockgate.gate.monitor.decide import DecisionInput, Ruling
     from lockgate.gate.parts import Parts
 

@@ -1,0 +1,68 @@
+"""An object of a service that a call reads, and how the words of a command name it."""
+
+from __future__ import annotations
+
+from lockgate.core.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Literal
+
+    ObjectPart = Literal["", "talk", "diff"]
+    """What of an object is read beside its own text: what was said about it, or what it changes."""
+    Service = Literal["github", "gitlab"]
+
+
+class ServiceObject(Record):
+    """An issue or a pull request of a repository, or the newest of them or of its commits."""
+
+    host: str
+    """In lower case."""
+    owner: str
+    repository: str
+    kind: str
+    """``issues``, ``pulls``, ``merge_requests`` or ``commits``, as the paths of the API have it."""
+    number: int = 0
+    """0 for the list of them."""
+    part: ObjectPart = ""
+    service: Service = "github"
+
+    @property
+    def name(self) -> str:
+        """Its name in the audit, and in the store."""
+        number = f"/{self.number}" if self.number else ""
+        part = f" ({self.part})" if self.part else ""
+        kind = f"-/{self.kind}" if self.service == "gitlab" else self.kind
+        return f"{self.host}/{self.owner}/{self.repository}/{kind}{number}{part}".lower()
+
+
+def split_options(
+    words: Sequence[str], values: frozenset[str], flags: frozenset[str]
+) -> tuple[dict[str, str], list[str]] | None:
+    """Options and operands; ``None`` where an option is none of those, stands twice, or has no value."""
+    options: dict[str, str] = {}
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, is_joined, value = word.partition("=")
+        if not word.startswith("-"):
+            operands.append(word)
+            continue
+        if word in flags:
+            name = word
+        elif name in values and (is_joined and name.startswith("--")):
+            pass
+        elif word in values:
+            value = next(rest, "\0")
+        else:
+            return None
+        if name in options or value == "\0":
+            return None
+        options[name] = value
+    return options, operands
+
+
+def only_push_address(folder: str, repository: Callable[[str], Any]) -> tuple[str, ...]:
+    """The addresses to which the repository of a folder pushes; none where that is not known."""
+    at = repository(folder) if folder else None
+    return tuple((at.pushes_to("") if at is not None else None) or ())
