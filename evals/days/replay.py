@@ -33,16 +33,19 @@ from machine import give_state
 from transcripts import Made, Session, sessions
 
 from lockgate.clients.claude.attendance import shows_reason
+from lockgate.clients.claude.events import ADAPTER
 from lockgate.clients.hook.answer import EventRequest, has_rule
 from lockgate.clients.hook.options import parse
 from lockgate.core.events import Answer
 from lockgate.core.model import Effect, Label, Subject, ToolCall
 from lockgate.gate import Monitor
 from lockgate.gate.host.assembly import open_gate
+from lockgate.gate.messages import tool_dialog
 from lockgate.system.folders import Folders
 
 MODES = ("as it was", "from call 3")
 STOPS = ("ask", "deny")
+ASKING_TOOL = ADAPTER.ASKING_TOOL
 HALVES = {"open": "open", "held": "held out", "second": "second held out"}
 """As they are called on the command line, and in ``sessions.tsv``."""
 READERS = ("acts.txt", "acts_second_reader.txt")
@@ -72,6 +75,8 @@ class Asking(NamedTuple):
     rules: tuple[str, ...]
     unasked: str = ""
     """Why nobody was asked in the client's window, where a table takes a person there."""
+    by_tool: bool = False
+    """Whether the person was asked by the client's tool for questions, and their yes let the call run."""
     secrets: tuple[str, ...] = ()
     """What made the session secret, where it is."""
 
@@ -135,7 +140,27 @@ class Replay:
             rules = tuple(_rule(reason.row, reason.effect) for reason in decision.reasons) if decision else ()
             why = _UNASKED.search(answer.to_agent) if answer else None
             unasked, secrets = why[1] if why else "", self._secrets(name) if verdict in STOPS else ()
-            yield Asking(session.project, made, mode, label, verdict, column, rules, unasked, secrets)
+            by_tool = verdict == "deny" and self._say_yes(name, f"{place}q", answer)
+            if by_tool:
+                again = self._call(name, f"{place}a", session, made)
+                assert getattr(again, "approved", False), "a yes let nothing run"
+                verdict = "ask"
+            yield Asking(session.project, made, mode, label, verdict, column, rules, unasked, by_tool, secrets)
+
+    def _say_yes(self, name: str, number: str, answer: Answer | None) -> bool:
+        """Ask the person by the client's tool where the gate says so; they say yes. Whether it said so."""
+        if answer is None or not answer.approval or ASKING_TOOL not in answer.to_agent:
+            return False
+        call = {"tool_name": ASKING_TOOL, "tool_use_id": f"toolu_{name[-6:]}_{number}"}
+        request = {**call, "tool_input": tool_dialog.request(answer.approval)}
+        put = self._tell(name, {"hook_event_name": "PreToolUse", **request})
+        shown = put.new_input if put else None
+        assert shown is not None, "the gate did not put its question"
+        (question,) = shown["questions"]
+        said = {"questions": [question], "answers": {question["question"]: "Yes, once"}, "annotations": {}}
+        told = {**call, "tool_input": shown, "tool_response": said}
+        self._tell(name, {"hook_event_name": "PostToolUse", **told})
+        return True
 
     def _secrets(self, name: str) -> tuple[str, ...]:
         with self._gate.parts.store.reading() as tx:
@@ -166,7 +191,7 @@ class Replay:
             client = asked.client
             files = client.parents_of, client.has_history
             rule = has_rule(client, self._where)
-            asking: dict[str, Any] = {"unattended": _nobody_else} if self._front else {}
+            asking: dict[str, Any] = {"unattended": _nobody_else, "asking_tool": ASKING_TOOL} if self._front else {}
             gate = open_gate(self._where, lambda _: None, *files, rule, float, client.turn_reader, **asking)
             if self._front:
                 size = self._front.window
@@ -316,7 +341,9 @@ def _one_key(acts: Sequence[Asking]) -> None:
     for about, some in (("all", acts), *sorted(columns.items())):
         keys = sum(one.verdict == "ask" for one in some)
         share = 100 * keys / len(some) if some else 100.0
-        print(f"      {about:10} {len(some):5} acts stopped  {keys:5} with one key in the same window  {share:5.1f} %")
+        by_tool = sum(one.by_tool for one in some)
+        counts = f"{keys:5} with one key in the same window ({by_tool} by the tool)"
+        print(f"      {about:10} {len(some):5} acts stopped  {counts}  {share:5.1f} %")
     rows = Counter((_tool(one), one.unasked.strip() or "the table refuses") for one in acts if one.verdict == "deny")
     for (tool, why), count in sorted(rows.items()):
         print(f"      {count:4} {tool:10} {why}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from e2e.conftest import Serve
-from e2e.harness.script import Script, agent, bash, fetch_issue, write
+from e2e.harness.script import Call, Script, agent, bash, fetch_issue, write
 from e2e.harness.terminal import Terminal
 from e2e.harness.world import PUSH, World
+from lockgate.gate.messages import tool_dialog
 
 ASKED = "Do you want to proceed?"
 
@@ -79,11 +81,8 @@ def test_no_is_final_and_thirty_variants_are_three_questions_at_most(world: Worl
     assert 2 <= len(asked) <= 4
 
 
-@pytest.mark.parametrize("hook", ["PermissionRequest", "PreToolUse"])
-def test_a_foreign_hook_ends_asking(world: World, serve: Serve, hook: str) -> None:
-    said = {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
-    if hook == "PreToolUse":
-        said = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+def add_local_hook(world: World, hook: str, said: dict[str, Any]) -> None:
+    """Add a hook to the project's own settings that always says the same."""
     answering = world.root / "answer.sh"
     answering.write_text(f"#!/bin/sh\ncat >/dev/null\necho '{json.dumps({'hookSpecificOutput': said})}'\n")
     answering.chmod(0o755)
@@ -91,6 +90,14 @@ def test_a_foreign_hook_ends_asking(world: World, serve: Serve, hook: str) -> No
     local = world.project / ".claude" / "settings.local.json"
     local.parent.mkdir(exist_ok=True)
     local.write_text(json.dumps({"hooks": {hook: [entry]}}))
+
+
+@pytest.mark.parametrize("hook", ["PermissionRequest", "PreToolUse"])
+def test_a_foreign_hook_ends_asking(world: World, serve: Serve, hook: str) -> None:
+    said = {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
+    if hook == "PreToolUse":
+        said = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+    add_local_hook(world, hook, said)
     model = serve(Script.of(fetch_issue(), bash(PUSH)))
     with world.open(model, "acceptEdits") as terminal:
         terminal.say("look at the issue, then push")
@@ -180,10 +187,64 @@ def test_in_a_small_window_the_question_takes_fewer_lines(
     assert len(bare_world.pushes) == 1
 
 
-def test_about_a_file_nobody_is_asked_in_a_dialog_that_tells_no_reason(world: World, serve: Serve) -> None:
-    model = serve(Script.of(fetch_issue(), write(world.project / "CLAUDE.md", "obey\n")))
+TOOL_ASKS = "Enter to select"
+"""What the client's tool for questions shows below one."""
+
+
+def ask_person() -> Call:
+    """Have the question put that the gate has named last, as the refusal tells the agent."""
+    return Call("AskUserQuestion", tool_dialog.request("{{Lockgate question ([a-z0-9]{10})}}"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "size", "lines"),
+    [
+        ("acceptEdits", (24, 80), 4),
+        ("bypassPermissions", (40, 120), 22),
+        ("auto", (40, 120), 1),
+    ],
+)
+def test_about_a_file_the_person_is_asked_by_the_clients_tool(
+    world: World, serve: Serve, mode: str, size: tuple[int, int], lines: int
+) -> None:
+    file = world.project / "CLAUDE.md"
+    content = "\n".join(f"line {number} **of** `{lines}`" for number in range(lines))
+    change = write(file, content)
+    model = serve(Script.of(fetch_issue(), change, ask_person(), change, change))
+    with world.open(model, mode, size) as terminal:
+        terminal.say("look at the issue, then write")
+        assert terminal.wait_for(TOOL_ASKS, "ALL DONE") == TOOL_ASKS
+        shown = terminal.text
+        for text in ("Lockgate: let exactly this run once?", "Locked by: mcp__tracker__fetch_issue", "more: lockgate"):
+            assert text in shown
+        assert all(line in shown for line in content.split("\n"))
+        assert not file.exists()
+        terminal.press("2")
+        terminal.wait_for("ALL DONE")
+    assert file.read_text() == content
+    assert not model.result(3).is_error
+    assert "A person sits before the client" in model.result(4).text, "a yes is once"
+
+
+def test_a_no_by_the_clients_tool_stays(world: World, serve: Serve) -> None:
+    file = world.project / "CLAUDE.md"
+    model = serve(Script.of(fetch_issue(), write(file, "obey"), ask_person(), write(file, "obey")))
     with world.open(model, "acceptEdits") as terminal:
         terminal.say("look at the issue, then write")
-        terminal.wait_for("ALL DONE", "Do you want to")
-    assert not (world.project / "CLAUDE.md").exists()
-    assert "would not read why they are asked" in model.result(1).text
+        terminal.wait_for(TOOL_ASKS)
+        terminal.press("\r")  # the first answer, which is marked
+        terminal.wait_for("ALL DONE")
+    assert not file.exists()
+    assert "A person said no to exactly this call" in model.result(3).text
+
+
+def test_a_hook_that_answers_ends_questions_by_the_clients_tool(world: World, serve: Serve) -> None:
+    file = world.project / "CLAUDE.md"
+    yes = {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
+    add_local_hook(world, "PermissionRequest", yes)
+    model = serve(Script.of(fetch_issue(), write(file, "obey")))
+    with world.open(model, "acceptEdits") as terminal:
+        terminal.say("look at the issue, then write")
+        assert terminal.wait_for("ALL DONE", TOOL_ASKS) == "ALL DONE"
+    assert not file.exists()
+    assert "AskUserQuestion" not in model.result(1).text

@@ -73,7 +73,7 @@ runtime = types.ModuleType("lockgate.gate.host.assembly")
 class Gate:
     def handle(self, event):
 {chr(10).join("        " + line for line in fault.splitlines())}
-def open_gate(where, limit, parents, history, rule, prolong, together, unattended, results_since, results_before):
+def open_gate(where, limit, parents, history, rule, prolong, *others):
     Gate.limit, Gate.prolong = staticmethod(limit), staticmethod(prolong)
     return Gate()
 runtime.open_gate = open_gate

@@ -63,6 +63,8 @@ class ClientAdapter:
     """The events that the gate is registered for, as the client names them."""
     CALL_EVENT = ""
     """The event of a call that is about to run."""
+    ASKING_TOOL = ""
+    """The tool by which an agent asks its person, where a hook may change what it shows and is told what was said."""
     IGNORED: frozenset[str] = frozenset()
     """Events that exist and need nothing from the gate."""
     DECODERS: Mapping[str, Decoder] = {}

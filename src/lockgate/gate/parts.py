@@ -98,6 +98,8 @@ class Consultants(Record):
     """Why a question in the client's own dialog may be answered by somebody else than the person before it, in words;
     empty where it cannot. Asked only where a table takes such a person."""
 
+    asking_tool: str = ""
+    """The client's tool by which an agent asks its person, where a question of the gate can be put by it."""
     window: Callable[[Context], tuple[int, int] | None] = lambda _: None
     """Rows and columns of the terminal that the client's dialog is drawn on, where that is known."""
     is_waited: Callable[[str], bool] = lambda _: True

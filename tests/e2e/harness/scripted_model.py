@@ -91,7 +91,11 @@ def _content(turn: Turn, marker: str, index: int, history: str) -> Iterator[dict
 
 
 def _fill(value: Any, history: str) -> Any:
-    """Replace ``{{regex}}`` by its last match in the history: for names that only the client knows."""
+    """Replace ``{{regex}}`` by its last match in the history: for names that only the client or the gate knows."""
+    if isinstance(value, dict):
+        return {key: _fill(each, history) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_fill(each, history) for each in value]
     if not isinstance(value, str):
         return value
     return _FROM_HISTORY.sub(lambda match: [*re.findall(match[1], history), "?"][-2:][0], value)

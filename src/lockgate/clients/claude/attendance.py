@@ -24,10 +24,15 @@ _ENTRYPOINT = "cli"
 """What the client says of itself in a terminal (``CLAUDE_CODE_ENTRYPOINT``)."""
 _MODES = frozenset({"default", "acceptEdits", "dontAsk", "bypassPermissions", "auto"})
 """Permission modes in which the dialog was seen. Which calls keep their question in the last two: ``asks_person``."""
+WITHOUT_ASKING = frozenset({"dontAsk"})
+"""Those of them in which the client refuses the tool by which an agent asks its person."""
 _OLDEST, _NEXT = (2, 1, 197), (3,)
 """The oldest version that was observed, and the first of those of which nobody knows anything."""
-_SHOWN = frozenset({"Bash", "WebFetch", "WebSearch", "Agent", "ScheduleWakeup"})
-"""Tools in whose dialog the reason of a hook was seen, beside those of MCP servers. Those for files show none."""
+_SHOWN = frozenset({"Bash", "WebFetch", "WebSearch", "Agent", "ScheduleWakeup", "AskUserQuestion"})
+"""Tools in whose dialog the reason of a hook was seen, beside those of MCP servers. Those for files show none.
+
+The one that asks the person shows what a hook puts into it.
+"""
 _DIGITS = 9
 """The most digits of each part of a version: Python refuses to parse very long numbers."""
 _TAIL = 256 * 1024

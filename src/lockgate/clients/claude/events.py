@@ -239,6 +239,7 @@ class Claude(AnswersApart):
     EVENTS = EVENTS
     CALL_EVENT = "PreToolUse"
     AGENT = "agent_id"
+    ASKING_TOOL = "AskUserQuestion"
 
     def decode(
         self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: HookLaunch | None = None
@@ -305,6 +306,8 @@ class Claude(AnswersApart):
 
         if not attendance.shows_reason(call.tool):
             return "in the client's window about such a call the person would not read why they are asked"
+        if call.tool == self.ASKING_TOOL and context.mode in attendance.WITHOUT_ASKING:
+            return f"in the permission mode {context.mode} the client refuses its tool for questions"
         return attendance.unattended(context, folders, caller.environ())
 
     def has_history(self, context: Context) -> bool:

@@ -234,7 +234,7 @@ def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
         return deadline.prolong(seconds)
 
     told = client.reading_on(where.state), client.looking_back(where.state)
-    gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking, *told)
+    gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking, *told, client.ASKING_TOOL)
     if client.OBJECTS:
         from lockgate.clients.hook.answer import with_objections
 

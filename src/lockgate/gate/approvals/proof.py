@@ -34,7 +34,7 @@ OTHERWISE = "the person was shown another call than this one"
 UNSIGNED = "no approver of the configuration has signed this yes"
 ASKED = "as_asked"
 """The name under which a question holds what binds it to what it showed when it was asked: the gate and a seal."""
-_LATER = frozenset({ASKED, ANSWER, FETCHES, "taken_over_by", "taken_over_at", "changed input", "prompted"})
+_LATER = frozenset({ASKED, ANSWER, FETCHES, "taken_over_by", "taken_over_at", "changed input", "prompted", "put_by"})
 """What a question is given after it was asked. All else is under its seal: reasons, effects and sources too."""
 _SHOWN = ("tool", "cwd", "whole", "brief", "labels")
 _TEXT = canonical_json(default=str, allow_nan=True)

@@ -43,6 +43,12 @@ _LENGTH = 10
 """49 bits: a guess in each second of five minutes hits with a chance of one in a trillion."""
 IN_DIALOG = "dialog"
 """The name under which a question says that it is put in the client's own dialog: yes is said there alone."""
+BY_TOOL = "by_tool"
+"""The name under which a question says that the agent has it put by the client's own tool for questions."""
+PUT_BY = "put_by"
+"""The name under which such a question holds which call of that tool has put it."""
+TEXT = "text"
+"""The name under which such a question holds what that tool shows, without its last line."""
 REACHED = "reached"
 """The name under which a question tells the addresses behind names of remotes."""
 TAKEN = "taken_over_by"
@@ -157,14 +163,15 @@ def _find_left_behind(
     for row in _open(tx, subject.session):
         same = row.agent == subject.agent and (row.digest, row.basis) == about
         since = row.about.get(TAKEN_AT, row.asked_at)
-        if isinstance(since, float) and now - since < YOUNG:
+        by_tool = BY_TOOL in row.about  # for such a question no process waits
+        if not by_tool and isinstance(since, float) and now - since < YOUNG:
             continue
         if (
             same
             and not row.about.get(IN_DIALOG)
             and not row.is_over(now)
             and is_as_asked(tx, row)
-            and not is_waited(row.approval)
+            and (by_tool or not is_waited(row.approval))
         ):
             return row
     return None
@@ -387,7 +394,7 @@ def _question_of(tx: Transaction, approval: str, subject: Subject) -> ApprovalRo
 
 def without_call(row: ApprovalRow) -> ApprovalRow:
     """A question that is over. What the person was shown is not kept longer: it may hold more than the audit does."""
-    return row._replace(about={name: value for name, value in row.about.items() if name not in (WHOLE, ASKED)})
+    return row._replace(about={name: value for name, value in row.about.items() if name not in (WHOLE, TEXT, ASKED)})
 
 
 def _end(tx: Transaction, row: ApprovalRow) -> ApprovalRow:

@@ -65,6 +65,7 @@ def open_gate(
     unattended: Callable[[Context, ToolCall, Folders], str] = lambda *_: NO_DIALOG,
     results_since: Callable[[Context, float], Sequence[str]] = lambda *_: (),
     results_before: Callable[[Context, float], Sequence[str]] = lambda *_: (),
+    asking_tool: str = "",
 ) -> Monitor:
     """Open the gate on this machine's default store.
 
@@ -80,6 +81,7 @@ def open_gate(
         unattended: Tells why a question in the client's dialog may be answered by somebody else than the person.
         results_since: Tells the calls whose results a session's transcript holds that are newer than a time.
         results_before: Tells the same of those that are older.
+        asking_tool: The client's tool by which an agent asks its person.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -88,6 +90,7 @@ def open_gate(
     consultants = parts.consultants._replace(
         turn=lambda context: turn_reader(context, where.home),
         unattended=lambda context, call: unattended(context, call, where),
+        asking_tool=asking_tool,
         window=window_of,
     )
     parts = parts._replace(parents=parents, history=history, consultants=consultants)

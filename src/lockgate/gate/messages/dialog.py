@@ -52,6 +52,8 @@ _MORE = "    "
 """Before what the screen has no room for in a line of ours."""
 _WHOLE = 4000
 """Characters of a field above which nothing fits anyhow."""
+_TOO_MANY = 200
+"""More lines than any window that is believed has."""
 _MARGIN = 8
 """Columns that the client leaves free beside a line of text, at most."""
 _AROUND = 11
@@ -108,14 +110,31 @@ def dialog_question(
     places = _places(decision.reasons, call, reached)
     where = places, _by_host(places, call)
     # Cut here and not by the client: a piece of a long line would begin as one of ours does.
-    whole = add_bars("\n".join(_call(call)), width)
+    whole = add_bars("\n".join(call_lines(call)), width)
     above = _rows_above(call, width) if window and exact else 0
     room_below = min(room, rows - _AROUND - above - heading) if above else 0
-    for call_lines, left, titles in ((whole, room, _HOLDS_CALL), ([], room_below, _BELOW_CALL)):
-        for lines in _forms(titles, call_lines, decision.reasons, taints, where, approval, width):
+    for shown, left, titles in ((whole, room, _HOLDS_CALL), ([], room_below, _BELOW_CALL)):
+        for lines in _forms(titles, shown, decision.reasons, taints, where, approval, width):
             if len(lines) <= left:
                 return "\n".join(lines)
     return ""
+
+
+def text_width(columns: int) -> int:
+    """Columns that a line of a question may have in a terminal of so many; 0 where that is too small."""
+    return columns - _MARGIN if columns >= _SMALLEST[1] else 0
+
+
+def lines_below(
+    call: ToolCall, reasons: Sequence[Reason], taints: Sequence[Taint], reached: Sequence[str], width: int
+) -> list[str]:
+    """What stands below a call that is shown whole: why it is asked, where it goes, and what locked the session.
+
+    A place that is the whole value of a field stands in the call already.
+    """
+    fields = list(call.tool_input.values())
+    places = [place for place in _places(reasons, call, reached) if place not in fields]
+    return _pieces([*_because(reasons, width), *_to(places), *_sources(taints, width)], width)
 
 
 def _forms(
@@ -218,7 +237,7 @@ def _because(reasons: Sequence[Reason], short: int) -> list[str]:
     return [f"Why: {line}" for line in found[:_REASONS]] + ([more] if more else [])
 
 
-def _call(call: ToolCall) -> list[str]:
+def call_lines(call: ToolCall) -> list[str]:
     """The whole call: nothing of it is left out, and a line break is a line break."""
     fields = {name: value for name, value in call.tool_input.items() if not _is_passed_over(call.tool, name, value)}
     if list(fields) == ["command"] and isinstance(fields["command"], str):
@@ -232,7 +251,9 @@ def _is_passed_over(tool: str, name: str, value: object) -> bool:
 
 def _lines(text: str) -> list[str]:
     # Much longer than what fits: it need not be made safe to show first.
-    return [visible(line, 10 * _WHOLE) for line in text[:_WHOLE].split("\n")] if len(text) < _WHOLE else ["x"] * 12
+    return (
+        [visible(line, 10 * _WHOLE) for line in text[:_WHOLE].split("\n")] if len(text) < _WHOLE else ["x"] * _TOO_MANY
+    )
 
 
 def _places(reasons: Sequence[Reason], call: ToolCall, reached: Sequence[str]) -> list[str]:

@@ -81,6 +81,11 @@ def _message(question: DecisionInput, ruling: Ruling) -> Answer:
     if decision.verdict is Verdict.ASK:
         return _ask(question, ruling, decision)
     refusal = _refusal_texts(question, ruling, decision)
+    if ruling.approval and ruling.place is not None and ruling.place.where == "tool":
+        from lockgate.gate.messages import tool_dialog
+
+        note = tool_dialog.request_note(ruling.approval, ruling.place.because)
+        return Answer(decision.verdict, f"{refusal.to_agent}\n{note}", refusal.to_person, decision=decision)
     if ruling.place is not None and ruling.place.because:
         from lockgate.gate.messages import dialog
 

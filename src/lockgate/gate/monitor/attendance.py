@@ -39,6 +39,8 @@ class PersonLocation(StrEnum):
 
     DIALOG = "dialog"
     """Before the client, which shows the question whole, and lets nobody else answer."""
+    TOOL = "tool"
+    """Before the client, where the agent can have them asked by a tool. The dialog about the call does not do."""
     ELSEWHERE = "elsewhere"
     """At another window, where somebody is known to listen."""
     NOBODY = "nobody"
@@ -55,6 +57,11 @@ class LocatedPerson(Record):
     def is_elsewhere(self) -> bool:
         """Whether somebody listens at another window."""
         return self.where is PersonLocation.ELSEWHERE
+
+    @property
+    def needs_no_dialog(self) -> bool:
+        """Whether they can be asked without the client's dialog about the call."""
+        return self.where in (PersonLocation.ELSEWHERE, PersonLocation.TOOL)
 
     @property
     def is_reachable(self) -> bool:
@@ -79,9 +86,24 @@ def place_of(
     because = SIGNED_ALONE if configuration.is_signed_alone else _not_in_dialog(consultants, event, tx)
     if because is None:
         return LocatedPerson(PersonLocation.DIALOG)
-    return LocatedPerson(
-        PersonLocation.ELSEWHERE if consultants.listened(configuration, tx) else PersonLocation.NOBODY, because
-    )
+    if consultants.listened(configuration, tx):
+        return LocatedPerson(PersonLocation.ELSEWHERE, because)
+    by_tool = because != SIGNED_ALONE and can_ask_by_tool(consultants, event, tx)
+    return LocatedPerson(PersonLocation.TOOL if by_tool else PersonLocation.NOBODY, because)
+
+
+def can_ask_by_tool(consultants: Consultants, event: ToolRequested, tx: Transaction) -> bool:
+    """Whether the person before the client, and nobody else, can be asked by the client's tool for questions."""
+    tool, context = consultants.asking_tool, event.context
+    # A sub-agent has no such tool.
+    if not tool or event.headless or event.waits or context.subject.agent or _has_changed(tx, context.subject.session):
+        return False
+    return not consultants.unattended(context, event.call._replace(tool=tool, tool_input={}))
+
+
+def _has_changed(tx: Transaction, session: str) -> bool:
+    """Whether another call came back in a session than the one that a person was asked about."""
+    return any(CHANGED in row.about for row in tx.approvals(session=session, state="changed"))
 
 
 def _not_in_dialog(consultants: Consultants, event: ToolRequested, tx: Transaction) -> str | None:
@@ -91,7 +113,7 @@ def _not_in_dialog(consultants: Consultants, event: ToolRequested, tx: Transacti
         return ""
     if not event.askable:
         return f"in the permission mode {context.mode or 'that holds'} the client can lose a question about this call"
-    if any(CHANGED in row.about for row in tx.approvals(session=context.subject.session, state="changed")):
+    if _has_changed(tx, context.subject.session):
         return "another call came back in this session than the one that a person was asked about"
     return consultants.unattended(context, event.call) or None
 
@@ -116,12 +138,17 @@ def ends_asking(
 
     fresh = [row for row in noes if HEARD not in row.about]
     like = denials.all_alike(tx, fresh, effects, approvers)
-    if any(IN_DIALOG in row.about for row in like) or len(like) >= _MOST_NOES:
+    if any(map(is_in_window, like)) or len(like) >= _MOST_NOES:
         return "a person said no to a call that does the same to the same target"
-    waiting = [row for row in tx.approvals(session=session, state="pending") if IN_DIALOG in row.about]
-    if len(waiting) + sum(IN_DIALOG in row.about for row in fresh) >= MOST_OPEN:
+    waiting = [row for row in tx.approvals(session=session, state="pending") if is_in_window(row)]
+    if len(waiting) + sum(map(is_in_window, fresh)) >= MOST_OPEN:
         return f"{MOST_OPEN} questions of this session have had no yes"
     return ""
+
+
+def is_in_window(row: ApprovalRow) -> bool:
+    """Whether a question is one for the client's window: in its dialog about the call, or by its tool."""
+    return IN_DIALOG in row.about or "by_tool" in row.about
 
 
 def in_dialog(row: ApprovalRow) -> bool:

@@ -163,7 +163,12 @@ def _decide(parts: Parts, case: _Case, answers: _Answers) -> Answer | JudgeQuest
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": answers.waited}
             _record(question, ruling, _timing(ended - case.began, steps, parts.trace()), trial=is_trial)
-    return answer(question, ruling)
+        said = answer(question, ruling)
+        if call.tool == parts.consultants.asking_tool:
+            from lockgate.gate.monitor import question_by_tool
+
+            said = question_by_tool.put(tx, context, call, said, now)
+    return said
 
 
 def _settle(
@@ -272,7 +277,7 @@ def _rule(parts: Parts, case: _Case, question: DecisionInput, answers: _Answers)
     if ruling.place is not None:
         from lockgate.gate.monitor import dialog
 
-        return dialog.prepare_question(parts, question, ruling)
+        return dialog.prepare_question(parts, question, ruling, event)
     if event.waits or (event.headless and not case.unasked and parts.consultants.waits_for_person(case.configuration)):
         return ruling._replace(asks_elsewhere=True)
     signed = event.askable and case.configuration.is_signed_alone
@@ -321,6 +326,11 @@ def _question(parts: Parts, case: _Case, answers: _Answers, tx: Transaction, now
 
         foreign = rooms.another(tx, context.subject, question.labels, case.room)
         question = question._replace(objections=(*question.objections, *foreign))
+    if call.tool == parts.consultants.asking_tool:
+        from lockgate.gate.monitor import question_by_tool
+
+        against = question_by_tool.objections(parts, tx, context, call, now)
+        question = question._replace(objections=(*question.objections, *against))
     if answers.opinion is None or question.labels != answers.labels:
         return question  # what was read since the judge was asked makes it another one
     return question._replace(opinion=answers.opinion)

@@ -167,7 +167,7 @@ def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, a
         effects = ruling.analysis.effects
         again = denied_before.ask_again(question.tx, question.noes, effects, ruling.decision, approvers)
         ruling = ruling if again is None else ruling._replace(decision=again, new_input=None)
-    elsewhere = ruling.place is not None and ruling.place.is_elsewhere
+    elsewhere = ruling.place is not None and ruling.place.needs_no_dialog
     if ruling.decision.verdict is Verdict.ASK and not (askable or elsewhere):
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)

@@ -14,7 +14,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
 from lockgate.gate.approvals import questions
 from lockgate.gate.approvals.proof import record_yes
-from lockgate.gate.approvals.questions import IN_DIALOG, REACHED
+from lockgate.gate.approvals.questions import BY_TOOL, IN_DIALOG, PUT_BY, REACHED
 from lockgate.gate.monitor import attendance, person
 from lockgate.gate.monitor.answer import question_text
 from lockgate.gate.monitor.attendance import CHANGED, LocatedPerson, PersonLocation, mark_question
@@ -23,6 +23,7 @@ from lockgate.gate.parts import Parts, call_digest
 from lockgate.store.audit import record
 
 if TYPE_CHECKING:
+    from lockgate.core.events import ToolRequested
     from lockgate.resources.host_view import HostView
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
@@ -34,33 +35,54 @@ _CLIENT = "the client's window"
 _FOLDER = "folder"
 """The name under which a question says the working folder of its call: the result's is the one after it."""
 _UNKNOWN_ID = "x" * 10
+_SHORTER = "make it shorter, or send in a call of its own; or the person runs `lockgate approvals watch` meanwhile"
 
 
-def prepare_question(parts: Parts, question: DecisionInput, ruling: Ruling) -> Ruling:
+def prepare_question(parts: Parts, question: DecisionInput, ruling: Ruling, event: ToolRequested) -> Ruling:
     """Decide where a question that takes a person is put: in the client's dialog, at another window, or nowhere.
 
     Args:
         parts: What the gate is made of.
         question: The call.
         ruling: It asks, and says where the person is.
+        event: The call as it came.
     """
     tx, context = question.tx, question.context
+    if parts.consultants.asking_tool:
+        from lockgate.gate.monitor.question_by_tool import has_yes
+
+        if has_yes(question):
+            return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE), asks_elsewhere=True)
     approvers = question.configuration.options.approvers
     tired = attendance.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects, approvers)
     if tired:
         because = f"{tired}; nobody is asked about such a call before the person's next prompt"
         return _leave_unasked(ruling, because)
-    if ruling.place is None or ruling.place.is_elsewhere:
+    place = ruling.place
+    if place is None or place.is_elsewhere:
         return ruling._replace(asks_elsewhere=True)
     window = parts.consultants.window(context)
     ruling = ruling._replace(reached=_find_addresses(parts, question, ruling), window=window)
+    if place.where is PersonLocation.TOOL:
+        return _offer_tool(parts, question, ruling, place.because)
     if question_text(question, ruling._replace(approval=_UNKNOWN_ID)):
         return ruling
     because = "the whole call does not fit into the client's window"
     if parts.consultants.listened(question.configuration, tx):
         return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE, because), asks_elsewhere=True)
-    mend = "make it shorter, or send in a call of its own; or the person runs `lockgate approvals watch` meanwhile"
-    return _leave_unasked(ruling, f"{because} ({mend})")
+    if attendance.can_ask_by_tool(parts.consultants, event, tx):
+        return _offer_tool(parts, question, ruling, because)
+    return _leave_unasked(ruling, f"{because} ({_SHORTER})")
+
+
+def _offer_tool(parts: Parts, question: DecisionInput, ruling: Ruling, because: str) -> Ruling:
+    """Have the person asked by the client's tool for questions, or nowhere."""
+    from lockgate.gate.monitor.question_by_tool import offer
+
+    offered = offer(parts, question, ruling, because)
+    if offered is not None:
+        return offered
+    return _leave_unasked(ruling, f"{because}, and a question that shows the whole call does not fit ({_SHORTER})")
 
 
 def _leave_unasked(ruling: Ruling, because: str) -> Ruling:
@@ -137,7 +159,7 @@ def close_unanswered(tx: Transaction, context: Context, now: float) -> None:
 
     subject = context.subject
     for row in tx.approvals(session=subject.session, state="pending"):
-        if row.agent == subject.agent and attendance.in_dialog(row):
+        if row.agent == subject.agent and (attendance.in_dialog(row) or PUT_BY in row.about):
             _record_answer(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
             kept_files.take_back(tx, subject.session, row.call_id)
             file_labels.take_back(tx, subject.session, row.call_id)
@@ -164,6 +186,9 @@ def note_prompt(tx: Transaction, context: Context, now: float) -> str:
     from lockgate.gate.messages import dialog
 
     said = []
+    for row in tx.approvals(session=context.subject.session, state="pending"):
+        if BY_TOOL in row.about and PUT_BY not in row.about:  # the agent has not had it put
+            questions.lapse(tx, row.approval, reason="", now=now)
     for row in tx.approvals(session=context.subject.session, state="denied"):
         if attendance.HEARD not in row.about:
             tx.put_approval(mark_question(row, {attendance.HEARD: now}))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
     """A result is about to enter the subject's context."""
-    context, call = event.context, parts.original(event.context, event.call)
+    context, call = event.context, _original(parts, event.context, event.call)
     digest = call_digest(call)
     # Read before the transaction, which it would otherwise be inside of.
     configuration = parts.configure(context)
@@ -93,6 +93,10 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
         told = _settle_question(tx, context, call, now)
+        if call.tool == parts.consultants.asking_tool:
+            from lockgate.gate.monitor import question_by_tool
+
+            told = question_by_tool.came_back(parts, tx, event, now)
         tx.append_audit(
             now, record.came_back(context, call, digest, "finished", outcome, {**screening.record, **whose})
         )
@@ -101,7 +105,7 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
 
 def handle_failure(parts: Parts, event: ToolFailed) -> Answer:
     """An error is about to enter the subject's context. The client lets nobody change it."""
-    context, call = event.context, parts.original(event.context, event.call)
+    context, call = event.context, _original(parts, event.context, event.call)
     digest = call_digest(call)
     fresh = _analyse_once(parts, context, call, parts.configure(context))
     screening = look(parts.guard, context, call, "error", event.error)
@@ -135,7 +139,7 @@ def handle_refusal(parts: Parts, event: ToolRefused) -> Answer:
     """The client or the person refused a call."""
     from lockgate.gate.monitor import file_labels, kept_files
 
-    context, call = event.context, parts.original(event.context, event.call)
+    context, call = event.context, _original(parts, event.context, event.call)
     digest = call_digest(call)
     with parts.store.transaction() as tx:
         now = parts.clock()
@@ -146,6 +150,15 @@ def handle_refusal(parts: Parts, event: ToolRefused) -> Answer:
         session.settle_refusal(tx, context.subject, call, digest=digest)
         tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
     return Answer()
+
+
+def _original(parts: Parts, context: Context, call: ToolCall) -> ToolCall:
+    """The call that an agent made, where the gate has changed it."""
+    if call.tool != parts.consultants.asking_tool:
+        return parts.original(context, call)
+    from lockgate.gate.monitor import question_by_tool
+
+    return question_by_tool.original(call)
 
 
 def _is_all_text(event: ToolFinished) -> bool:

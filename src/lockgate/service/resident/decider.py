@@ -297,6 +297,7 @@ class Decider:
             consultants=self._parts.consultants._replace(
                 turn=lambda context: client.turn_reader(context, self._where.home),
                 unattended=lambda context, call: client.unattended(context, call, self._where),
+                asking_tool=client.ASKING_TOOL,
                 window=window_of,
             ),
         )
