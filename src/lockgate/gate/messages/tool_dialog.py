@@ -80,12 +80,12 @@ def _input(text: str) -> Mapping[str, Any]:
     return {"questions": [{"question": text, "header": "Lockgate", "multiSelect": False, "options": answers}]}
 
 
-def requested(tool_input: Mapping[str, Any]) -> str:
+def find_request(tool_input: Mapping[str, Any]) -> str:
     """The id of the question that an agent wants to have put; empty for a question of its own."""
     return next((found for text in _texts(tool_input) if (found := _id_behind(_REQUEST, text.strip()))), "")
 
 
-def named(tool_input: Mapping[str, Any]) -> str:
+def find_shown(tool_input: Mapping[str, Any]) -> str:
     """The id of the question that is shown to the person; empty for an agent's own."""
     texts = _texts(tool_input)
     return _id_behind(_MORE, texts[0].rpartition("\n")[2]) if len(texts) == 1 else ""
@@ -102,7 +102,7 @@ def _id_behind(beginning: str, text: str) -> str:
     return name if name != text and _ID.fullmatch(name) else ""
 
 
-def said(shown: Mapping[str, Any], tool_input: Mapping[str, Any], result: Mapping[str, Any]) -> bool | None:
+def read_answer(shown: Mapping[str, Any], tool_input: Mapping[str, Any], result: Mapping[str, Any]) -> bool | None:
     """What the person has said; ``None`` where it is not plain that they were shown the question and chose an answer.
 
     Args:

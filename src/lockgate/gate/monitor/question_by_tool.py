@@ -81,7 +81,7 @@ def _text(question: DecisionInput, ruling: Ruling, window: tuple[int, int]) -> s
 # ---------------------------------------------------------------- the tool that asks
 def objections(parts: Parts, tx: Transaction, context: Context, call: ToolCall, now: float) -> Sequence[Objection]:
     """What speaks against a question that the agent puts by the tool in the gate's name; nothing for its own ones."""
-    approval = tool_dialog.requested(call.tool_input)
+    approval = tool_dialog.find_request(call.tool_input)
     if not approval:
         return ()
     because = _against(parts, tx, context, call, approval, now)
@@ -116,7 +116,7 @@ def _fits(row: ApprovalRow, window: tuple[int, int] | None) -> bool:
 
 def put(tx: Transaction, context: Context, call: ToolCall, answer: Answer, now: float) -> Answer:
     """Put the gate's question in the place of the agent's, where that is let run and names one."""
-    approval = tool_dialog.requested(call.tool_input)
+    approval = tool_dialog.find_request(call.tool_input)
     row = _open_row(tx, context, approval, now) if approval and answer.verdict is Verdict.ALLOW else None
     if row is None:
         return answer
@@ -127,22 +127,22 @@ def put(tx: Transaction, context: Context, call: ToolCall, answer: Answer, now: 
 # ---------------------------------------------------------------- what the person said
 def original(call: ToolCall) -> ToolCall:
     """The agent's own call of the tool, where the gate has put its question in the place of that."""
-    approval = tool_dialog.named(call.tool_input)
+    approval = tool_dialog.find_shown(call.tool_input)
     return call._replace(tool_input=tool_dialog.request(approval)) if approval else call
 
 
-def came_back(parts: Parts, tx: Transaction, event: ToolFinished, now: float) -> Answer:
+def note_answer(parts: Parts, tx: Transaction, event: ToolFinished, now: float) -> Answer:
     """The tool has an answer: it counts where the person was shown exactly the gate's question, and nobody else.
 
     Returns:
         What the agent is told to do then.
     """
     context, call = event.context, event.call
-    row = _open_row(tx, context, tool_dialog.named(call.tool_input), now)
+    row = _open_row(tx, context, tool_dialog.find_shown(call.tool_input), now)
     if row is None or not call.call_id or row.about.get(PUT_BY) != call.call_id:
         return Answer()
     shown = tool_dialog.question_input(str(row.about[TEXT]), row.approval)
-    said = tool_dialog.said(shown, call.tool_input, event.result if isinstance(event.result, OBJECT) else {})
+    said = tool_dialog.read_answer(shown, call.tool_input, event.result if isinstance(event.result, OBJECT) else {})
     # What reads the settings again finds a hook that came while the person was reading.
     if said is None or parts.consultants.unattended(context, call):
         return Answer()

@@ -96,7 +96,7 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
         if call.tool == parts.consultants.asking_tool:
             from lockgate.gate.monitor import question_by_tool
 
-            told = question_by_tool.came_back(parts, tx, event, now)
+            told = question_by_tool.note_answer(parts, tx, event, now)
         tx.append_audit(
             now, record.came_back(context, call, digest, "finished", outcome, {**screening.record, **whose})
         )
