@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate.cli.main import cli
+from lockgate.store.rows import SessionRow
 from lockgate.store.sqlite.store import SqliteStore
 from support.commands import invoked
 from support.unguarded import unguarded
@@ -56,6 +58,19 @@ def test_pruning_leaves_a_chain_that_verifies_and_tells_of_it(state: Path) -> No
     assert shown[-1]["body"]["checkpoint"]["seq"] == OLD
     assert f"by command, up to {OLD}\n" in run("show").output
     assert run("prune", "--keep-days", "30").output == "nothing is old enough to be removed\n"
+
+
+@pytest.mark.parametrize("command", ["prune", "archive"])
+def test_a_chain_that_the_state_contradicts_is_not_shortened(state: Path, command: str) -> None:
+    """Its records are all that tells of a person's no which somebody has deleted."""
+    now = time.time()
+    with closing(SqliteStore.open(str(state))) as store, store.transaction() as tx:
+        tx.put_session(SessionRow("old", started_at=now - 40 * DAY))
+        tx.append_audit(now - 39 * DAY, {"event": "deny", "approval": "k2v7m9qxwp", "session": "old", "digest": "d"})
+    before = verified(code=1)
+    said = run(command, "--keep-days", "0", code=1).output
+    assert "nothing was removed: the state is not what the audit tells" in said
+    assert verified(code=1) == before
 
 
 def test_archives_verify_alone_and_with_the_rest_as_one_chain(state: Path, tmp_path: Path) -> None:

@@ -445,7 +445,7 @@ def test_an_upgrade_believes_no_trust_that_the_audit_does_not_tell_of(tmp_path: 
         tx.put_setting("config:compiled:/", "x")
         tx.put_setting("kept-file:x", "y")
     world.store.close()
-    tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings")
+    tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints")
     older = [*(f"ALTER TABLE {table} DROP COLUMN seal" for table in tables), "PRAGMA user_version = 7"]
     as_an_older_version(tmp_path / "state")
     spoil(world, *older)
@@ -460,3 +460,28 @@ def test_an_upgrade_believes_no_trust_that_the_audit_does_not_tell_of(tmp_path: 
     world.store = SqliteStore.open(str(tmp_path / "state"))
     with world.store.reading() as tx:
         assert tx.settings("trust:") == {}
+
+
+def test_an_upgrade_knows_the_calls_of_which_the_audit_tells(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    _, done = world.ask("Read", {"file_path": f"{WORK}/a.py"})
+    world.done(done, "text")
+    _, out = world.ask("Read", {"file_path": f"{WORK}/b.py"})
+    world.store.close()
+    tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints")
+    as_an_older_version(tmp_path / "state")
+    spoil(
+        world,
+        "INSERT INTO calls SELECT id + 100, session, 'forged', agent, tool, digest, 'finished', '[]', facts, at, ''"
+        " FROM calls LIMIT 1",
+        *(f"ALTER TABLE {table} DROP COLUMN seal" for table in tables),
+        "PRAGMA user_version = 7",
+    )
+    world.store = SqliteStore.open(str(tmp_path / "state"))
+    with world.store.reading() as tx:
+        known = tx.call("s1", done.call_id)
+        assert known is not None
+        assert (known.state, known.quiet, known.facts) == ("finished", (), {})
+        assert tx.call("s1", out.call_id) is None, "its result is labelled anew"
+        assert tx.call("s1", "forged") is None

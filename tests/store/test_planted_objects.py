@@ -83,6 +83,24 @@ def test_an_open_store_sees_what_is_planted_later(state: str, writable: bool) ->
             assert tx.setting("a") == "b"
 
 
+def test_what_is_planted_while_a_store_is_refused_is_seen_when_it_is_opened_again(state: str) -> None:
+    """SQLite's own count of changes of the schema can be set, and is of a connection that is gone."""
+    with closing(SqliteStore.open(state)) as store:
+        with store.transaction() as tx:
+            tx.put_setting("a", "b")
+        with sqlite3.connect(os.path.join(state, DATABASE), isolation_level=None) as other:
+            [(count,)] = other.execute("PRAGMA schema_version").fetchall()
+            other.execute(f"PRAGMA user_version = {VERSION + 1}")
+            with pytest.raises(StoreError), store.transaction():
+                pass
+            other.execute(PLANTED["a trigger that takes labels away"][0])
+            other.execute(f"PRAGMA schema_version = {count}")
+            other.execute(f"PRAGMA user_version = {VERSION}")
+        other.close()
+        with pytest.raises(StoreError, match="the trigger 'helper'"), store.transaction():
+            pass
+
+
 @pytest.mark.parametrize("version", range(-1, VERSION))
 def test_a_number_of_the_version_that_is_wrong_has_a_next_step(state: str, version: int) -> None:
     with closing(SqliteStore.open(state)) as store, store.transaction() as tx:

@@ -71,7 +71,7 @@ def test_an_agent_may_not_mend(state: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_emptied_list_is_summed_up(state: str) -> None:
-    _run(state, "DELETE FROM begun")
+    _run(state, "DELETE FROM begun WHERE part >= 0 AND part < 250")
     lines = _said("audit", "verify", code=1).splitlines()
     assert len(lines) < 12, lines
     assert "all of them: lockgate audit verify --json" in lines[-1]

@@ -272,6 +272,31 @@ def test_a_file_put_back_beneath_a_store_that_is_open(world: Kept) -> None:
     assert world.labels() == set(BOTH)
 
 
+@pytest.mark.parametrize("kind", [SqliteStore, GroupingStore])
+def test_rows_put_back_while_a_process_waits_for_the_lock(world: Kept, kind: type[SqliteStore]) -> None:
+    """It has compared the state when it opened the store, and decides on what is there once it has the lock."""
+    copy = world.copy()
+    world.taint()
+    with sqlite3.connect(world.state / DATABASE) as there:
+        calls = there.execute("SELECT * FROM calls").fetchall()
+    there.close()
+    waiting = kind.open(str(world.state))
+    with sqlite3.connect(world.state / DATABASE, isolation_level=None) as writer:
+        writer.execute("ATTACH ? AS copy", (str(copy / DATABASE),))
+        writer.execute("BEGIN IMMEDIATE")
+        with unguarded(writer):
+            for (table,) in writer.execute("SELECT name FROM copy.sqlite_master WHERE type = 'table'").fetchall():
+                writer.execute(f"DELETE FROM main.{table}")
+                writer.execute(f"INSERT INTO main.{table} SELECT * FROM copy.{table}")
+            writer.executemany(f"INSERT OR REPLACE INTO calls VALUES ({', '.join('?' * len(calls[0]))})", calls)
+        writer.execute("COMMIT")
+    writer.close()
+    with waiting.transaction() as tx:
+        assert tx.labels(Subject("s1")) == BOTH
+    waiting.close()
+    assert world.reason()
+
+
 # ---------------------------------------------------------------- a copy in another folder
 def give_runtime(world: Kept, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the user a runtime folder."""
@@ -378,7 +403,7 @@ def empty(world: Kept) -> None:
         Path(f"{place}.next").unlink(missing_ok=True)
 
 
-ROWS = ("sessions", "agents", "calls", "briefs", "addresses", "settings")
+ROWS = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints")
 OLDER = [*(f"ALTER TABLE {table} DROP COLUMN seal" for table in ROWS), "PRAGMA user_version = 7"]
 DELETE = f"DELETE FROM settings WHERE name = '{rollback.KEPT_AT}'"
 

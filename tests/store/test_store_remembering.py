@@ -89,6 +89,8 @@ def seen(tx: SqliteTransaction) -> list[Any]:
 def check(store: GroupingStore) -> None:
     """What is remembered is what a transaction reads that remembers nothing."""
     with store.transaction() as tx:
+        assert isinstance(tx, remembering.RememberingTransaction)
+        tx.keep_head()
         assert seen(tx) == seen(SqliteTransaction(store._connection, store._key, writable=False))
 
 

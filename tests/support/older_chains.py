@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from lockgate.store.chain_links import ROOT, SCHEMA, canonical, link_digest, seal
+from lockgate.store.chain_links import PURPOSE_BEGUN, ROOT, SCHEMA, canonical, keyed_hash, link_digest, seal
 from lockgate.store.files import DATABASE, KEY
 from lockgate.store.sqlite.rollback import KEPT_AT
 from lockgate.system.folders import outside_folders
@@ -28,5 +28,15 @@ def as_an_older_version(state: Path) -> None:
             previous = digest
         database.execute("UPDATE audit_head SET digest = ?, seal = ?", (previous, seal(key, len(rows), previous)))
         database.execute("DELETE FROM settings WHERE name = ?", (KEPT_AT,))
+        list_without_seals(database, key)
     database.close()
     shutil.rmtree(outside_folders(str(state))[0], ignore_errors=True)
+
+
+def list_without_seals(database: sqlite3.Connection, key: bytes) -> None:
+    """Have the list of who has begun as it was before it had the seal of each."""
+    for part, marks in database.execute("SELECT part, marks FROM begun WHERE part >= 0").fetchall():
+        text = "".join(f"{each[16]}{each[:16]}" for each in marks.split())
+        mark = keyed_hash(key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
+        database.execute("UPDATE begun SET marks = ?, seal = ? WHERE part = ?", (text, mark, part))
+    database.execute("DELETE FROM begun WHERE part < 0")

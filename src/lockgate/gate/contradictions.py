@@ -208,7 +208,9 @@ def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by
         by: Who says so, as ``ann (terminal)``.
         now: Seconds since the epoch.
     """
-    mended: set[Subject] = set()
+    about_labels = [each for each in found if not (each.is_of_all or each.folder or each.approval)]
+    # Each part of the list of who has begun may be told, and one mending writes all of them.
+    tx.mend_labels(dict.fromkeys(each.subject for each in about_labels), now)
     for each in found:
         row = tx.approval(each.approval) if each.approval else None
         if each.is_of_all:
@@ -216,10 +218,6 @@ def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by
         elif each.folder:
             packages.put_back(tx, each.folder, now)
         elif not each.approval:
-            # Each part of the list of who has begun may be told, and one mending writes all of them.
-            if each.subject not in mended:
-                tx.mend_labels(each.subject, now)
-                mended.add(each.subject)
             tx.add_taints(each.subject, [Taint(label, _LOST, "", "", now) for label in each.missing])
         elif row is not None:
             tx.put_approval(_mend(row, each))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.rows import AuditCheckpoint, AuditHead
 from lockgate.system.digests import blake2b, canonical_json, sha256
 
@@ -34,9 +34,11 @@ _FLEET = b"lockgate fleet"
 PURPOSE_LABELS = b"lockgate label 1"
 """For how many taints a subject has: `lockgate.store.sqlite.labels`."""
 PURPOSE_SUBJECT = b"lockgate known2"
-"""For one session or agent, as it stands in the list of those that have begun: `lockgate.store.sqlite.labels`."""
+"""For one session or agent, as it stands in the list of those that have begun: `lockgate.store.sqlite.subject_list`."""
 PURPOSE_BEGUN = b"lockgate begun 1"
-"""For one part of that list."""
+"""For one part of that list: `lockgate.store.sqlite.subject_list`."""
+PURPOSE_LIST = b"lockgate list 1"
+"""For the row that has the seals of all its parts."""
 PURPOSE_DEPLOYMENT = b"lockgate known 1"
 """Of a deployment that a person has said yes to for good."""
 PURPOSE_OUTSIDE = b"lockgate out 1"
@@ -94,7 +96,24 @@ def link_digest(previous: str, seq: int, at: float, body: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def seal(key: bytes, seq: int, digest: str, epoch: str = "") -> str:
+class HeadFacts(Record):
+    """What the seal of the head binds beside the chain's end."""
+
+    epoch: str = ""
+    """Since which record seals of labels hold, see :func:`epoch_at`; empty where all do."""
+    root: str = ""
+    """The digest of the list of who has begun; empty where there is no such list."""
+
+    @property
+    def text(self) -> str:
+        """As it stands behind the hash."""
+        return f"{self.epoch}.{self.root}" if self.root else self.epoch
+
+
+_NO_FACTS = HeadFacts()
+
+
+def seal(key: bytes, seq: int, digest: str, facts: HeadFacts = _NO_FACTS) -> str:
     """The keyed hash (BLAKE2b, RFC 7693) of the head: how many records there are, and the last one's digest.
 
     Without it the newest records could be cut off and what is left would still be a chain.
@@ -103,11 +122,12 @@ def seal(key: bytes, seq: int, digest: str, epoch: str = "") -> str:
         key: The installation's key.
         seq: How many records there are.
         digest: The last one's digest.
-        epoch: Which labels' seals hold, where older ones do not any more: see :func:`epoch_at`. It follows the hash.
+        facts: What else it binds. That follows the hash.
     """
-    text = f"{seq}\n{digest}\n{epoch}" if epoch else f"{seq}\n{digest}"
+    bound = facts.text
+    text = f"{seq}\n{digest}\n{bound}" if bound else f"{seq}\n{digest}"
     mark = blake2b(text.encode(), key=key, person=_HEAD, digest_size=32).hexdigest()
-    return f"{mark}.{epoch}" if epoch else mark
+    return f"{mark}.{bound}" if bound else mark
 
 
 def epoch_at(seq: int, digest: str) -> str:
@@ -115,10 +135,11 @@ def epoch_at(seq: int, digest: str) -> str:
     return f"{seq}-{digest[:_EPOCH_DIGITS]}"
 
 
-def epoch_of(key: bytes, head: AuditHead) -> str | None:
-    """Since which record seals of labels hold, empty where all do; ``None`` where the head's seal does not hold."""
-    epoch = head.seal.partition(".")[2]
-    return epoch if head.seal == seal(key, head.seq, head.digest, epoch) else None
+def head_facts(key: bytes, head: AuditHead) -> HeadFacts | None:
+    """What a head's seal binds; ``None`` where the seal does not hold."""
+    epoch, _, root = head.seal.partition(".")[2].partition(".")
+    facts = HeadFacts(epoch, root)
+    return facts if head.seal == seal(key, head.seq, head.digest, facts) else None
 
 
 def keyed_hash(key: bytes, purpose: bytes, text: str) -> str:

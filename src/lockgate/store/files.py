@@ -10,7 +10,7 @@ from lockgate.core.errors import StoreError
 from lockgate.system.files import to_disk
 
 DATABASE = "lockgate.db"
-VERSION = 8
+VERSION = 9
 """The version of the database's tables that this release reads and writes."""
 KEY = "key"
 ELSEWHERE = "store.json"

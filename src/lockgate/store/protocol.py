@@ -74,8 +74,8 @@ class Transaction(Protocol):
         Where the database's roles guard them there are none.
         """
 
-    def mend_labels(self, subject: Subject, at: float) -> None:
-        """Let a subject have every label that it seems to have, from ``at`` on as if that had always been so."""
+    def mend_labels(self, subjects: Collection[Subject], at: float) -> None:
+        """Let subjects have every label that they seem to have, from ``at`` on as if that had always been so."""
 
     def call(self, session: str, call_id: str) -> CallRow | None:
         """The call, or ``None``."""

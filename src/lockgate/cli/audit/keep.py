@@ -10,12 +10,14 @@ from typing import Any
 
 import click
 
+from lockgate.cli.approvals.key import approvers_in_force
 from lockgate.cli.audit.export_records import moment
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import open_state
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
 from lockgate.core.record import Record
+from lockgate.gate import contradictions
 from lockgate.store.audit import archives, pruning
 from lockgate.store.audit.chain import verify_parts, verify_store
 from lockgate.store.protocol import Store
@@ -23,6 +25,7 @@ from lockgate.system.folders import state_dir
 from lockgate.system.ownership import make_folders
 
 _FOLDER = "archive"
+_CONTRADICTS = "the state is not what the audit tells; look: lockgate audit verify; then: lockgate audit accept"
 _BREATH = 0.02
 """Seconds between two transactions, in which hooks get at the store."""
 
@@ -56,7 +59,7 @@ def prune(keep_days: int | None, before: float | None, archive: str | None, as_j
     """Remove old records from the beginning of the chain.
 
     A sealed checkpoint takes their place, and the removal is a record of its own. So `lockgate audit verify` still
-    accepts what is left, and nothing else. A chain that does not hold is not shortened.
+    accepts what is left, and nothing else. A chain that does not hold, or that the state contradicts, is not shortened.
 
     Exit status: 0 done (also where nothing is old enough), 1 not done, 2 usage, 3 state not readable.
     """
@@ -105,6 +108,9 @@ def _cut(store: Store, limit: float, file: str, folder: str) -> _Cut:
         found = verify_store(tx, store.key)
         if not found.ok:
             raise AuditError(f"the audit chain does not hold: {found.problem}")
+        if contradictions.contradictions(tx, approvers_in_force()):
+            # Its records are all that tells what the state had.
+            raise AuditError(_CONTRADICTS)
         kept: dict[str, Any] = {}
         if file or folder:
             end = pruning.make_checkpoint(tx, store.key, last, now)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.chain_links import PRUNED, ROOT, checkpoint_from, epoch_of, is_cut, link_digest
+from lockgate.store.chain_links import PRUNED, ROOT, checkpoint_from, head_facts, is_cut, link_digest
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 from lockgate.system.digests import json_object
 
@@ -178,7 +178,7 @@ def _chain_problem(row: AuditRow, expected: int, previous: str) -> str:
 def _head_broken(head: AuditHead, last: int, digest: str, key: bytes | None) -> str:
     if not head.digest:
         return "the head is missing"
-    if key is not None and epoch_of(key, head) is None:
+    if key is not None and head_facts(key, head) is None:
         return "the head's seal does not hold: the head was changed, or sealed by another installation"
     if head.seq > last:
         missing = head.seq - last

@@ -215,7 +215,7 @@ class SubjectQueries(PostgresStatements):
         """None: who may change a label is for the database's guards to say, and every gate has another key."""
         return []
 
-    def mend_labels(self, subject: Subject, at: float) -> None:
+    def mend_labels(self, subjects: Collection[Subject], at: float) -> None:
         """Nothing: see ``label_contradictions``."""
 
     def block(self, session: str, agent: str, what: str, at: float) -> None:

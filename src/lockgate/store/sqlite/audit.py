@@ -10,10 +10,11 @@ from lockgate.store.chain_links import (
     BY_A_PERSON,
     PRUNED,
     SCHEMA,
+    HeadFacts,
     canonical,
     epoch_at,
-    epoch_of,
     gate_of,
+    head_facts,
     is_cut,
     keyed_hash,
     link_digest,
@@ -26,15 +27,16 @@ from lockgate.store.sqlite.statements import SqliteStatements
 if TYPE_CHECKING:
     from typing import Any
 
-_BROKEN = "?"
-"""What stands for the epoch where the head's seal does not hold: no seal of a label does then."""
+_BROKEN = HeadFacts("?", "?")
+"""What stands for it where the head's seal does not hold: no seal of a label does then."""
 
 
 class SqliteAuditQueries(SqliteStatements):
     """The chain of this gate, which is the only one in such a store."""
 
     moved: bool
-    _epoch: str | None = None
+    _facts: HeadFacts | None = None
+    """What the head binds beside the chain's end, once that was read."""
 
     @property
     def gate(self) -> str:
@@ -54,7 +56,7 @@ class SqliteAuditQueries(SqliteStatements):
     def _checked_head(self) -> tuple[int, str]:
         """Number and digest of the last record. Raises ``StoreError`` where the seal of the head does not hold."""
         head = self.audit_head()
-        if epoch_of(self._key, head) is None:
+        if head_facts(self._key, head) is None:
             raise StoreError(
                 "the head of the audit chain was changed by something else:"
                 " see `lockgate audit verify`, then move the state folder aside to begin anew",
@@ -77,26 +79,42 @@ class SqliteAuditQueries(SqliteStatements):
         return row
 
     def _put_head(self, seq: int, digest: str) -> None:
-        values = (seq, digest, seal(self._key, seq, digest, self.epoch()))
+        values = (seq, digest, seal(self._key, seq, digest, self.facts()))
         self._write("INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)", values)
 
-    def epoch(self) -> str:
-        """Since which record seals of labels hold; empty where all do.
+    def facts(self) -> HeadFacts:
+        """What the seal of the head binds beside the chain's end.
 
-        It is a part of the head's seal, so that nobody goes back to an older one without the chain's end.
+        Nobody goes back to older facts without the chain's end.
         """
-        if self._epoch is None:
-            found = epoch_of(self._key, self._kept_head())
-            self._epoch = _BROKEN if found is None else found
-        return self._epoch
+        if self._facts is None:
+            self._facts = head_facts(self._key, self._kept_head()) or _BROKEN
+        return self._facts
+
+    def epoch(self) -> str:
+        """Since which record seals of labels hold; empty where all do."""
+        return self.facts().epoch
+
+    def root(self) -> str:
+        """The digest of the list of who has begun; empty where the head tells none."""
+        return self.facts().root
 
     def begin_epoch(self) -> None:
         """Let seals of labels count only where they are made from here on."""
         head = self.audit_head()
-        if epoch_of(self._key, head) is not None:  # else nothing is decided before a person has looked
-            self._epoch = epoch_at(head.seq, head.digest)
-            self._put_head(head.seq, head.digest)
+        self._bind(self.facts()._replace(epoch=epoch_at(head.seq, head.digest)))
         self.moved = True
+
+    def put_root(self, root: str) -> None:
+        """Let the head tell another list of who has begun."""
+        self._bind(self.facts()._replace(root=root))
+
+    def _bind(self, facts: HeadFacts) -> None:
+        """Let the head bind other facts. One whose seal does not hold stays, and nothing is decided then."""
+        head = self.audit_head()
+        if head_facts(self._key, head) is not None:
+            self._facts = facts
+            self._put_head(head.seq, head.digest)
 
     def audit(self, *, after: int = 0, limit: int = 0, gate: str = "") -> list[AuditRow]:
         """Audit records in order, those with a greater sequence number than ``after``."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.audit.chain import verify_store
 from lockgate.store.chain_links import ROOT, seal
 from lockgate.store.files import COPIED, VERSION, read_key
 from lockgate.store.rows import AuditQuery
@@ -29,6 +30,8 @@ _ENDING = 0.5
 """Seconds until one that was killed is gone."""
 _ROWS = 8
 """The first version with seals of rows."""
+_NEWEST = 9
+"""The first version whose head names the list of who has begun."""
 _SEAL = '"seal":"'
 """What stands in the record of a yes since then: quotes within a text would be escaped."""
 
@@ -92,20 +95,26 @@ def _change_with_copy(connection: Connection, path: str, before: int, *, large: 
 def _change(connection: Connection, path: str, before: int) -> None:
     for number in range(before, VERSION):
         _apply(connection, number)
-    if before < _LISTED <= VERSION:
-        tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
-        if before < _SEALED:
-            _seal(tx)
-        else:
-            tx.seal_beginnings()
-        tx.list_begun()
-    if before < _ROWS <= VERSION:
+    if before >= VERSION:
+        return
+    key = read_key(os.path.dirname(path))
+    tx = SqliteTransaction(connection, key, writable=True)
+    # Whoever calls a database an older one has to change its records, or has a head of this version.
+    is_older = verify_store(tx, key).ok and not tx.root()
+    if before < _SEALED:
+        _seal(tx, is_older=is_older)
+    elif before < _LISTED and is_older:
+        tx.seal_beginnings()
+    if before < _LISTED:
+        tx.list_begun(None if is_older else ())
+    elif is_older:
+        tx.list_seals()
+    if before < _ROWS and is_older and tx.made_with() < _ROWS:
         from lockgate.store.sqlite.row_checks import seal_settings
 
-        tx = SqliteTransaction(connection, read_key(os.path.dirname(path)), writable=True)
-        if tx.made_with() < _ROWS:
-            with suppress(StoreError):  # a chain whose head does not hold takes no record
-                seal_settings(tx, tx, time.time())
+        seal_settings(tx, tx, time.time())
+    if is_older and tx.made_with() < _NEWEST:
+        tx.seal_taints()
 
 
 def _end_gate(state: str) -> None:
@@ -175,13 +184,13 @@ def _remove_draft(draft: str) -> None:
             os.unlink(left)
 
 
-def _seal(tx: SqliteTransaction) -> None:
+def _seal(tx: SqliteTransaction, *, is_older: bool) -> None:
     """Seal the labels that an older version has kept, as they are, and record that this was done.
 
     A state that was sealed already only says that it is older: its seals were taken away. It gets none, so that whoever
     it knows has every label until a person accepts that.
     """
-    again = _was_sealed(tx)
+    again = not is_older or _was_sealed(tx)
     sealed = 0 if again else tx.seal_labels()
     # A chain whose head does not hold takes no record; every decision is refused then, until a person has looked.
     with suppress(StoreError):

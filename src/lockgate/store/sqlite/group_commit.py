@@ -92,10 +92,7 @@ class GroupingStore(SqliteStore):
             if not writable:
                 return transaction
             try:
-                if self._memory.locked(self._connection) and self._is_put_back():
-                    self._begin_anew()
-                    super().begin(writable=writable)
-                    self._memory.locked(self._connection)
+                self._memory.locked(self._connection)
             except sqlite3.Error:
                 self._undo()
                 raise
@@ -145,7 +142,7 @@ class GroupingStore(SqliteStore):
                 self._lost = True
                 return
             self._make_remembering(writable=True).write_again(self._written)
-            self._memory.head, self._memory.owes_head = part.head_before
+            self._memory.head, self._memory.owes_head, self._memory.facts = part.head_before
         except sqlite3.Error:
             self._lost = True
 

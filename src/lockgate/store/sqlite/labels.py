@@ -5,8 +5,9 @@ Lockgate adds, settles or drops changes these numbers by as many rows as it has 
 taint that somebody deletes is still counted: its label stays, and a person is told. A subject without a seal that holds
 has every label.
 
-Who has begun is listed, in parts that are sealed each by itself. So a session whose rows are all deleted does not begin
-anew. What retention forgets is listed with the labels that it had, and has them again when it comes back.
+Who has begun is listed, each with its newest seal (:mod:`lockgate.store.sqlite.subject_list`). So a session whose rows
+are all deleted does not begin anew, and one whose rows are put back with an older seal has every label. What retention
+forgets is listed with the labels that it had, and has them again when it comes back.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from collections.abc import Collection, Iterable, Sequence
 
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LABELS, PURPOSE_SUBJECT, canonical, keyed_hash
+from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed_hash
 from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
-from lockgate.store.sqlite.statements import SqliteStatements
+from lockgate.store.sqlite.statements import TAINTS
+from lockgate.store.sqlite.subject_list import HERE, MARK, PARTS, SubjectListQueries, here, kept_names, part_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Any
 
+    from lockgate.store.sqlite.subject_list import Marks
+
     Counts = dict[tuple[str, str], int]
-    Marks = dict[str, str]
-    """By the mark of a subject: how it stands in the list."""
 
 CHANGED = "the state, which something else than Lockgate has changed or put back: see `lockgate audit verify`"
 """What stands as the source of a label that is sealed, and has no taint."""
@@ -35,16 +37,11 @@ _KINDS = tuple((label.value, state.value) for label in Label for state in (Taint
 _ALL = frozenset(Label)
 FORGOTTEN = "what it had before its rows were removed after their time"
 """What stands as the source of a label that a session had before retention forgot it."""
-_PARTS = 256
-"""Into how many parts the list of who has begun is split: each that begins writes one of them."""
-_MARK = 16
-"""Digits of a mark."""
-_HERE = "0"
-"""How one stands in the list whose rows are kept; one that was forgotten has the number of its labels there."""
 _ANY = str(2 ** len(Label) - 1)
+"""How one stands in the list that was forgotten with every label: with their number there."""
 
 
-class LabelQueries(SqliteStatements):
+class LabelQueries(SubjectListQueries):
     """Labels of subjects."""
 
     def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
@@ -59,16 +56,39 @@ class LabelQueries(SqliteStatements):
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
         if limit:
             values = (*subject, *(value for _ in Label for value in (*subject, limit)))
-            found = [taint_of(row) for row in sorted(self._all(_OLDEST_TAINTS, values))]
+            rows = sorted(self._all(_OLDEST_TAINTS, values))
         else:
-            found = [taint_of(row) for row in self._all(f"{_TAINTS} ORDER BY at, id", subject)]
-        gone = self._labels_by_seal(subject) - {taint.label for taint in found}
-        return [Taint(label, CHANGED, "", "", 0.0) for label in Label if label in gone] + found if gone else found
+            rows = self._all(f"{_TAINTS} ORDER BY at, id", subject)
+        found = [self._taint(subject, row) for row in rows]
+        lost = self._lost_labels(subject, found, limit)
+        return [Taint(label, CHANGED, "", "", 0.0) for label in Label if label in lost] + found
 
     def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
         """So many taints of a session, newest first, each with the agent that has it."""
-        query = f"SELECT agent, {TAINT_COLUMNS} FROM taints WHERE session = ? ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
-        return [(agent, taint_of(row)) for agent, *row in self._all(query, (session, limit))]
+        columns = f"agent, {TAINT_COLUMNS}, seal"
+        query = f"SELECT {columns} FROM taints WHERE session = ? ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608 - ours
+        rows = self._all(query, (session, limit))
+        return [(agent, self._taint(Subject(session, agent), row)) for agent, *row in rows]
+
+    def _taint(self, subject: Subject, row: Sequence[Any]) -> Taint:
+        """A taint; of one that something else has written, the label alone."""
+        found = taint_of(row[:-1])
+        if self._unsealed(TAINTS, (*subject, *taint_values(found), row[-1])) is None:
+            return Taint(found.label, CHANGED, "", "", 0.0)
+        return found
+
+    def _lost_labels(self, subject: Subject, found: Sequence[Taint], limit: int) -> frozenset[Label]:
+        """The labels of which a subject has fewer taints than were sealed: all where it is known without a seal."""
+        sealed = self._seal_of(subject)
+        if sealed is None:
+            return _ALL if self._is_known(subject) else frozenset()
+        there = Counter((taint.label.value, taint.state.value) for taint in found)
+        lost = set()
+        for kind, count in zip(_KINDS, sealed[:-1], strict=True):
+            is_cut_off = limit and there[kind] == limit < count
+            if (self._one(_COUNT_OF_KIND, (*subject, *kind))[0] if is_cut_off else there[kind]) < count:
+                lost.add(Label(kind[0]))
+        return frozenset(lost)
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
@@ -89,7 +109,7 @@ class LabelQueries(SqliteStatements):
         for subject, row in zip(subjects, rows, strict=True):
             there, seal, known = row[: len(Label)], row[len(Label) : -1], row[-1]
             sealed = self._counts(subject, seal if seal[-1] is not None else None)
-            is_known = sealed is None and (bool(known) or self._has_begun(subject))
+            is_known = sealed is None and (bool(known) or self.is_listed(subject))
             labels = _labels_of(sealed, is_known=is_known)
             found[subject] = labels | {label for label, is_there in zip(Label, there, strict=True) if is_there}
         return found
@@ -99,56 +119,63 @@ class LabelQueries(SqliteStatements):
         self._may_write()
         changed: Counts = Counter()
         for taint in taints:
-            same = (*subject, taint.label.value, taint.source, taint.call_id, taint.origin)
-            before = self._one(f"SELECT state FROM taints WHERE {_SAME}", same)  # noqa: S608 - columns of ours
-            if before is not None and TaintState.CONFIRMED.value not in (before[0], taint.state.value):
+            before = self._same_taint(subject, taint)
+            if before is not None and TaintState.CONFIRMED not in (before.state, taint.state):
                 continue
-            if before == (TaintState.CONFIRMED.value,):
+            if before is not None and before.state is TaintState.CONFIRMED:
                 continue
-            self._write(
-                "INSERT INTO taints (session, agent, label, source, tool, call_id, at, state, origin)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (session, agent, label, source, call_id, origin) DO UPDATE SET state = 'confirmed'"
-                " WHERE excluded.state = 'confirmed'",
-                (*subject, *taint_values(taint)),
-            )
-            changed[taint.label.value, taint.state.value] += 1
             if before is not None:
-                changed[taint.label.value, before[0]] -= 1
+                changed[taint.label.value, before.state.value] -= 1
+            self._put_taint(subject, before._replace(state=taint.state) if before is not None else taint)
+            changed[taint.label.value, taint.state.value] += 1
         if changed:
             self._recount(subject, changed)
+
+    def _same_taint(self, subject: Subject, taint: Taint) -> Taint | None:
+        """The taint with the same label, source, call and origin that is kept as it was written."""
+        same = (*subject, taint.label.value, taint.source, taint.call_id, taint.origin)
+        row = self._one(f"{_TAINTS} AND label = ? AND source = ? AND call_id = ? AND origin = ?", same)
+        found = self._taint(subject, row) if row is not None else None
+        return found if found is not None and found.source == taint.source else None
+
+    def _put_taint(self, subject: Subject, taint: Taint) -> None:
+        values = (*subject, *taint_values(taint))
+        self._write(_PUT_TAINT, (*values, self._row_seal(TAINTS, values)))
 
     def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
         """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
         self._may_write()
-        where = "session = ? AND call_id = ? AND state = 'pending'"
-        found = self._all(
-            f"SELECT agent, label, count(*) FROM taints WHERE {where} GROUP BY agent, label",  # noqa: S608
-            (session, call_id),
-        )
-        if not found:
-            return 0
-        act = "UPDATE taints SET state = 'confirmed'" if confirm else "DELETE FROM taints"
-        settled = self._write(f"{act} WHERE {where}", (session, call_id)).rowcount
+        rows = self._all(_PENDING, (session, call_id))
         changed: dict[str, Counts] = {}
-        for agent, label, count in found:
+        settled = 0
+        for agent, *row in rows:
+            subject = Subject(session, agent)
+            taint = self._taint(subject, row)
+            if taint.state is not TaintState.PENDING:  # something else has written it
+                continue
+            settled += 1
             counts = changed.setdefault(agent, Counter())
-            counts[label, TaintState.PENDING.value] -= count
-            counts[label, TaintState.CONFIRMED.value] += count if confirm else 0
+            counts[taint.label.value, TaintState.PENDING.value] -= 1
+            if confirm:
+                self._put_taint(subject, taint._replace(state=TaintState.CONFIRMED))
+                counts[taint.label.value, TaintState.CONFIRMED.value] += 1
+            else:
+                self._write("DELETE FROM taints WHERE id = ?", (row[1],))
         for agent, counts in changed.items():
             self._recount(Subject(session, agent), counts)
         return settled
 
     def drop_taints(self, subject: Subject, label: Label, call_id: str) -> int:
         """Drop the confirmed taints of one label that a subject has by a call of its own. Returns how many."""
-        dropped = self._write(
-            "DELETE FROM taints WHERE session = ? AND agent = ? AND label = ? AND call_id = ?"
-            " AND state = 'confirmed' AND origin = ''",
-            (*subject, label.value, call_id),
-        ).rowcount
-        if dropped:
-            self._recount(subject, {(label.value, TaintState.CONFIRMED.value): -dropped})
-        return dropped
+        self._may_write()
+        where = "label = ? AND call_id = ? AND state = 'confirmed' AND origin = ''"
+        rows = self._all(f"{_TAINTS} AND {where}", (*subject, label.value, call_id))
+        own = [row for row in rows if self._taint(subject, row).call_id == call_id]
+        for row in own:
+            self._write("DELETE FROM taints WHERE id = ?", (row[1],))
+        if own:
+            self._recount(subject, {(label.value, TaintState.CONFIRMED.value): -len(own)})
+        return len(own)
 
     # seals
 
@@ -174,21 +201,26 @@ class LabelQueries(SqliteStatements):
             self._put_seal(subject, there, began.get(subject, 0.0))
         return len(counts)
 
+    def seal_taints(self) -> None:
+        """Seal all taints as they are, where an older version has kept them."""
+        for session, agent, *row in self._all(f"SELECT session, agent, {TAINT_COLUMNS} FROM taints", ()):  # noqa: S608
+            values = (session, agent, *taint_values(taint_of(row)))
+            self._write("UPDATE taints SET seal = ? WHERE id = ?", (self._row_seal(TAINTS, values), row[1]))
+
     def seal_beginnings(self) -> None:
         """Seal when subjects have begun, where a database has the seals of before."""
         began = self._beginnings()
         for *names, mark in self._all(f"SELECT session, agent, {_COUNTS}, seal FROM label_seals", ()):  # noqa: S608
             subject, counts = Subject(*names[:2]), names[2:]
-            if mark == self._mark(subject, counts):
+            if mark == self._seal_for(subject, counts):
                 self._put_seal(subject, counts, began.get(subject, 0.0))
 
     def distrust_labels(self) -> None:
         """Let every subject that is known have every label, also where somebody puts seals of before back."""
-        parts = {part: marks for part in range(_PARTS) for marks, holds in [self._read_part(part)] if holds}
+        parts = self.parts()
         self._write("DELETE FROM label_seals", ())
         self.begin_epoch()
-        for part, marks in parts.items():
-            self._put_part(part, marks)
+        self.put_parts(parts)
 
     def seal_anew(self, subjects: Iterable[Subject]) -> None:
         """Let no seal of before hold, and seal those who are about to get every label."""
@@ -198,9 +230,6 @@ class LabelQueries(SqliteStatements):
             self._put_seal(subject, counts.get(subject, [0] * len(_KINDS)), began.get(subject, 0.0))
 
     if TYPE_CHECKING:  # the head of the chain has it
-
-        def epoch(self) -> str:
-            """Since which record seals of labels hold; empty where all do."""
 
         def begin_epoch(self) -> None:
             """Let seals of labels count only where they are made from here on."""
@@ -219,19 +248,33 @@ class LabelQueries(SqliteStatements):
                 found.append((subject, "it began at another time than was sealed"))
         return found + self._list_contradictions() + self._row_contradictions()
 
-    def mend_labels(self, subject: Subject, at: float) -> None:
-        """Let a subject have every label that it seems to have, and seal that."""
+    def mend_labels(self, subjects: Collection[Subject], at: float) -> None:
+        """Let subjects have every label that they seem to have, and seal that."""
         self.moved = True
-        if self._is_there(subject) or self._one(_SEAL, subject) or self._one(f"{_TAINTS} LIMIT 1", subject):
-            labels = self.labels(subject)
-            self._write("DELETE FROM label_seals WHERE session = ? AND agent = ?", subject)
-            there = {taint.label for taint in map(taint_of, self._all(_TAINTS, subject))}
+        kept = [subject for subject in subjects if self._is_kept(subject)]
+        labels, began = {subject: self.labels(subject) for subject in kept}, self._beginnings()
+        for subject in kept:
+            self._drop_unsealed(subject)
             counted = self._all(f"{_COUNT} WHERE session = ? AND agent = ? {_GROUPED}", subject)
             counts: Counts = Counter({(label, state): count for _, _, label, state, count in counted})
-            self._put_seal(subject, [counts[kind] for kind in _KINDS], self._beginnings().get(subject, 0.0))
-            self.add_taints(subject, [Taint(label, CHANGED, "", "", at) for label in Label if label in labels - there])
-        self._mend_rows(subject)
-        self.list_begun()
+            self._put_seal(subject, [counts[kind] for kind in _KINDS], began.get(subject, 0.0))
+        self.list_begun(kept)  # no seal counts before
+        for subject in kept:
+            there = {self._taint(subject, row).label for row in self._all(_TAINTS, subject)}
+            lost = [label for label in Label if label in labels[subject] - there]
+            self.add_taints(subject, [Taint(label, CHANGED, "", "", at) for label in lost])
+        for subject in subjects:
+            self._mend_rows(subject)
+
+    def _drop_unsealed(self, subject: Subject) -> None:
+        """Remove the taints of a subject that something else has written."""
+        for row in self._all(_TAINTS, subject):
+            if self._taint(subject, row).source == CHANGED:
+                self._write("DELETE FROM taints WHERE id = ?", (row[1],))
+
+    def _is_kept(self, subject: Subject) -> bool:
+        """Whether anything is kept of a subject."""
+        return self._is_there(subject) or bool(self._one(_SEAL, subject) or self._one(f"{_TAINTS} LIMIT 1", subject))
 
     def _row_contradictions(self) -> list[tuple[Subject, str]]:
         """What is wrong with rows of other tables."""
@@ -243,38 +286,58 @@ class LabelQueries(SqliteStatements):
 
     # who has begun
 
-    def list_begun(self) -> None:
-        """List whoever is there, and all sessions that are not and that the chain knows: these have had any label."""
-        listed = {}
-        for part in range(_PARTS):
-            marks, holds = self._read_part(part)
+    def list_begun(self, vouched: Collection[Subject] | None = None) -> None:
+        """List whoever is there, and all sessions that are not and that the chain knows: these have had any label.
+
+        Args:
+            vouched: Whose seals count as they are kept, whatever the list says of them; ``None`` for everybody's.
+        """
+        listed: dict[int, Marks] = {}
+        for part in range(PARTS):
+            marks, holds = self.read_part(part)
             # What somebody else has written there says nothing of labels.
             listed[part] = {
-                mark: how if holds and how != _HERE else _ANY for mark, how in marks.items() if len(mark) == _MARK
+                mark: how if holds and not how.startswith(HERE) else _ANY
+                for mark, how in marks.items()
+                if len(mark) == MARK
             }
-        for mark in map(self._subject_mark, self._in_chain()):
-            listed[_part(mark)].setdefault(mark, _ANY)
-        for mark in map(self._subject_mark, self._count()):
-            listed[_part(mark)][mark] = _HERE
-        for part, marks in listed.items():
-            self._put_part(part, marks)
+        for mark in map(self.subject_mark, self._in_chain()):
+            listed[part_of(mark)].setdefault(mark, _ANY)
+        for subject in self._count():
+            row = self._one(_SEAL, subject)
+            is_vouched = vouched is None or subject in vouched
+            counts = row is not None and (self._is_sealed(subject, row) if is_vouched else self._counts(subject, row))
+            mark = self.subject_mark(subject)
+            listed[part_of(mark)][mark] = here(row[-1] if counts else "")
+        self.put_parts(listed)
+
+    def list_seals(self) -> None:
+        """Add their seals to those who are listed, where an older version has kept the list without."""
+        seals = {}
+        for subject in self._count():
+            row = self._one(_SEAL, subject)
+            if row is not None and self._is_sealed(subject, row):
+                seals[self.subject_mark(subject)] = row[-1]
+        listed = {
+            part: {mark: here(seals.get(mark, "")) if how == HERE else how for mark, how in marks.items()}
+            for part in range(PARTS)
+            if (marks := self.read_older_part(part)) is not None
+        }
+        self.put_parts(listed)
 
     def _list_contradictions(self) -> list[tuple[Subject, str]]:
         """What is wrong with the list of who has begun."""
-        names = {self._subject_mark(subject): subject for subject in self._count()}
-        there = set(names)
-        names |= {self._subject_mark(subject): subject for subject in self._in_chain()}
-        found, listed = [], set()
-        for part in range(_PARTS):
-            marks, holds = self._read_part(part)
-            listed |= {mark for mark, how in marks.items() if how == _HERE}
-            if not holds:
-                found.append((Subject(""), f"part {part} of the list of who has begun has no seal that holds"))
-        lost = sorted(listed - there)
-        found += [(names.get(mark, Subject("")), "it has begun, and all that was kept of it is gone") for mark in lost]
-        # One without a seal is told as that.
-        added = [names[mark] for mark in sorted(there - listed) if self._seal_of(names[mark]) is not None]
-        return found + [(subject, "it is not in the list of who has begun") for subject in added]
+        parts = self.parts()
+        if not parts:
+            return [(Subject(""), "the list of who has begun is not the one that the head of the audit names")]
+        names = {self.subject_mark(subject): subject for subject in self._count()}
+        listed = {mark for marks in parts.values() for mark, how in marks.items() if how.startswith(HERE)}
+        lost = sorted(listed - set(names))
+        names |= {self.subject_mark(subject): subject for subject in self._in_chain()}
+        broken = [part for part in range(PARTS) if part not in parts]
+        found = [(Subject(""), f"part {part} of the list of who has begun has no seal that holds") for part in broken]
+        gone = "it has begun, and all that was kept of it is gone"
+        return found + [(names.get(mark, Subject("")), gone) for mark in lost]
 
     def _in_chain(self) -> list[Subject]:
         """The sessions that the audit names. What a client made up as a name need not be text."""
@@ -282,12 +345,11 @@ class LabelQueries(SqliteStatements):
 
     def _begin(self, subject: Subject, began: float) -> None:
         """Seal and list one that was never seen; one that was forgotten, with the labels that it had."""
-        mark = self._subject_mark(subject)
-        marks, holds = self._read_part(_part(mark))
+        mark = self.subject_mark(subject)
+        marks, holds = self.read_part(part_of(mark))
         how = marks.get(mark)
-        if not holds or how == _HERE:
+        if not holds or (how is not None and how.startswith(HERE)):
             return
-        self._put_part(_part(mark), {**marks, mark: _HERE})
         self._put_seal(subject, [0] * len(_KINDS), began)
         if how is not None:
             had = [label for place, label in enumerate(Label) if int(how) >> place & 1]
@@ -301,42 +363,14 @@ class LabelQueries(SqliteStatements):
             had = frozenset().union(*map(self.labels, subjects))
             number = sum(1 << place for place, label in enumerate(Label) if label in had)
             for subject in subjects:
-                mark = self._subject_mark(subject)
-                part = _part(mark)
-                marks, holds = self._read_part(part)
+                mark = self.subject_mark(subject)
+                part = part_of(mark)
+                marks, holds = self.read_part(part)
                 if holds:
                     changed.setdefault(part, marks).pop(mark, None)
                     if number and not subject.agent:
                         changed[part][mark] = str(number)
-        for part, marks in changed.items():
-            self._put_part(part, marks)
-
-    def _has_begun(self, subject: Subject) -> bool:
-        """Whether a subject is listed as one whose rows are kept; so is each where the list was changed."""
-        mark = self._subject_mark(subject)
-        marks, holds = self._read_part(_part(mark))
-        return not holds or marks.get(mark) == _HERE
-
-    def _read_part(self, part: int) -> tuple[Marks, bool]:
-        """A part of the list, and whether its seal holds."""
-        row = self._one("SELECT marks, seal FROM begun WHERE part = ?", (part,))
-        if row is None:
-            return {}, False
-        text, seal = row
-        if not isinstance(text, str):
-            return {}, False
-        marks = {text[at + 1 : at + 1 + _MARK]: text[at] for at in range(0, len(text), 1 + _MARK)}
-        return marks, seal == self._part_seal(part, text)
-
-    def _put_part(self, part: int, marks: Marks) -> None:
-        text = "".join(f"{how}{mark}" for mark, how in sorted(marks.items()))
-        self._write("INSERT OR REPLACE INTO begun VALUES (?, ?, ?)", (part, text, self._part_seal(part, text)))
-
-    def _part_seal(self, part: int, text: str) -> str:
-        return keyed_hash(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text, *self._since()]}))
-
-    def _subject_mark(self, subject: Subject) -> str:
-        return keyed_hash(self._key, PURPOSE_SUBJECT, canonical({"subject": _kept_names(subject)}))[:_MARK]
+        self.put_parts(changed)
 
     def _beginnings(self) -> dict[Subject, float]:
         """When each subject that is kept has begun."""
@@ -359,14 +393,19 @@ class LabelQueries(SqliteStatements):
         return self._counts(subject, self._one(_SEAL, subject))
 
     def _counts(self, subject: Subject, row: Sequence[Any] | None) -> list[int] | None:
-        if row is None:
+        if row is None or not self._is_sealed(subject, row) or not self.is_newest_seal(subject, row[-1]):
             return None
-        *sealed, mark = row
-        return sealed if mark == self._mark(subject, sealed) else None
+        return list(row[:-1])
+
+    def _is_sealed(self, subject: Subject, row: Sequence[Any]) -> bool:
+        """Whether a row's seal holds, be it the newest one or not."""
+        return bool(row[-1] == self._seal_for(subject, row[:-1]))
 
     def _put_seal(self, subject: Subject, counts: Sequence[int], began: float) -> None:
         sealed = [*counts, float(began)]
-        self._write(_PUT_SEAL, [*subject, *sealed, self._mark(subject, sealed)])
+        seal = self._seal_for(subject, sealed)
+        self._write(_PUT_SEAL, [*subject, *sealed, seal])
+        self.list_seal(subject, seal)
 
     def _recount(self, subject: Subject, changed: Counts) -> None:
         """Change what is sealed of a subject by what was changed. One whose seal is gone gets none."""
@@ -387,7 +426,7 @@ class LabelQueries(SqliteStatements):
             self.gains |= {(*subject, label.value) for label, was, is_now in ranks if is_now > was}
 
     def _is_known(self, subject: Subject) -> bool:
-        return self._is_there(subject) or self._has_begun(subject)
+        return self._is_there(subject) or self.is_listed(subject)
 
     def _is_there(self, subject: Subject) -> bool:
         """Whether its row is kept."""
@@ -395,18 +434,23 @@ class LabelQueries(SqliteStatements):
             return self._one("SELECT 1 FROM agents WHERE session = ? AND agent = ?", subject) is not None
         return self._one("SELECT 1 FROM sessions WHERE session = ?", (subject.session,)) is not None
 
-    def _mark(self, subject: Subject, sealed: Sequence[float]) -> str:
-        values = [*_kept_names(subject), *sealed, *self._since()]
+    def _seal_for(self, subject: Subject, sealed: Sequence[float]) -> str:
+        values = [*kept_names(subject), *sealed, *self.since()]
         return keyed_hash(self._key, PURPOSE_LABELS, canonical({"labels": values}))
 
-    def _since(self) -> list[str]:
-        """What binds a seal to the time since labels were distrusted last. Where they never were, there is none."""
-        epoch = self.epoch()
-        return [epoch] if epoch else []
 
-
-_TAINTS = f"SELECT {TAINT_COLUMNS} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
-_SAME = "session = ? AND agent = ? AND label = ? AND source = ? AND call_id = ? AND origin = ?"
+_TAINTS = f"SELECT {TAINT_COLUMNS}, seal FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
+_PENDING = (
+    f"SELECT agent, {TAINT_COLUMNS}, seal FROM taints"  # noqa: S608 - columns of ours
+    " WHERE session = ? AND call_id = ? AND state = 'pending'"
+)
+_COUNT_OF_KIND = "SELECT count(*) FROM taints WHERE session = ? AND agent = ? AND label = ? AND state = ?"
+_PUT_TAINT = (
+    "INSERT INTO taints (session, agent, label, source, tool, call_id, at, state, origin, seal)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (session, agent, label, source, call_id, origin) DO UPDATE SET"
+    " tool = excluded.tool, at = excluded.at, state = excluded.state, seal = excluded.seal"
+)
 _COUNTS = "untrusted, untrusted_pending, secret, secret_pending"
 _SEAL_COLUMNS = (*_COUNTS.split(", "), "began", "seal")
 _PUT_SEAL = (
@@ -456,22 +500,12 @@ _KNOWN = (
 )
 
 
-def _kept_names(subject: Subject) -> list[str]:
-    """The names of a subject as SQLite keeps them: see ``SqliteStatements._run``."""
-    return [name.encode("utf-8", "backslashreplace").decode() for name in subject]
-
-
 def _name_of(name: bytes) -> str:
     """A name as JSON has it, with the half of a character that a client may have made up; else as near as it gets."""
     try:
         return name.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return name.decode("utf-8", "replace")
-
-
-def _part(mark: str) -> int:
-    """The part of the list in which a mark stands."""
-    return int(mark[:8], 16) % _PARTS
 
 
 def _labels_of(sealed: Sequence[int] | None, *, is_known: bool) -> frozenset[Label]:

@@ -7,11 +7,11 @@ from then on: so it is asked once for each lock. What a transaction wrote that w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import seal
+from lockgate.store.chain_links import head_facts, seal
 from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, CallRow, SessionRow
 from lockgate.store.sqlite.questions import call_values
 from lockgate.store.sqlite.statements import CALLS
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
     from typing import Any
 
+    from lockgate.store.chain_links import HeadFacts
     from lockgate.store.sqlite.statements import Written
+    from lockgate.store.sqlite.subject_list import Marks
 
 _MOST = 256
 """Sessions that are known at a time."""
@@ -75,15 +77,17 @@ class Memory:
         self._version = -1
         self.head: tuple[int, str] | None = None
         """Number and digest of the last audit record, where the head's seal was looked at or made by this process."""
-        self.epoch: str | None = None
-        """Since which record seals of labels hold."""
+        self.facts: HeadFacts | None = None
+        """What the head binds beside the chain's end."""
+        self.tags: str | None = None
+        """The row of all parts of the list of who has begun; empty where the head does not name it."""
         self.owes_head = False
         """Whether that record is in the database, and the head that names it is not yet."""
 
     def forget(self) -> None:
         """Know nothing any more of what stands in the database."""
         self.sessions.clear()
-        self.head = self.epoch = None
+        self.head = self.facts = self.tags = None
         self.owes_head = False
 
     def locked(self, connection: Connection) -> bool:
@@ -112,9 +116,9 @@ class RememberingTransaction(SqliteTransaction):
         """Begin anew, as the next part of a group, on the cursor that there is."""
         memory = self._memory
         self._writable = writable
-        self._last_call = self._epoch = None
+        self._last_call = self._facts = self._tags = None
         self.written: list[Written] = []
-        self.head_before = memory.head, memory.owes_head
+        self.head_before = memory.head, memory.owes_head, memory.facts
         """The memory's, as they were."""
 
     # sessions
@@ -183,10 +187,21 @@ class RememberingTransaction(SqliteTransaction):
         self._memory.sessions[subject.session].taints.clear()
         return super().drop_taints(subject, label, call_id)
 
-    def mend_labels(self, subject: Subject, at: float) -> None:
-        """Let a subject have every label that it seems to have, and seal that."""
-        self._memory.sessions[subject.session].taints.clear()
-        super().mend_labels(subject, at)
+    def mend_labels(self, subjects: Collection[Subject], at: float) -> None:
+        """Let subjects have every label that they seem to have, and seal that."""
+        for subject in subjects:
+            self._memory.sessions[subject.session].taints.clear()
+        super().mend_labels(subjects, at)
+
+    def put_parts(self, parts: Mapping[int, Marks]) -> None:
+        """Write parts of the list of who has begun."""
+        super().put_parts(parts)
+        self._memory.tags = self._tags
+
+    def _all_tags(self) -> str:
+        if self._memory.tags is None:
+            self._memory.tags = super()._all_tags()
+        return self._memory.tags
 
     # calls
 
@@ -243,20 +258,26 @@ class RememberingTransaction(SqliteTransaction):
         """The chain's sealed head: what it will be once this is committed."""
         memory = self._memory
         if memory.owes_head and memory.head is not None and self._is_own(gate):
-            return AuditHead(*memory.head, seal(self._key, *memory.head, self.epoch()))
+            return AuditHead(*memory.head, seal(self._key, *memory.head, self.facts()))
         return super().audit_head(gate=gate)
 
-    def epoch(self) -> str:
-        """Since which record seals of labels hold; empty where all do."""
+    def facts(self) -> HeadFacts:
+        """What the seal of the head binds beside the chain's end."""
         memory = self._memory
-        if memory.epoch is None:
-            memory.epoch = super().epoch()
-        return memory.epoch
+        if memory.facts is None:
+            memory.facts = super().facts()
+        return memory.facts
+
+    def _bind(self, facts: HeadFacts) -> None:
+        memory, head = self._memory, self.audit_head()
+        if head_facts(self._key, head) is not None:
+            memory.head, memory.facts, memory.owes_head = (head.seq, head.digest), facts, True
 
     def begin_epoch(self) -> None:
         """Let seals of labels count only where they are made from here on."""
         self.keep_head()
         self._memory.forget()
+        self._facts = self._tags = None
         super().begin_epoch()
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:

@@ -9,7 +9,7 @@ from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import AgentRow, AuditQuery, BriefRow, CallRow, SessionRow
 from lockgate.store.sqlite.rollback import KEPT_AT, NEVER
-from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, BRIEFS, CALLS, SESSIONS, SETTINGS
+from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, BRIEFS, CALLS, SESSIONS, SETTINGS, TAINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,7 @@ _COLUMNS = {
     BRIEFS: BriefRow._fields,
     ADDRESSES: ("session", "key", "human"),
     SETTINGS: ("name", "value"),
+    TAINTS: ("session", "agent", "label", "source", "tool", "call_id", "at", "state", "origin"),
 }
 _SAID = {
     SESSIONS: "how it began",
@@ -35,6 +36,7 @@ _SAID = {
     CALLS: "one of its calls",
     BRIEFS: "one of its briefs",
     ADDRESSES: "one of the addresses that it knows",
+    TAINTS: "where one of its labels came from",
 }
 _CACHES = ("config:compiled:", "judge:opinion:", "open-page:", "patterns:kept:", "patterns:pinned:", "trial:")
 """Settings that are found out anew, and that an older version's row must not stand for."""
@@ -47,7 +49,8 @@ def problems(rows: SqliteStatements, tx: Transaction) -> list[tuple[Subject, str
     found: dict[tuple[Subject, str], None] = {}
     for table in _COLUMNS:
         for row in _find_broken(rows, table):
-            if row[-1] or not upgraded:  # else an older version has written it
+            # Else an older version has written it, whose taints an upgrade has sealed.
+            if row[-1] or table == TAINTS or not upgraded:
                 subject = _subject(table, row)
                 what = f"the setting {str(row[0])[:60]}" if table == SETTINGS else _SAID[table]
                 found[subject, f"{what} {_BROKEN}"] = None
@@ -83,7 +86,26 @@ def seal_settings(rows: SqliteStatements, tx: Transaction, now: float) -> None:
     for name, value in [*kept, *rows._all("SELECT name, value FROM settings", ())]:
         is_loose = name.startswith((*_CACHES, _TOKEN)) or (name.startswith(_TRUST) and trusted.get(name) != value)
         tx.put_setting(name, None if is_loose else value)
+    _seal_recorded_calls(rows, tx)
     tx.append_audit(now, {"event": SEALED, "client": "", "session": "", "agent": ""})
+
+
+def _seal_recorded_calls(rows: SqliteStatements, tx: Transaction) -> None:
+    """Seal the calls that have come back and of which the audit tells.
+
+    Else a session that goes on would seem to have results of calls that nobody decided on. No more is sealed of them
+    than that they were made.
+    """
+    from lockgate.system.digests import json_object
+
+    told = set()
+    for row in tx.find_audit(AuditQuery(event="outcome")):
+        body = json_object(row.body) or {}
+        told.add((body.get("session"), body.get("call"), body.get("digest")))
+    columns = "session, call_id, agent, tool, digest, state, at"
+    for *names, at in rows._all(f"SELECT {columns} FROM calls WHERE state NOT IN ('running', 'asked')", ()):  # noqa: S608
+        if (names[0], names[1], names[4]) in told:
+            tx.put_call(CallRow(*names, at=at))
 
 
 def seal_copied(rows: SqliteStatements) -> None:
@@ -104,7 +126,7 @@ def _find_broken(rows: SqliteStatements, table: str) -> Iterator[Any]:
 def _subject(table: str, row: Any) -> Subject:
     if table == SETTINGS:
         return Subject("")
-    return Subject(str(row[1 if table == BRIEFS else 0]), str(row[1]) if table == AGENTS else "")
+    return Subject(str(row[1 if table == BRIEFS else 0]), str(row[1]) if table in (AGENTS, TAINTS) else "")
 
 
 def _is_upgraded(tx: Transaction) -> bool:

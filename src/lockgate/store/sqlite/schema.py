@@ -236,6 +236,10 @@ _ROW_SEALS = tuple(
     for table in ("sessions", "agents", "calls", "briefs", "addresses", "settings")
 )
 
+# The list of who has begun has the seal of each, and the head names the list: no seal of before counts. A taint is
+# nobody's word but Lockgate's, either. `create` fills both.
+_NEWEST_SEALS = ("ALTER TABLE taints ADD COLUMN seal TEXT NOT NULL DEFAULT ''",)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _APPROVALS,
@@ -245,4 +249,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _LABEL_SEALS,
     _BEGUN,
     _ROW_SEALS,
+    _NEWEST_SEALS,
 )

@@ -64,6 +64,8 @@ class SqliteStore:
         self._latest: SqliteTransaction | None = None
         self._schema: object = None
         """SQLite's count of changes of the schema, as of the last look at what is in it."""
+        self._compared: object = None
+        """SQLite's count of changes by others, as of the last look whether the state is the one that was kept."""
         self._outside: OutsideHead | None = OutsideHead(folder, key)
         """What is kept of the database outside of its folder; of a copy nothing is."""
 
@@ -185,8 +187,18 @@ class SqliteStore:
             self._connect_again()
             self._begin(writable=writable)
         self._look_at_schema()
+        if writable and not self._is_as_compared() and self._is_put_back():
+            # Somebody has put an older state in the place of this one, while this process waited for the lock.
+            self._begin_anew()
+            self._connect_again()
+            self._begin(writable=True)
         self._latest = SqliteTransaction(self._connection, self._key, writable=writable)
         return self._latest
+
+    def _is_as_compared(self) -> bool:
+        """Whether nobody else wrote since the last look. To be called under the lock for writing."""
+        before, self._compared = self._compared, self._connection.execute("PRAGMA data_version").fetchone()
+        return before == self._compared
 
     def _look_at_schema(self) -> None:
         """Make sure that nobody has put a trigger or a view there since the last step: it would run in this one."""
@@ -206,6 +218,8 @@ class SqliteStore:
         outside = self._outside or OutsideHead(self._folder, self._key)
         self._connection = _connect_checked(path, outside, self._key, self._busy_seconds)
         self._patient, self._is_lost, self._syncs = True, False, False
+        # Both are counts of the connection that was there.
+        self._schema = self._compared = None
 
     def _begin(self, *, writable: bool) -> None:
         self._be_patient(not writable)
