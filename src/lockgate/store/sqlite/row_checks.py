@@ -103,9 +103,10 @@ def _seal_recorded_calls(rows: SqliteStatements, tx: Transaction) -> None:
         body = json_object(row.body) or {}
         told.add((body.get("session"), body.get("call"), body.get("digest")))
     columns = "session, call_id, agent, tool, digest, state, at"
-    for *names, at in rows._all(f"SELECT {columns} FROM calls WHERE state NOT IN ('running', 'asked')", ()):  # noqa: S608
-        if (names[0], names[1], names[4]) in told:
-            tx.put_call(CallRow(*names, at=at))
+    finished = rows._all(f"SELECT {columns} FROM calls WHERE state NOT IN ('running', 'asked')", ())  # noqa: S608 - ours
+    for session, call_id, agent, tool, digest, state, at in finished:
+        if (session, call_id, digest) in told:
+            tx.put_call(CallRow(session, call_id, agent, tool, digest, state, at=at))
 
 
 def seal_copied(rows: SqliteStatements) -> None:
