@@ -20,7 +20,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed_hash
 from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
 from lockgate.store.sqlite.statements import TAINTS
-from lockgate.store.sqlite.subject_list import HERE, MARK, PARTS, SubjectListQueries, here, kept_names, part_of
+from lockgate.store.sqlite.subject_list import HERE, MARK, PARTS, SubjectListQueries, encode_names, here, part_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -435,7 +435,7 @@ class LabelQueries(SubjectListQueries):
         return self._one("SELECT 1 FROM sessions WHERE session = ?", (subject.session,)) is not None
 
     def _seal_for(self, subject: Subject, sealed: Sequence[float]) -> str:
-        values = [*kept_names(subject), *sealed, *self.since()]
+        values = [*encode_names(subject), *sealed, *self.since()]
         return keyed_hash(self._key, PURPOSE_LABELS, canonical({"labels": values}))
 
 

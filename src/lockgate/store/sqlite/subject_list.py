@@ -112,7 +112,7 @@ class SubjectListQueries(SqliteStatements):
 
     def subject_mark(self, subject: Subject) -> str:
         """What stands in the list for a subject."""
-        return keyed_hash(self._key, PURPOSE_SUBJECT, canonical({"subject": kept_names(subject)}))[:MARK]
+        return keyed_hash(self._key, PURPOSE_SUBJECT, canonical({"subject": encode_names(subject)}))[:MARK]
 
     def since(self) -> list[str]:
         """What binds a seal to the time since labels were distrusted last. Where they never were, there is none."""
@@ -147,6 +147,6 @@ def here(seal: str) -> str:
     return f"{HERE}{seal[:MARK]}"
 
 
-def kept_names(subject: Subject) -> list[str]:
+def encode_names(subject: Subject) -> list[str]:
     """The names of a subject as SQLite keeps them: see ``SqliteStatements._run``."""
     return [name.encode("utf-8", "backslashreplace").decode() for name in subject]
