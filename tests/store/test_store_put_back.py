@@ -345,6 +345,29 @@ def test_a_copy_in_another_folder_is_no_move(
     assert looked_at(copy)[1]
 
 
+def test_a_folder_above_that_takes_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place in the runtime folder has the name of the folder above, so it seems to have nothing of this one."""
+    above = tmp_path / "above"
+    above.mkdir()
+    world = Kept(above)
+    give_runtime(world, monkeypatch)
+    (above / "runtime").rename(tmp_path / "runtime")
+    monkeypatch.setattr(folders, "RUNTIME", str(tmp_path / "runtime"))
+    world.reopen()
+    world.start()
+    world.store.close()
+    shutil.copytree(above, tmp_path / "older", symlinks=True)
+    world.reopen()
+    world.taint()
+    world.store.close()
+    above.rename(tmp_path / "newer")
+    (tmp_path / "older").rename(above)
+    assert looked_at(above / "state") == (BOTH, put_back._OLDER)
+    above.rename(tmp_path / "older")
+    (tmp_path / "newer").rename(above)
+    assert looked_at(above / "state") == ({Label.UNTRUSTED}, "")
+
+
 @pytest.mark.parametrize("beside", [False, True], ids=["the state", "what is kept beside it, too"])
 def test_a_link_that_leads_to_a_copy_is_no_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool) -> None:
     above = tmp_path / "above"

@@ -6,7 +6,7 @@ taint that somebody deletes is still counted: its label stays, and a person is t
 has every label.
 
 Who has begun is listed, each with its newest seal (:mod:`lockgate.store.sqlite.subject_list`). So a session whose rows
-are all deleted does not begin anew, and one whose rows are put back with an older seal has every label. What retention
+are all deleted does not begin anew. One whose rows are put back with an older seal has every label. What retention
 forgets is listed with the labels that it had, and has them again when it comes back.
 """
 

@@ -58,6 +58,8 @@ class _Before(Record):
 
     state: str = ""
     """The state folder, as a path without links; empty where nothing is said."""
+    above: str = ""
+    """The folder above that, as :func:`rollback.folder_id` tells it; empty where nothing is said."""
     lasts: bool = True
     """Whether what was kept lasts as long as the state."""
     others: frozenset[str] | None = frozenset()
@@ -125,7 +127,8 @@ def _settle(
 ) -> tuple[Step, ...]:
     """What follows, all of it in one transaction; the steps that the chain does not have."""
     now, here = time.time(), os.path.realpath(outside.state)
-    others = [] if told and before.state == here else outside.of_before(before.state)
+    is_here = before.state == here and before.above in ("", outside.above())
+    others = [] if told and is_here else outside.of_before(before.state)
     found = _find(outside, connection, [*told, *others])
     heads = dict.fromkeys(head for each in told for head in each.heads)
     reason = _contradiction(outside, before, told, others, is_older=found.is_older, is_empty=not tx.audit_head().seq)
@@ -190,7 +193,8 @@ def _before(tx: SqliteTransaction) -> _Before:
     found = json_object(told or "") or {}  # builds of before have kept a hash there
     others = found.get("others") if found else ()
     known = None if others is None else frozenset(map(str, others))
-    return _Before(str(found.get("state", "")), bool(found.get("lasts", True)), known)
+    state, above = str(found.get("state", "")), str(found.get("above", ""))
+    return _Before(state, above, bool(found.get("lasts", True)), known)
 
 
 def _is_still_there(before: str, now: str) -> bool:

@@ -89,9 +89,14 @@ def places(state: str, key: bytes) -> list[str]:
     name = f"{name}-{installation(key)}"
     found = [os.path.join(beside, name)]
     if not state.startswith(TEMPORARY) and os.path.isdir(os.path.dirname(runtime)):
-        there = os.stat(parent)  # not its path: that can be spelt in several ways
-        found.append(os.path.join(runtime, f"{name}-{there.st_dev:x}-{there.st_ino:x}"))
+        found.append(os.path.join(runtime, f"{name}-{folder_id(parent)}"))
     return found
+
+
+def folder_id(folder: str) -> str:
+    """What tells a folder from others. Its path can be spelt in several ways, and be another folder's later."""
+    there = os.stat(folder)
+    return f"{there.st_dev:x}-{there.st_ino:x}"
 
 
 def installation(key: bytes) -> str:
@@ -110,8 +115,12 @@ class OutsideHead:
 
     def note(self, *, lasts: bool) -> str:
         """What the state says of itself where the head is kept: of which folder, beside what, whether that lasts."""
-        others = sorted(self.others())
-        return canonical({"lasts": lasts, "others": others, "state": os.path.realpath(self.state)})
+        others, state = sorted(self.others()), os.path.realpath(self.state)
+        return canonical({"above": self.above(), "lasts": lasts, "others": others, "state": state})
+
+    def above(self) -> str:
+        """What tells the folder above the state from another one with the same path."""
+        return folder_id(os.path.dirname(self.state))
 
     def others(self) -> set[str]:
         """The other installations of which a head is kept of a state in this very folder."""
