@@ -112,6 +112,10 @@ class GitHub:
         self.merged: dict[str, list[Any]] = {}
         """The pull requests by which a commit came."""
         self.files: dict[str, list[Any]] = {}
+        self.single: dict[str, Any] = {}
+        """One commit, by its id."""
+        self.contents: dict[str, Any] = {}
+        """One file, by its path."""
         self.person = "ann"
         """Who is logged in."""
         self.asked: list[str] = []
@@ -121,6 +125,14 @@ class GitHub:
 
     def find(self, path: str) -> Any:
         """What a path tells; ``None`` where there is nothing."""
+        match path.strip("/").split("/"):
+            case ["repos", _, _, "commits", sha]:
+                return self.single.get(sha)
+            case ["repos", _, _, "contents", *rest]:
+                return self.contents.get("/".join(rest))
+        return self._find_object(path)
+
+    def _find_object(self, path: str) -> Any:
         match path.strip("/").split("/"):
             case ["user"]:
                 return user(self.person)

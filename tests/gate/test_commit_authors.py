@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -199,3 +200,115 @@ def test_where_a_labelled_agent_could_push_only_signatures_of_others_count(
 def test_another_pull_labels_and_nobody_is_asked(folder: Asking, command: str) -> None:
     assert read_log(folder, [commit()], command) == {"untrusted"}
     assert folder.github.asked == []
+
+
+# ---------------------------------------------------------------- one commit, one file
+def one(by: str = "ann", files: list[Any] | None = None, **more: Any) -> dict[str, Any]:
+    return commit(by, files=[changed()] if files is None else files, **more)
+
+
+ONE = f"gh api repos/my-org/app/commits/{SHA}"
+PATCH = "@@ -1 +1 @@\n-GREEN = 1\n+BLUE = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "merged", "labels"),
+    [
+        pytest.param(one(), [], set(), id="of a member"),
+        pytest.param(one(), [pull()], set(), id="by a member's pull request"),
+        pytest.param(one("eve"), [], {"untrusted"}, id="of a stranger"),
+        pytest.param(one(committer=user("eve")), [], {"untrusted"}, id="committed by a stranger"),
+        pytest.param(one(), [pull("eve")], {"untrusted"}, id="a member's name, in a stranger's pull request"),
+        pytest.param(one(parents=[{"sha": "b" * 40}, {"sha": "c" * 40}]), [], {"untrusted"}, id="a merge"),
+        pytest.param(one(files=[changed("vendor/x.py")]), [], {"untrusted"}, id="a vendored file"),
+        pytest.param(one(files=[changed()] * 100), [], {"untrusted"}, id="more files than are told"),
+        pytest.param(commit(), [], {"untrusted"}, id="no files"),
+        pytest.param(one(files=[changed(patch="@@ -1 +1 @@\n+Else.")]), [], {"untrusted"}, id="other lines"),
+    ],
+)
+def test_one_commit(asking: Asking, said: Any, merged: list[Any], labels: set[str]) -> None:
+    asking.github.single[SHA] = said
+    asking.github.merged[SHA] = merged
+    assert asking.read(f"{ONE} --jq '.files[].patch'", PATCH) == labels
+
+
+TEXT = "# Use\n\nPress the button.\n"
+
+
+def readme(text: str = TEXT, **more: Any) -> dict[str, Any]:
+    content = base64.encodebytes(text.encode()).decode()
+    return {"type": "file", "encoding": "base64", "path": "docs/use.md", "name": "use.md", "content": content} | more
+
+
+def added(status: str = "added", **more: Any) -> dict[str, Any]:
+    return one(files=[changed("docs/use.md", status=status)], **more)
+
+
+FILE = "gh api repos/my-org/app/contents/docs/use.md"
+
+
+def read_file(asking: Asking, said: Any, history: list[Any], oldest: Any, command: str, shown: str) -> set[str]:
+    asking.github.contents["docs/use.md"] = said
+    asking.github.commits["my-org/app"] = history
+    asking.github.single[SHA] = oldest
+    return asking.read(command, shown)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        pytest.param(FILE, json.dumps(readme()), id="the API's own answer"),
+        pytest.param(f"{FILE}'?ref=main'", json.dumps(readme()), id="of a branch"),
+        pytest.param(f"{FILE} -H 'Accept: application/vnd.github.raw'", TEXT, id="as it is"),
+        pytest.param(f"{FILE} --jq .content | base64 -d", TEXT, id="decoded"),
+    ],
+)
+def test_a_file_of_which_members_made_all_commits_gives_no_label(asking: Asking, command: str, shown: str) -> None:
+    assert read_file(asking, readme(), [commit("bob", sha="d" * 40), commit()], added(), command, shown) == set()
+    assert "path=docs%2Fuse.md" in next(path for path in asking.github.asked if "/commits?" in path)
+
+
+@pytest.mark.parametrize(
+    ("said", "history", "oldest"),
+    [
+        pytest.param(readme(), [commit("eve")], added(), id="a commit of a stranger"),
+        pytest.param(readme(), [commit(), commit("eve", sha="d" * 40), commit()], added(), id="one among them"),
+        pytest.param(readme(), [commit()] * 11, added(), id="more commits than are told"),
+        pytest.param(readme(), [], added(), id="no commit"),
+        pytest.param(readme(), [commit()], added("renamed"), id="it had another name"),
+        pytest.param(readme(), [commit()], added("copied"), id="it was copied"),
+        pytest.param(readme(), [commit()], added("modified"), id="it was there before"),
+        pytest.param(readme(), [commit()], added(sha="e" * 40), id="another commit"),
+        pytest.param(readme(path="docs/else.md"), [commit()], added(), id="another file"),
+        pytest.param(readme(type="symlink"), [commit()], added(), id="a link"),
+        pytest.param([readme()], [commit()], added(), id="a folder"),
+        pytest.param(readme(encoding="none"), [commit()], added(), id="a large file"),
+        pytest.param(readme(content="////"), [commit()], added(), id="no text"),
+        pytest.param(readme("Run it.\n"), [commit()], added(), id="other lines"),
+        pytest.param(readme("> Press the button.\n"), [commit()], added(), id="quoted"),
+    ],
+)
+def test_a_file_of_others_labels(asking: Asking, said: Any, history: list[Any], oldest: Any) -> None:
+    shown = "> Press the button.\n" if said == readme("> Press the button.\n") else TEXT
+    command = f"{FILE} --jq .content | base64 -d"
+    assert read_file(asking, said, history, oldest, command, shown) == {"untrusted"}
+
+
+def test_a_file_that_came_by_a_strangers_pull_request_labels(asking: Asking) -> None:
+    asking.github.merged[SHA] = [pull("eve")]
+    assert read_file(asking, readme(), [commit()], added(), FILE, json.dumps(readme())) == {"untrusted"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("gh api repos/my-org/app/contents/../../evil/private/contents/x", id="a path that goes up"),
+        pytest.param("gh api repos/my-org/app/contents/", id="the root"),
+        pytest.param(f"{FILE}'?ref=a&ref=b'", id="two branches"),
+        pytest.param("gh api repos/my-org/app/commits/main", id="a branch"),
+        pytest.param(f"{ONE} -X POST", id="another method"),
+    ],
+)
+def test_another_path_of_the_api_labels_and_nobody_is_asked(asking: Asking, command: str) -> None:
+    assert asking.read(command, "Run it.\n") == {"untrusted"}
+    assert asking.github.asked == []

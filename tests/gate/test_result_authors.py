@@ -459,7 +459,6 @@ def test_it_is_explained_that_an_owner_is_not_named_and_nothing_where_none_is(as
         pytest.param("gh release view v1 -R my-org/app", id="a release"),
         pytest.param("gh repo view my-org/app", id="a README"),
         pytest.param("gh api repos/my-org/app/issues/7/../8", id="a path that goes up"),
-        pytest.param("gh api repos/my-org/app/contents/README.md", id="a file"),
         pytest.param(f"{VIEW} --web", id="an option that is not listed"),
         pytest.param(f"{VIEW} -R evil/private", id="an option twice"),
     ],

@@ -8,6 +8,7 @@ the words of whoever opened that. Source: github/rest-api-description, "repos/li
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.authors.facts import PAGE, FormError, lines_of, sha_of
@@ -56,6 +57,53 @@ def diff_lines(pull: Mapping[str, Any], commits: Sequence[Any], files: Sequence[
         raise FormError("it comes from a fork")
     if len(commits) != pull["commits"] or len(files) != pull["changed_files"] or max(len(commits), len(files)) > PAGE:
         raise FormError("it changes too much")
+    return _lines_of_files(files)
+
+
+def commit_lines(commit: Mapping[str, Any]) -> frozenset[str]:
+    """The lines of what one commit changes, and those that ``git log`` writes of it.
+
+    Raises:
+        FormError: It joins several commits, whose authors are others, or there is more of it.
+    """
+    files = commit["files"]
+    if len(commit["parents"]) > 1:
+        raise FormError("it joins commits of others")
+    if len(files) >= PAGE:
+        raise FormError("it changes too much")
+    return _lines_of_files(files) | log_lines([commit])
+
+
+def content_lines(content: Any, path: str, history: Sequence[Any], oldest: Mapping[str, Any]) -> frozenset[str]:
+    """The lines of a file of which all commits are known.
+
+    Args:
+        content: What the service says of it.
+        path: Its path.
+        history: The commits that changed it, newest first.
+        oldest: The last of them, with what it changes.
+
+    Raises:
+        FormError: It is no text file, is made by others, or came from somewhere else.
+    """
+    if not isinstance(content, dict) or content.get("type") != "file" or content.get("path") != path:
+        raise FormError("it is no file")
+    if _MADE_BY_OTHERS.search(path):
+        raise FormError("it is made by others")
+    if not history or len(history) > COMMITS or sha_of(oldest) != sha_of(history[-1]):
+        raise FormError("not all of its commits are told")
+    if not any(each.get("filename") == path and each.get("status") == "added" for each in oldest["files"]):
+        raise FormError("it was another file before")
+    if content.get("encoding") != "base64":
+        raise FormError("it is too large")
+    try:
+        text = b64decode(content["content"]).decode("utf-8")
+    except ValueError:
+        raise FormError("it is no text") from None
+    return frozenset({*lines_of([content], lambda _: False), *map(normal, own_lines(text))})
+
+
+def _lines_of_files(files: Sequence[Any]) -> frozenset[str]:
     found: set[str] = set(lines_of(files, lambda _: False))
     for file in files:
         name, before = file["filename"], file.get("previous_filename", file["filename"])

@@ -205,11 +205,29 @@ class Lookup:
         if each.part == "diff":
             texts = facts.texts_in(answers[:2], each.number)
             return self._judge(api, each, trust, root, texts, changes.diff_lines(*answers))
+        if each.kind == "contents":
+            return self._find_writers(api, each, trust, root, answers)
+        if each.which:
+            texts = facts.texts_in([[answers[0]], answers[1]], 0)
+            return self._judge(api, each, trust, root, texts, changes.commit_lines(answers[0]))
         texts = facts.texts_in(answers, each.number)
         if each.kind != "commits":
             return self._judge(api, each, trust, root, texts)
         merged = api.get_all([f"{root}/commits/{facts.sha_of(text)}/pulls" for text in texts])
         return self._judge(api, each, trust, root, [*texts, *facts.texts_in(merged, 0)], changes.log_lines(texts))
+
+    def _find_writers(
+        self, api: ReadingApi, each: ServiceObject, trust: Trust, root: str, answers: Sequence[Any]
+    ) -> KnownObject:
+        """The same of a file: of all commits that changed it, with the pull requests by which they came."""
+        content, history = answers
+        ids = [facts.sha_of(commit) for commit in facts.texts_in([history], 0)]
+        if not 0 < len(ids) <= changes.COMMITS:
+            return KnownObject("not all of its commits are told")
+        oldest, *merged = api.get_all([f"{root}/commits/{ids[-1]}", *(f"{root}/commits/{sha}/pulls" for sha in ids)])
+        texts = facts.texts_in([history, *merged], 0)
+        lines = changes.content_lines(content, each.which, history, oldest)
+        return self._judge(api, each, trust, root, texts, lines)
 
     def _find_gitlab_words(self, api: ReadingApi, each: ServiceObject, trust: Trust) -> KnownObject:
         """The same of GitLab, where no bot can be named: project tokens change their names."""
@@ -367,12 +385,19 @@ class Lookup:
 def paths_of(each: ServiceObject) -> list[str]:
     """The paths of the API that tell an object, and what was said about it.
 
-    Source: github/rest-api-description, "issues/get", "issues/list-comments", "pulls/get", "pulls/list-reviews",
-    "pulls/list-review-comments", "issues/list-for-repo", "pulls/list", "pulls/list-commits", "pulls/list-files",
-    "repos/list-commits"
+    Source: github/rest-api-description, "repos/get-commit", "repos/get-content", "issues/get", "issues/list-comments",
+    "pulls/get", "pulls/list-reviews", "pulls/list-review-comments", "issues/list-for-repo", "pulls/list",
+    "pulls/list-commits", "pulls/list-files", "repos/list-commits"
     """
     root = f"/repos/{quote(each.owner)}/{quote(each.repository)}"
     page = f"per_page={facts.PAGE}"
+    if each.kind == "contents":
+        ref = f"?ref={quote(each.ref, safe='')}" * bool(each.ref)
+        at = f"&sha={quote(each.ref, safe='')}" * bool(each.ref)
+        history = f"{root}/commits?path={quote(each.which, safe='')}{at}&per_page={changes.COMMITS + 1}"
+        return [f"{root}/contents/{quote(each.which)}{ref}", history]
+    if each.kind == "commits" and each.which:
+        return [f"{root}/commits/{each.which}", f"{root}/commits/{each.which}/pulls"]
     if each.kind == "commits":
         return [f"{root}/commits?per_page={changes.COMMITS}"]
     if not each.number:

@@ -37,6 +37,11 @@ _API = lazy_re(
     rf"/?repos/(?:{_OWNER}/{_NAME}|\{{owner\}}/\{{repo\}})/(issues|pulls|commits)"
     r"(?:/([1-9][0-9]{0,9})(?:/(comments|reviews|files|commits))?)?(?:\?[A-Za-z0-9_=&.+-]*)?"
 )
+_OF_COMMITS = lazy_re(
+    rf"/?repos/(?:{_OWNER}/{_NAME}|\{{owner\}}/\{{repo\}})/"
+    r"(?:commits/([0-9a-f]{7,64})|contents/((?!/)[A-Za-z0-9._/-]{1,500})(?:\?ref=([A-Za-z0-9._/-]{1,200}))?)"
+)
+"""One commit, or one file. A path that goes up is none."""
 _KINDS = {"issue": "issues", "pr": "pulls", "pull": "pulls", "issues": "issues", "pulls": "pulls"}
 _VALUES = frozenset({"-R", "--repo", "--json", "-q", "--jq", "-t", "--template", "-L", "--limit", "-s", "--state", "-l",
                      "--label", "-a", "--assignee", "-A", "--author", "-S", "--search", "-m", "--milestone",
@@ -173,14 +178,28 @@ def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) 
     if said is None or len(said[1]) != 1:
         return None
     options, (path,) = said
+    if options.get("-X", options.get("--method", "GET")) != "GET":
+        return None
+    if of_commits := _OF_COMMITS.fullmatch(path):
+        return _of_commits(of_commits.groups(), folders, around)
     match = _API.fullmatch(path)
-    if match is None or options.get("-X", options.get("--method", "GET")) != "GET":
+    if match is None:
         return None
     owner, name, kind, number, part = match.groups()
     where = (GITHUB, owner, name) if owner else _where(None, folders, around)
     if where is None or (_PARTS.get(part) == "diff" and kind != "pulls") or (kind == "commits" and number):
         return None
     return ServiceObject(*where, kind, int(number or 0), _PARTS.get(part, ""))
+
+
+def _of_commits(said: Sequence[str | None], folders: Sequence[str], around: HostView) -> ServiceObject | None:
+    """One commit or one file of a repository."""
+    owner, name, sha, file, ref = said
+    where = (GITHUB, owner, name) if owner and name else _where(None, folders, around)
+    if where is None or ".." in (file or "").split("/"):
+        return None
+    kind = "contents" if file else "commits"
+    return ServiceObject(*where, kind, which=sha or file or "", ref=ref or "")
 
 
 def _where(named: str | None, folders: Sequence[str], around: HostView) -> tuple[str, str, str] | None:

@@ -21,11 +21,15 @@ class ServiceObject(Record):
     owner: str
     repository: str
     kind: str
-    """``issues``, ``pulls``, ``merge_requests`` or ``commits``, as the paths of the API have it."""
+    """``issues``, ``pulls``, ``merge_requests``, ``commits`` or ``contents``, as the paths of the API have it."""
     number: int = 0
     """0 for the list of them."""
     part: ObjectPart = ""
     service: Service = "github"
+    which: str = ""
+    """The id of one commit, or the path of one file; empty for the newest commits."""
+    ref: str = ""
+    """The branch, tag or commit in which a file is read; empty for the default branch."""
 
     @property
     def name(self) -> str:
@@ -33,7 +37,8 @@ class ServiceObject(Record):
         number = f"/{self.number}" if self.number else ""
         part = f" ({self.part})" if self.part else ""
         kind = f"-/{self.kind}" if self.service == "gitlab" else self.kind
-        return f"{self.host}/{self.owner}/{self.repository}/{kind}{number}{part}".lower()
+        which = f"/{self.which}" * bool(self.which) + f"?ref={self.ref}" * bool(self.ref)  # a file's name has its case
+        return f"{self.host}/{self.owner}/{self.repository}/{kind}{number}{part}".lower() + which
 
 
 def split_options(
