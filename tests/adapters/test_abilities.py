@@ -25,6 +25,7 @@ RESULTS = {
     "cline": "after_tool",
     "pi": "tool_result",
     "qwen-code": "PostToolUse",
+    "kimi-code": "PostToolUse",
 }
 CHANGED = {"command": "box make"}
 LAUNCH = HookLaunch("/opt/python", "/opt/lockgate/hook.py", Folders("/home/user", "/s", "/c"))
@@ -70,8 +71,9 @@ def test_what_a_secret_is_taken_out_of(client: str) -> None:
     context, call = Context(client, Subject("s"), "/w", "/w"), ToolCall("mcp__a__b", {}, "/w")
     event = RESULTS.get(client, "postToolUse")
     finished = ToolFinished(context, call, "two", text="two", texts=(("result", "two"),))
-    assert "[gone]" in _spelt(client, event, Answer(withheld="[gone]"), finished)
-    failed = "PostToolUseFailure" if client in ("claude-code", "qwen-code") else "postToolUseFailure"
+    spelt = "[gone]" in _spelt(client, event, Answer(withheld="[gone]"), finished)
+    assert spelt == (ABILITIES[client].redacts is not Redacting.NOTHING)
+    failed = "PostToolUseFailure" if client in ("claude-code", "qwen-code", "kimi-code") else "postToolUseFailure"
     told = _spelt(client, failed, Answer(withheld="[gone]"), ToolFailed(context, call, "two"))
     errors_are_results = failed not in adapter(client).EVENTS and client not in ("opencode", "kilo")
     assert (ABILITIES[client].redacts is Redacting.RESULTS_AND_ERRORS) == errors_are_results

@@ -37,6 +37,11 @@ PAYLOADS: dict[str, dict[str, dict[str, Any]]] = {
         "prompt": {**PROMPTED, "submitted_prompt": "do it"},
         "start": {"hook_event_name": "SessionStart"},
     },
+    "kimi-code": {
+        "call": CALLED,
+        "prompt": {**PROMPTED, "prompt": [{"type": "text", "text": "do it"}]},
+        "start": {"hook_event_name": "SessionStart"},
+    },
     "pi": {
         "call": {**CALLED, "hook_event_name": "tool_call", "tool_name": "bash", "has_ui": True},
         "prompt": {**PROMPTED, "hook_event_name": "input", "source": "interactive"},
@@ -59,8 +64,10 @@ PAYLOADS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 PAYLOADS["kilo"] = PAYLOADS["opencode"]
-SAYS_HOW = {"claude-code", "codex", "gemini-cli", "copilot-cli", "qwen-code", "pi"}
+SAYS_HOW = {"claude-code", "codex", "gemini-cli", "copilot-cli", "qwen-code", "kimi-code", "pi"}
 """Clients that say how a session begins. In the others no event comes before the beginning of a new one."""
+TELLS_NO_TRANSCRIPT = {"kimi-code"}
+"""Of those, the ones of which only the beginning itself can say that there was nothing before."""
 NEW = {"copilot-cli": "new"}
 CASES: dict[str, tuple[tuple[str, ...], frozenset[Label]]] = {
     "a call first": (("call",), BOTH),
@@ -99,6 +106,8 @@ def test_a_session_without_its_transcript(world: World, client: str, name: str) 
     events, labels = CASES[name]
     if client not in SAYS_HOW:
         labels = NONE if events[0] in ("startup", "resume") else BOTH
+    if client in TELLS_NO_TRANSCRIPT and events[0] == "prompt":
+        labels = BOTH
     gate = Monitor(world._monitor().parts._replace(history=adapter(client).has_history))
     for event in events:
         decoded = adapter(client).decode(_payload(client, event, str(world.folder / "gone.jsonl")), {})

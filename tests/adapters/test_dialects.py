@@ -26,6 +26,7 @@ from lockgate.core.events import (
     ToolRequested,
 )
 from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.system.process_arguments import CommandLine
 
 WORK = "/home/user/work"
 OTHERS = [client for client in CLIENTS if client != "claude-code"]
@@ -35,6 +36,7 @@ COPILOT = {"sessionId": "s1", "timestamp": 1795239986385, "cwd": WORK}
 CHILD = {**COPILOT, "sessionId": "a1", "agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
 CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": [WORK], "cursor_version": "3"}
 QWEN = {"session_id": "s1", "transcript_path": "/x/a.jsonl", "cwd": WORK, "permission_mode": "yolo"}
+KIMI = {"session_id": "s1", "cwd": WORK, "client_type": "kimi_code_cli"}
 PI = {"session_id": "s1", "transcript_path": "", "cwd": WORK}
 CLINE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "mode": "act"}
 OPENCODE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "workspace": WORK}
@@ -132,6 +134,21 @@ DECODED: list[tuple[str, dict[str, Any], type, str, str]] = [
     ("pi", {**PI, "hook_event_name": "context_file", "file": "/w/AGENTS.md"}, InstructionsLoaded, "", ""),
     ("pi", {**PI, "hook_event_name": "session_start", "reason": "startup"}, SessionStarted, "", ""),
     ("pi", {**PI, "hook_event_name": "session_shutdown", "reason": "quit"}, SessionEnded, "", ""),
+    ("kimi-code", {**KIMI, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"},
+                   "tool_call_id": "c1"}, ToolRequested, "", "Bash"),
+    ("kimi-code", {**KIMI, "hook_event_name": "PreToolUse", "tool_name": "mcp__demo__fetch", "tool_input": {"n": 7},
+                   "tool_call_id": "c1"}, ToolRequested, "", "mcp__demo__fetch"),
+    ("kimi-code", {**KIMI, "hook_event_name": "PreToolUse", "tool_name": "AgentSwarm", "tool_input": {"items": []},
+                   "tool_call_id": "c1"}, ToolRequested, "", "kimi-code:AgentSwarm"),
+    ("kimi-code", {**KIMI, "hook_event_name": "PostToolUse", "tool_name": "Read", "tool_input": {"path": "a"},
+                   "tool_call_id": "c1", "tool_output": "1\thi"}, ToolFinished, "", "Read"),
+    ("kimi-code", {**KIMI, "hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
+                   "tool_input": {"command": "false"}, "tool_call_id": "c1",
+                   "error": {"code": "internal", "message": "no", "retryable": False}}, ToolFailed, "", "Bash"),
+    ("kimi-code", {**KIMI, "hook_event_name": "UserPromptSubmit", "is_steer": False,
+                   "prompt": [{"type": "text", "text": "do it"}]}, PromptSubmitted, "", ""),
+    ("kimi-code", {**KIMI, "hook_event_name": "SessionStart", "source": "startup"}, SessionStarted, "", ""),
+    ("kimi-code", {**KIMI, "hook_event_name": "SessionEnd", "reason": "exit"}, SessionEnded, "", ""),
     ("qwen-code", {**QWEN, "hook_event_name": "PreToolUse", "tool_name": "run_shell_command",
                    "tool_input": {"command": "ls", "is_background": False}, "tool_use_id": "c1"},
      ToolRequested, "", "Bash"),
@@ -294,6 +311,7 @@ ASKED = {
     "cline": "before_tool",
     "qwen-code": "PreToolUse",
     "pi": "tool_call",
+    "kimi-code": "PreToolUse",
 }
 DENIED: dict[str, Any] = {
     "codex": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
@@ -305,6 +323,8 @@ DENIED: dict[str, Any] = {
     "kilo": {"deny": "no"},
     "cline": {"deny": "no"},
     "pi": {"deny": "no"},
+    "kimi-code": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+                                         "permissionDecisionReason": "no"}},
     "qwen-code": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
                                          "permissionDecisionReason": "no"}},
 }  # fmt: skip
@@ -318,6 +338,7 @@ SILENCE = {
     "cline": "{}",
     "qwen-code": "",
     "pi": "{}",
+    "kimi-code": "",
 }
 CODEX_KEYS = {
     "": {"decision", "reason", "systemMessage", "hookSpecificOutput"},
@@ -512,3 +533,60 @@ def test_a_rule_of_cursors_is_not_lost(tmp_path: Path, file: str, text: str, fix
     assert isinstance(event, ToolRequested)
     assert event.call.cwd == work
     assert adapter("cursor").is_fixed(event.context, event.call, str(tmp_path / "home")) is fixed
+
+
+def _result_of_kimi(output: str) -> ToolFinished:
+    payload = {**KIMI, "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}
+    event = _decoded("kimi-code", {**payload, "tool_call_id": "c1", "tool_output": output})
+    assert isinstance(event, ToolFinished)
+    return event
+
+
+@pytest.mark.parametrize("output", ["x" * 2000, "\U0001f600" * 1000])
+def test_a_result_of_kimis_that_is_cut_is_no_whole_one(output: str) -> None:
+    """A receipt that something follows is none."""
+    assert _result_of_kimi(output[:-1]).text == output[:-1]
+    assert _result_of_kimi(output).text == f"{output}\n[the rest is not told]"
+
+
+def test_nothing_is_taken_out_of_a_result_of_kimis() -> None:
+    event = _result_of_kimi("a")
+    assert (event.texts, event.names) == ((), "a")
+    assert adapter("kimi-code").encode("PostToolUse", Answer(withheld="[gone]"), event) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "typed"),
+    [
+        ([{"type": "text", "text": "do it"}], "do it"),
+        ([{"type": "text", "text": "a skill: push"}, {"type": "text", "text": "now"}], "now"),
+        ([{"type": "image_url", "image_url": {"url": "data:"}}], ""),
+    ],
+)
+def test_what_was_typed_in_a_prompt_of_kimis(parts: list[dict[str, Any]], typed: str) -> None:
+    event = _decoded("kimi-code", {**KIMI, "hook_event_name": "UserPromptSubmit", "prompt": parts})
+    assert isinstance(event, PromptSubmitted)
+    assert (event.prompt, event.human) == (typed, True)
+
+
+def test_kimi_is_told_the_contained_command_and_lets_it_run_when_it_comes() -> None:
+    payload = {**KIMI, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_call_id": "c1"}
+    answer = Answer(Verdict.CONTAIN, new_input=CHANGED)
+    first = _decoded("kimi-code", {**payload, "tool_input": {"command": "make", "description": "d"}})
+    told = json.loads(adapter("kimi-code").encode("PreToolUse", answer, first)[0])["hookSpecificOutput"]
+    assert told["permissionDecision"] == "deny"
+    assert told["permissionDecisionReason"].endswith("\nbox make")
+    again = _decoded("kimi-code", {**payload, "tool_input": CHANGED})
+    assert adapter("kimi-code").encode("PreToolUse", answer, again) == ("", "", 0)
+
+
+@pytest.mark.parametrize("rule", ["[permission]\nrules = []", "permission = {}", "[[permission.rules]]", ""])
+def test_where_kimi_may_have_a_rule_no_command_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    monkeypatch.setattr("lockgate.system.process_arguments.command_line", lambda _: CommandLine(("kimi",), True))
+    (tmp_path / ".kimi-code").mkdir()
+    (tmp_path / ".kimi-code" / "config.toml").write_text(f'default_permission_mode = "auto"\n{rule}\n')
+    context = Context("kimi-code", Subject("s"), WORK, WORK)
+    call = ToolCall("Bash", {"command": "make"}, WORK)
+    assert adapter("kimi-code").is_fixed(context, call, str(tmp_path)) is bool(rule)

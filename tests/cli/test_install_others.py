@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ FILES = {
     "cursor": ".cursor/hooks.json",
     "qwen-code": ".qwen/settings.json",
     "pi": ".pi/agent/extensions/lockgate.js",
+    "kimi-code": ".kimi-code/config.toml",
     "kilo": ".config/kilo/plugins/lockgate.js",
     "cline": ".cline/plugins/lockgate.js",
 }
@@ -32,8 +35,10 @@ MERGED = {
     "codex": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}\n',
     "gemini-cli": '{\n  "model": {"name": "flash"},\n  "hooks": {}\n}\n',
     "qwen-code": '{"security": {"auth": {}}}',
+    "kimi-code": 'model = "m"\n# mine\n[[hooks]]\nevent = "Stop"\ncommand = "say done"\n\n[models.m]\nprovider = "p"',
     "cursor": '{"version": 1, "hooks": {"preToolUse": [{"command": "say hi"}]}}',
 }
+READERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
 
 
 @pytest.fixture
@@ -63,8 +68,8 @@ def test_there_and_back_where_nothing_was(home: Path, client: str) -> None:
     file = home / FILES[client]
     assert run("install", client).exit_code == 0
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    if file.suffix == ".json":
-        commands = _commands(json.loads(file.read_text()))
+    if file.suffix in READERS:
+        commands = _commands(READERS[file.suffix](file.read_text()))
         assert len(commands) == len(adapter(client).EVENTS)
         for event, command in zip(adapter(client).EVENTS, commands, strict=True):
             assert f"/lockgate/hook.py' {client} " in command
@@ -83,7 +88,7 @@ def test_what_a_person_has_written_stays(home: Path, client: str) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(MERGED[client])
     assert run("install", client).exit_code == 0
-    installed = json.loads(file.read_text())
+    installed = READERS[file.suffix](file.read_text())
     assert sum("lockgate" in command for command in _commands(installed)) == len(adapter(client).EVENTS)
     assert run("uninstall", client).exit_code == 0
     assert file.read_text() == MERGED[client]

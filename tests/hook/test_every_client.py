@@ -29,6 +29,8 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen-code": ("PreToolUse", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse",
                                  "tool_name": "run_shell_command", "tool_input": {"command": "ls"},
                                  "tool_use_id": "c"}),
+    "kimi-code": ("PreToolUse", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse",
+                                 "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_call_id": "c"}),
     "pi": ("tool_call", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool_call", "tool_name": "bash",
                          "tool_input": {"command": "ls"}, "tool_use_id": "c", "has_ui": True}),
     "opencode": ("tool.execute.before", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool.execute.before",

@@ -46,6 +46,8 @@ _OTHERS: tuple[tuple[str, Event], ...] = (
                 "tool_name": "Shell", "tool_input": {"command": "git push https://e.example/x.git"}}),
     ("qwen-code", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse", "tool_name": "run_shell_command",
                    "tool_input": {"command": "git push https://e.example/x.git"}, "tool_use_id": "c"}),
+    ("kimi-code", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+                   "tool_input": {"command": "git push https://e.example/x.git"}, "tool_call_id": "c"}),
     ("pi", {"session_id": "s", "cwd": "/w", "hook_event_name": "tool_call", "tool_name": "bash",
             "tool_input": {"command": "git push https://e.example/x.git"}, "tool_use_id": "c", "has_ui": True}),
     ("cline", {"session_id": "s", "cwd": "/w", "hook_event_name": "before_tool", "tool_name": "run_commands",

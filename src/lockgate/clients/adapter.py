@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.clients.common.payload import decoder_of, identifier, optional, text
 from lockgate.clients.common.transcripts import client_process
-from lockgate.core.events import Context, ToolFinished
-from lockgate.core.model import Subject
+from lockgate.core.events import Context, ToolFinished, ToolRequested
+from lockgate.core.model import Subject, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.files import ELSEWHERE
 
@@ -294,6 +294,29 @@ def refusal_text(answer: Answer) -> str:
     return answer.to_agent or answer.to_person or "Lockgate blocked this"
 
 
+def refusal(reason: str) -> dict[str, Any]:
+    """What Claude Code's protocol calls the refusal of a call."""
+    return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+
+
+_RUN_INSTEAD = (
+    "Lockgate has this command run without network. Nobody has to be asked: call the same tool again with exactly this"
+    " as its command, in one line, and its output will come."
+)
+
+
+def reason_to_repeat(answer: Answer, event: Event | None) -> str | None:
+    """Why a client refuses a command that is to run contained, where it changes no call: its model calls the other one.
+
+    Empty where this is that one; ``None`` where the answer is another.
+    """
+    if answer.verdict is not Verdict.CONTAIN or answer.new_input is None:
+        return None
+    if isinstance(event, ToolRequested) and dict(event.call.tool_input) == dict(answer.new_input):
+        return ""
+    return f"{_RUN_INSTEAD}\n{answer.new_input.get('command', '')}"
+
+
 def failure(message: str) -> str:
     """Why a gate that could not decide refuses."""
     from lockgate.core.display_text import visible
@@ -309,7 +332,7 @@ def new_text(answer: Answer, event: Event | None) -> str | None:
 
 
 def hook_output(event_name: str, specific: Mapping[str, Any], to_person: str) -> dict[str, Any]:
-    """The fields of an answer that Claude Code, Codex, Gemini and Qwen spell alike.
+    """The fields of an answer that Claude Code, Codex, Gemini, Kimi and Qwen spell alike.
 
     Args:
         event_name: The event that is answered, as the client named it.
@@ -336,6 +359,7 @@ _MODULES = {
     "pi": "pi",
     "kilo": "kilo",
     "cline": "cline",
+    "kimi-code": "kimi",
 }
 _LOADED: dict[str, ClientAdapter] = {}
 CLIENTS = tuple(_MODULES)

@@ -90,6 +90,8 @@ class ToolFailed(Record):
     context: Context
     call: ToolCall
     error: str
+    or_refused: bool = False
+    """Whether the client tells of a call so, too, that the gate has refused, and that did not run."""
 
 
 class ToolRefused(Record):

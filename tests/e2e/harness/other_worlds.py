@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -406,6 +407,46 @@ class QwenWorld(OtherWorld):
         program = _found("@qwen-code/qwen-code", _MODULES / "@qwen-code" / "qwen-code" / "cli.js")
         variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "m"}
         return [_node(), str(program), *self.options, "-p", prompt], variables
+
+
+class KimiWorld(OtherWorld):
+    """Kimi Code, which wants a newer Node than some systems have."""
+
+    client = "kimi-code"
+
+    @property
+    def hooks(self) -> Path:
+        """The file with its hooks."""
+        return self.home / ".kimi-code" / "config.toml"
+
+    def _answer_first_run_questions(self) -> None:
+        self.hooks.parent.mkdir()
+        command, arguments = self._tracker
+        server = {"mcpServers": {"tracker": {"command": command, "args": arguments}}}
+        (self.hooks.parent / "mcp.json").write_text(json.dumps(server))
+        self.hooks.write_text(_KIMI)
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program. The model's address stands in its settings."""
+        self.hooks.write_text(re.sub('"http[^"]*"', f'"{model.url}/v1"', self.hooks.read_text()))
+        program = _found("@moonshot-ai/kimi-code", _MODULES / "@moonshot-ai" / "kimi-code" / "dist" / "main.mjs")
+        variables = {"KIMI_CODE_NO_AUTO_UPDATE": "1", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+        return [_node(), str(program), "-p", prompt, "--output-format", "stream-json"], variables
+
+
+_KIMI = """default_model = "scripted"
+default_permission_mode = "auto"
+
+[providers.scripted]
+type = "openai"
+api_key = "none"
+base_url = "http://127.0.0.1"
+
+[models.scripted]
+provider = "scripted"
+model = "m"
+max_context_size = 128000
+"""
 
 
 def _node() -> str:

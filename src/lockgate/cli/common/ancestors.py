@@ -28,6 +28,8 @@ AGENTS = frozenset(
         "gemini-cli",
         "goose",
         "kilo",
+        "kimi",
+        "kimi-code",
         "opencode",
         "openhands",
         "pi",

@@ -33,6 +33,7 @@ _ALIASES = {
     "copilot": "copilot-cli",
     "cursor-agent": "cursor",
     "qwen": "qwen-code",
+    "kimi": "kimi-code",
 }
 """What people call clients whose names here are longer."""
 

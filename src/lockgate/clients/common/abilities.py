@@ -34,6 +34,7 @@ class Redacting(StrEnum):
     RESULTS = "results; not errors"
     RESULTS_AND_ERRORS = "results and errors"
     SERVERS = "results of MCP tools"
+    NOTHING = "nothing"
 
 
 class Failing(StrEnum):
@@ -68,6 +69,7 @@ ABILITIES: Mapping[str, Ability] = {
     "kilo": Ability(AskingParty.ELSEWHERE, Containing.ALWAYS, _ALL, _REFUSES, _REFUSES),
     "cline": Ability(AskingParty.NOBODY, Containing.ALWAYS, _ERRORS, _REFUSES, _REFUSES),
     "qwen-code": Ability(AskingParty.DIALOG, Containing.CALLED_AGAIN, _ALL, _RUNS, _RUNS),
+    "kimi-code": Ability(AskingParty.NOBODY, Containing.CALLED_AGAIN, Redacting.NOTHING, _RUNS, _RUNS),
 }
 """By the client's name. What fails closed in OpenCode, Kilo, pi, Cline and Cursor is a part of what is installed."""
 _HEADS = ("client", "deny", "ask", "contain", "redact", "a hook that crashes", "a hook that hangs")

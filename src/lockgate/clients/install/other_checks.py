@@ -13,7 +13,7 @@ from typing import Any
 
 from lockgate.clients.adapter import OwnDialect, adapter
 from lockgate.clients.common.hook_command import either_client, find_missing_entries, hook_command, hook_words
-from lockgate.clients.install import codex_trust, others
+from lockgate.clients.install import codex_trust, others, toml_hooks
 from lockgate.clients.install.claude import this_launch
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.errors import InstallError
@@ -28,6 +28,7 @@ PROGRAMS = {
     "pi": "pi",
     "kilo": "kilo",
     "cline": "cline",
+    "kimi-code": "kimi",
 }
 """The program of each client, as it lies in PATH."""
 
@@ -81,6 +82,7 @@ def trial(client: str, seen: CheckContext, session: str) -> tuple[str, Mapping[s
         "kilo": {**ids, "tool_name": "write", "tool_input": {"filePath": target, "content": ""}},
         "pi": {**ids, "tool_name": "write", "tool_input": {"path": target, "content": ""}},
         "cline": {**ids, "tool_name": "editor", "tool_input": {"path": target, "new_text": ""}},
+        "kimi-code": {**ids, "tool_name": "Write", "tool_input": {"path": target, "content": ""}},
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
     if client not in payloads:
@@ -103,18 +105,30 @@ def _current(client: str, file: str, seen: CheckContext) -> DoctorCheck:
         missing = [] if same else ["the whole file"]
     else:
         try:
-            settings = json.loads(_text(file).removeprefix("\ufeff"))
-        except ValueError:
-            return DoctorCheck(
-                client, "fail", f"{file} is not JSON, so that its hooks are not in force", f"mend {file}"
-            )
-        entries = others.valid_entries_of(client, launch)
-        missing = find_missing_entries(settings, entries) if way.grouped else _find_missing_flat(settings, entries)
+            missing = _find_missing(client, _text(file), others.valid_entries_of(client, launch))
+        except (ValueError, InstallError):
+            says = f"{file} is not {'TOML' if way.toml else 'JSON'}, so that its hooks are not in force"
+            return DoctorCheck(client, "fail", says, f"mend {file}")
     if missing:
         return DoctorCheck(
             client, "warn", f"{file} is not as this version would write it ({', '.join(missing)})", again
         )
     return DoctorCheck(client, "ok", f"{file} holds every hook, exactly as this version writes them")
+
+
+def _find_missing(client: str, text: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The events of which no valid entry stands in a client's file.
+
+    Raises:
+        ValueError: The file is not JSON.
+        InstallError: It is not TOML.
+    """
+    way = others.WAYS[client]
+    if way.toml:
+        found = toml_hooks.hooks_in(text)
+        return [event for event, valid in entries.items() if not any(each in found for each in valid)]
+    settings = json.loads(text.removeprefix("\ufeff"))
+    return find_missing_entries(settings, entries) if way.grouped else _find_missing_flat(settings, entries)
 
 
 def _find_missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:

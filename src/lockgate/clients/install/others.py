@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lockgate.clients.adapter import adapter
 from lockgate.clients.common.folders import client_folder
 from lockgate.clients.common.hook_command import HookLaunch, either_client, hook_command, hook_timeout, hook_words
-from lockgate.clients.install import claude
+from lockgate.clients.install import claude, toml_hooks
 from lockgate.clients.install.claude import SettingsChange
 from lockgate.clients.install.settings_text import FormerFile
 from lockgate.core.errors import InstallError
@@ -35,6 +35,8 @@ class ClientHooks(NamedTuple):
     whole: Callable[[str, HookLaunch], str] | None = None
     """The text of a file that holds nothing but the gate's hooks."""
     grouped: bool = True
+    toml: bool = False
+    """Whether the file is TOML, and each entry a table of it."""
     empty: str = "{}"
     own: int = 1
     """How many first parts of ``user`` name the client's own folder."""
@@ -55,6 +57,11 @@ def _named_hook(command: str, event: str) -> Mapping[str, Any]:
 
 def _cursor(command: str, event: str) -> Mapping[str, Any]:
     return {"command": command, "timeout": hook_timeout(event), "failClosed": True}
+
+
+def _kimi(command: str, event: str) -> Mapping[str, Any]:
+    # The client refuses the whole configuration where a time is longer. Nobody is asked meanwhile.
+    return {"event": event, "command": command, "timeout": min(hook_timeout(event), 600)}
 
 
 def _copilot(client: str, launch: HookLaunch) -> str:
@@ -126,6 +133,15 @@ WAYS: Mapping[str, ClientHooks] = {
         "CLINE_DIR",
         whole=_shim("cline_plugin.js"),
     ),
+    "kimi-code": ClientHooks(
+        (".kimi-code", "config.toml"),
+        (),
+        "KIMI_CODE_HOME",
+        _kimi,
+        toml=True,
+        then="Kimi Code obeys refusals, and nothing else: a secret in a result reaches its model, and nobody is asked."
+        " docs/kimi-code.md says more.",
+    ),
     "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _named_hook),
 }
 """How each client is told, by its name."""
@@ -181,12 +197,13 @@ def plan_install(client: str, file: str, launch: HookLaunch) -> SettingsChange:
         InstallError: The file cannot be read, or holds something else.
     """
     way, state = WAYS[client], launch.folders.state
-    if way.whole is None:
+    if way.whole is None and not way.toml:
         return claude.plan_entries(file, entries_of(client, launch), state, grouped=way.grouped, empty=way.empty)
     before = claude.read_text(file)
     known = claude.known_of(claude.read_records(state), file, before)
-    record = known or FormerFile(file=True, folder=not os.path.isdir(os.path.dirname(file)))
-    return SettingsChange(file, before, way.whole(client, launch), record)
+    record = known or FormerFile(file=before is None or not way.toml, folder=not os.path.isdir(os.path.dirname(file)))
+    after = way.whole(client, launch) if way.whole else _with_tables(file, before, entries_of(client, launch).values())
+    return SettingsChange(file, before, after, record)
 
 
 def plan_uninstall(client: str, file: str, folders: Folders) -> SettingsChange:
@@ -196,8 +213,19 @@ def plan_uninstall(client: str, file: str, folders: Folders) -> SettingsChange:
         InstallError: The file cannot be read, or holds something else.
     """
     way = WAYS[client]
-    if way.whole is None:
+    if way.whole is None and not way.toml:
         return claude.plan_uninstall(file, folders, way.empty)
     before = claude.read_text(file)
     known = claude.known_of(claude.read_records(folders.state), file, before)
-    return SettingsChange(file, before, None, None, new_folder=known.folder if known else False)
+    rest = _with_tables(file, before, ()) if way.toml and before is not None else ""
+    after = rest if rest.strip() or (known and not known.file) else None
+    return SettingsChange(file, before, after, None, new_folder=known.folder if known else False)
+
+
+def _with_tables(file: str, before: str | None, entries: Iterable[Mapping[str, Any]]) -> str:
+    """The text of a TOML file with these hooks of the gate, or without any."""
+    wanted = list(entries)
+    try:
+        return toml_hooks.put_in(before or "", wanted) if wanted else toml_hooks.take_out(before or "")
+    except InstallError as error:
+        raise InstallError(f"{file}: {error}; it was not changed") from None

@@ -11,7 +11,16 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, hook_output, new_text, refusal_text
+from lockgate.clients.adapter import (
+    ClientAdapter,
+    HookOutput,
+    failure,
+    hook_output,
+    new_text,
+    reason_to_repeat,
+    refusal,
+    refusal_text,
+)
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
     identifier,
@@ -130,26 +139,12 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 
 def _call_answer(answer: Answer, event: Event | None) -> dict[str, Any]:
     """What becomes of a call. A command that is to run contained is refused, with the one to run in its place."""
-    verdict = answer.verdict
-    if verdict is Verdict.CONTAIN and answer.new_input is not None:
-        if isinstance(event, ToolRequested) and dict(event.call.tool_input) == dict(answer.new_input):
-            return {}
-        return _refusal(f"{_RUN_INSTEAD}\n{answer.new_input.get('command', '')}")
-    if verdict is Verdict.ALLOW:
+    again = reason_to_repeat(answer, event)
+    if again == "" or answer.verdict is Verdict.ALLOW:
         return {}
-    if verdict is Verdict.ASK:
+    if answer.verdict is Verdict.ASK:
         return {"permissionDecision": "ask", "permissionDecisionReason": refusal_text(answer)}
-    return _refusal(refusal_text(answer))
-
-
-_RUN_INSTEAD = (
-    "Lockgate has this command run without network. Nobody has to be asked: call the same tool again with exactly this"
-    " as its command, in one line, and its output will come."
-)
-
-
-def _refusal(reason: str) -> dict[str, Any]:
-    return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return refusal(again or refusal_text(answer))
 
 
 class Qwen(ClientAdapter):

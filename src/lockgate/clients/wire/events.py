@@ -39,7 +39,7 @@ EVENT_KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
             "shown": _TEXT,
         },
     ),
-    "tool_failed": (events.ToolFailed, {"call": _CALL, "error": _TEXT}),
+    "tool_failed": (events.ToolFailed, {"call": _CALL, "error": _TEXT, "or_refused": _FLAG}),
     "tool_refused": (events.ToolRefused, {"call": _CALL, "reason": _TEXT}),
     "calls_answered": (events.CallsAnswered, {}),
     "prompt_submitted": (

@@ -157,8 +157,12 @@ def _decide(parts: Parts, case: _Case, answers: _Answers) -> Answer | JudgeQuest
         if not isinstance(outcome, Ruling):
             return outcome
         ruling = outcome if is_trial else _keep_question(question, outcome)
-        is_news = is_trial or _note_verdict(question, ruling.decision.verdict)
-        _note_run(parts, case, answers, question, ruling, step)
+        # Nothing comes of a call that its model has to make anew.
+        made_anew = ruling.decision.verdict is Verdict.CONTAIN and not (case.event.rewritable or case.room)
+        is_refused = ruling.decision.verdict is Verdict.DENY or made_anew
+        is_news = is_trial or _note_verdict(question, ruling.decision.verdict, is_refused=is_refused)
+        if not is_refused:
+            _note_run(parts, case, answers, question, ruling, step)
         if is_news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": answers.waited}
@@ -215,10 +219,6 @@ def _turn_question(parts: Parts, question: DecisionInput, ruling: Ruling) -> Tur
 def _note_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionInput, ruling: Ruling, step: str) -> None:
     """Note what follows from a call that may run, or that a person is asked about."""
     context, call, verdict = question.context, question.call, ruling.decision.verdict
-    # Nothing comes of a call that its model has to make anew.
-    made_anew = verdict is Verdict.CONTAIN and not (case.event.rewritable or case.room)
-    if verdict is Verdict.DENY or made_anew:
-        return
     told, masked = question.mask.analysis(ruling.analysis), question.mask.call(call)
     facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
     if question.taints or answers.turn or context.subject.agent:
@@ -505,8 +505,8 @@ def _label_files(parts: Parts, question: DecisionInput, analysis: Analysis) -> N
     file_labels.note_written(question.tx, session_id, call, key, analysis, source, parts.read_file, question.now)
 
 
-def _note_verdict(question: DecisionInput, verdict: Verdict) -> bool:
-    """Note a denial with its call; whether the verdict is news. Hooks may be installed twice, and then ask twice.
+def _note_verdict(question: DecisionInput, verdict: Verdict, *, is_refused: bool) -> bool:
+    """Note a refusal with its call; whether the verdict is news. Hooks may be installed twice, and then ask twice.
 
     Any other verdict is noted where the call's result is expected.
     """
@@ -515,7 +515,7 @@ def _note_verdict(question: DecisionInput, verdict: Verdict) -> bool:
         return True
     row = tx.call(subject.session, call.call_id)
     same = row is not None and row.digest == question.digest and row.facts.get("verdict") == verdict.word
-    if verdict is not Verdict.DENY:
+    if not is_refused:
         return not same or row is None or not session.is_out(row)
     if same:
         return False

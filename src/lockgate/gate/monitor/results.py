@@ -107,6 +107,8 @@ def handle_failure(parts: Parts, event: ToolFailed) -> Answer:
     """An error is about to enter the subject's context. The client lets nobody change it."""
     context, call = event.context, _original(parts, event.context, event.call)
     digest = call_digest(call)
+    if event.or_refused and _is_refused(parts, context, call, digest):
+        return handle_refusal(parts, ToolRefused(context, event.call, event.error))
     fresh = _analyse_once(parts, context, call, parts.configure(context))
     screening = look(parts.guard, context, call, "error", event.error)
     held = _secrets_in(parts, context, call, screening)
@@ -273,6 +275,13 @@ def _came_back_before(tx: Transaction, context: Context, call: ToolCall, digest:
     """Whether this call's end was told already: hooks may be installed twice."""
     row = tx.call(context.subject.session, session.call_key(call, digest)) if call.call_id else None
     return row is not None and row.state in ("finished", "failed")
+
+
+def _is_refused(parts: Parts, context: Context, call: ToolCall, digest: str) -> bool:
+    """Whether the gate has refused just this call, and nothing else since."""
+    with parts.store.reading() as tx:
+        row = tx.call(context.subject.session, call.call_id) if call.call_id else None
+    return row is not None and row.state == "refused" and row.digest == digest and row.agent == context.subject.agent
 
 
 def _addresses_in(event: ToolFinished, fresh: Callable[[], Analysis]) -> list[str]:
