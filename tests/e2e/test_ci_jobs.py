@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from e2e.conftest import Serve
-from e2e.harness.clients import versions
+from e2e.harness.clients import ROOT, versions
 from e2e.harness.other_models import ChatModel, GeminiModel, OtherModel, ResponsesModel
 from e2e.harness.other_worlds import CodexWorld, CopilotWorld, GeminiWorld, OpenCodeWorld, OtherWorld
 from e2e.harness.script import Call, Script, bash
@@ -75,3 +75,28 @@ def test_another_client(tmp_path: Path, client: str, event: Event, pushes: int) 
         world.ask(asked)
     assert len(world.pushes) == pushes
     assert reports(world)
+
+
+# ---------------------------------------------------------------- the eval of CI jobs, in part
+RUN = ROOT / "evals" / "ci" / "run_jobs.py"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it needs namespaces")
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        pytest.param("attacks", "Claude Code Security Review", id="an attack on Claude Code"),
+        pytest.param("attacks", "TrustFall", id="an attack by a file", marks=pytest.mark.nightly),
+        pytest.param("attacks", "Copilot Agent", id="an attack on Copilot CLI", marks=pytest.mark.nightly),
+        pytest.param("attacks", "Agentic Workflow", id="an attack on OpenCode", marks=pytest.mark.nightly),
+        pytest.param("six", "codex", id="six calls with Codex"),
+        pytest.param("six", "", id="six calls", marks=pytest.mark.nightly),
+        pytest.param("benign", "review, claude-code", id="a review"),
+        pytest.param("benign", "", id="all ordinary work", marks=pytest.mark.nightly),
+    ],
+)
+def test_nothing_leaves_a_job_and_work_goes_on(group: str, name: str) -> None:
+    """Twice each: without a guard something does leave, in a machine without a network."""
+    done = subprocess.run([sys.executable, str(RUN), group, name], capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert "as they should be" in done.stdout
