@@ -37,7 +37,7 @@ def _spelt(client: str, event: str, answer: Answer, happened: Any = None) -> str
 
 def test_every_client_is_told_of_and_its_page_is_current() -> None:
     missing = set(CLIENTS) - set(ABILITIES)
-    assert not missing, f"ABILITIES lacks {missing}: see docs/architecture/clients.md"
+    assert not missing, f"ABILITIES lacks {missing}: see docs/contributing-clients.md"
     page = Path(__file__).parents[2].joinpath("docs", "clients.md").read_text("utf-8")
     assert table() in page, "put what lockgate.clients.common.abilities.table() gives into docs/clients.md"
 

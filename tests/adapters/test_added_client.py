@@ -1,6 +1,6 @@
 """What a client that is added needs beside its adapter. Each test says what is missing, and which page says what to do.
 
-The page is ``docs/architecture/clients.md``.
+The page is ``docs/contributing-clients.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lockgate.system.folders import Folders
 HOME, PROJECT = "/home/user", "/home/user/work"
 FOLDERS = Folders(HOME, f"{HOME}/.local/state/lockgate", f"{HOME}/.config/lockgate")
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = "see docs/architecture/clients.md"
+PAGE = "see docs/contributing-clients.md"
 OTHERS = [client for client in CLIENTS if client != "claude-code"]
 
 

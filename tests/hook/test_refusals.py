@@ -245,7 +245,7 @@ def test_it_names_the_call_in_each_dialect(store: SqliteStore, tmp_path: Path, c
         for event, payload in ((line["event"], line["input"]) for line in map(json.loads, lines))
         if isinstance(dialect.decode(payload, {}), ToolRequested)
     ]
-    assert calls, f"tests/hook/recorded/{client}.jsonl has no call: see docs/architecture/clients.md"
+    assert calls, f"tests/hook/recorded/{client}.jsonl has no call: see docs/contributing-clients.md"
     for event, payload in calls:
         decoded = dialect.decode(payload, {})
         assert isinstance(decoded, ToolRequested)
