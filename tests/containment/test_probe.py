@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.containment import probe
-from lockgate.containment.host import LAUNCHER, system_launcher
+from lockgate.containment.host import LAUNCHER, host, system_launcher
 from lockgate.containment.host_facts import Host
 
 BWRAP = "/usr/bin/bwrap"
@@ -108,3 +109,23 @@ def _owned(found: os.stat_result, owner: int) -> os.stat_result:
     fields = list(found)
     fields[4] = owner
     return os.stat_result(fields)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"launched_by": "/tmp/evil"},
+        {"program": "/tmp/bwrap", "way": "bubblewrap"},
+        {"program": "/tmp/sandbox-exec", "way": "sandbox-exec"},
+    ],
+)
+def test_a_finding_names_no_program_of_somebody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: dict[str, str]
+) -> None:
+    tried = Host("namespaces", launcher="namespaces", launched_by=LAUNCHER)
+    monkeypatch.setattr(sys.modules["lockgate.containment.probe"], "probe", lambda *_: tried)
+    assert host(str(tmp_path)) == tried
+    kept = tmp_path / "containment.json"
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), **forged}))
+    assert host(str(tmp_path)) == tried
+    assert "evil" not in kept.read_text()

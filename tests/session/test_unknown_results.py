@@ -20,7 +20,7 @@ from lockgate.core.events import Context, SessionEnded, SessionStarted, ToolFini
 from lockgate.core.model import Label, ToolCall, Verdict
 from lockgate.gate import Monitor
 from lockgate.store.audit.refusals import Refusal, sweep
-from lockgate.store.rows import SessionRow
+from lockgate.store.rows import CallRow, SessionRow
 from lockgate.store.sqlite.rollback import OutsideHead
 from lockgate.store.sqlite.store import SqliteStore
 
@@ -262,6 +262,8 @@ class Beginning(NamedTuple):
     labels: set[Label]
     how: str = "startup"
     parents: tuple[str, ...] = ()
+    made: frozenset[str] = frozenset()
+    """The calls that the parents have made."""
 
 
 LINES = (("a", NEXT - 3000), ("b", NEXT - 1000))
@@ -271,7 +273,8 @@ BEGINNINGS = {
     "one result is older": Beginning((("a", NEXT - 100), ("b", NEXT + 9)), BOTH),
     "nothing yet": Beginning((), set()),
     "a clock that is not as exact": Beginning((("a", NEXT + 8),), set()),
-    "a fork has what its parents have": Beginning(LINES, set(), "fork", ("known",)),
+    "a fork has what its parents have": Beginning(LINES, set(), "fork", ("known",), frozenset(dict(LINES))),
+    "a fork whose parents made no such call": Beginning(LINES, BOTH, "fork", ("known",)),
     "a fork of one that nobody knows": Beginning(LINES, {Label.UNTRUSTED}, "fork"),
     "it is resumed": Beginning(LINES, {Label.UNTRUSTED}, "resume"),
 }
@@ -290,13 +293,15 @@ def test_what_a_session_has_read_before_it_began(
     world.reopen()
     with world.store.transaction() as tx:
         tx.put_session(SessionRow("known", started_at=1.0, seen_at=1.0))
+        for call in case.made:
+            tx.put_call(CallRow("known", call, state="finished"))
     for call, at in case.lines:
         world.write(WRITES[client](call, at))
     world.gate.handle(SessionStarted(world.context(), case.how, case.parents))
     ask(world)
     ask(world)
     told = [body["calls"] for body in world.records("unknown-results")]
-    assert told == ([[case.lines[0][0]]] if case.labels == BOTH else [])
+    assert told == ([[case.lines[0][0]]] if case.labels == BOTH and case.how != "fork" else [])
     assert world.labels() == case.labels
 
 

@@ -13,6 +13,7 @@ from lockgate.core.errors import StoreError
 from lockgate.store.administration import mend_schema
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.files import DATABASE, VERSION
+from lockgate.store.rows import BriefRow, CallRow, SessionRow
 from lockgate.store.sqlite.schema_objects import expected_database
 from lockgate.store.sqlite.store import _OBJECTS_DIGEST, SqliteStore, objects_digest
 
@@ -99,6 +100,35 @@ def test_what_is_planted_while_a_store_is_refused_is_seen_when_it_is_opened_agai
         other.close()
         with pytest.raises(StoreError, match="the trigger 'helper'"), store.transaction():
             pass
+
+
+def test_a_row_is_found_under_its_own_name_alone(state: str) -> None:
+    """Tables that are made anew may take other names for the same."""
+    with closing(SqliteStore.open(state)) as store:
+        with store.transaction() as tx:
+            tx.put_setting("trust:/project", "a")
+            tx.put_session(SessionRow("s"))
+            tx.put_call(CallRow("s", "c"))
+            tx.put_brief(BriefRow("b", "s", "", "", "", "", "approved"))
+            tx.add_addresses("s", [b"k"], human=True)
+        for table in ("settings", "sessions", "calls", "briefs", "addresses"):
+            [(sql,)] = store._connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+            anew = sql.replace(" TEXT", " TEXT COLLATE NOCASE").replace(f"TABLE {table}", "TABLE anew")
+            _run(state, f"{anew}; INSERT INTO anew SELECT * FROM {table}")
+            indexes = [
+                each
+                for (each,) in store._connection.execute(
+                    "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL", (table,)
+                )
+            ]
+            _run(state, f"DROP TABLE {table}; ALTER TABLE anew RENAME TO {table}; {'; '.join(indexes)}")
+        with store.reading() as tx:
+            assert (tx.setting("trust:/project"), tx.setting("trust:/PROJECT")) == ("a", None)
+            assert (tx.call("s", "c") is None, tx.call("s", "C")) == (False, None)
+            assert (tx.brief("b") is None, tx.brief("B")) == (False, None)
+            assert (tx.knows_address("s", b"k"), tx.knows_address("S", b"k")) == (True, False)
+            found = tx.session("S")
+            assert found is None or found.how == "resume", "as one that did not begin here"
 
 
 @pytest.mark.parametrize("version", range(-1, VERSION))

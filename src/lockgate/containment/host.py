@@ -65,9 +65,17 @@ def host(state: str) -> Host:
     known = _read(state)
     if known is not None and known.get("facts") == facts:
         found = Host(*(str(known.get(name, "")) for name in Host._fields))
-        if found.way or found.launcher or _recent(known.get("at")):
+        if _is_of_this_host(found) and (found.way or found.launcher or _recent(known.get("at"))):
             return found
     return try_again(state)
+
+
+def _is_of_this_host(found: Host) -> bool:
+    """Whether a finding names no programs but those that would be tried here: something else may have written it."""
+    from lockgate.containment.macos.sandbox_exec import PROGRAM
+
+    programs = (PROGRAM,) if found.way == "sandbox-exec" else bubblewraps()
+    return found.program in ("", *programs) and found.launched_by in ("", *launchers())
 
 
 def try_again(state: str) -> Host:

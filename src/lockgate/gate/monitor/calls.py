@@ -374,7 +374,8 @@ def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
     if context.subject.agent:
         session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
     if row.how == "fork" and session.fork_is_open(tx, context.subject.session):
-        session.settle_fork(tx, context.subject.session, parts.parents(context), now)
+        results = lambda: parts.results_since(context, 0.0)  # noqa: E731 - asked once the parents are known
+        session.settle_fork(tx, context.subject.session, parts.parents(context), results, now)
     if context.job:
         # A call before any prompt comes of a prompt that nobody saw: a later one cannot take that back.
         session.settle_prompt(tx, context.subject.session, said=False)

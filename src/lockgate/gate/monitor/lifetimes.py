@@ -21,7 +21,15 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
         now = parts.clock()
         parts.read_on(tx, event.context, now)
         note = take_note(tx)
-        row = session.begin_session(tx, event.context, event.how, event.parents, now, parts.above(event.context))
+        row = session.begin_session(
+            tx,
+            event.context,
+            event.how,
+            event.parents,
+            now,
+            parts.above(event.context),
+            lambda: parts.results_since(event.context, 0.0),
+        )
         has_read = [session.has_read_untrusted(tx, each) for each in (row.session, row.parent)]
         bases.note(tx, row, head, untrusted=has_read[0], parent_untrusted=has_read[1])
         if days is not None:

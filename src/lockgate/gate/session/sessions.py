@@ -53,6 +53,7 @@ def begin_session(
     parents: tuple[str, ...],
     now: float,
     above: Sequence[str] = (),
+    results: Callable[[], Sequence[str]] = tuple,
 ) -> SessionRow:
     """Begin a session, or go on with it.
 
@@ -68,6 +69,7 @@ def begin_session(
         parents: The sessions that a fork's transcript names.
         now: Seconds since the epoch.
         above: The processes that the client's own comes from, the nearest first.
+        results: Tells the calls whose results the transcript of a fork holds.
     """
     session = context.subject.session
     known = tx.session(session)
@@ -87,7 +89,7 @@ def begin_session(
         if parent:
             tx.copy_addresses(parent, session, human_only=True)
     elif how == "fork" and parents:
-        parent = _label_fork(tx, session, parents, now)
+        parent = _label_fork(tx, session, parents, results(), now)
     elif how == "fork":
         # The client writes the transcript, which names the parents, only later: untrusted until then.
         _note_unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
@@ -111,12 +113,22 @@ def _is_open(tx: Transaction, session: str, call_id: str) -> bool:
     return any(taint.call_id == call_id and taint.state is TaintState.PENDING for taint in taints)
 
 
-def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> None:
-    """Give a fork what its parents have, once its transcript names them. One that names none stays untrusted."""
+def settle_fork(
+    tx: Transaction, session: str, parents: tuple[str, ...], results: Callable[[], Sequence[str]], now: float
+) -> None:
+    """Give a fork what its parents have, once its transcript names them. One that names none stays untrusted.
+
+    Args:
+        tx: The transaction.
+        session: The fork.
+        parents: The sessions that its transcript names.
+        results: Tells the calls whose results its transcript holds.
+        now: Seconds since the epoch.
+    """
     row = tx.session(session)
     if row is None:
         return
-    parent = _label_fork(tx, session, parents, now) if parents else ""
+    parent = _label_fork(tx, session, parents, results(), now) if parents else ""
     tx.settle(session, FORK_CALL, confirm=not parents)
     tx.put_session(row._replace(parent=parent))
 
@@ -379,12 +391,23 @@ def _find_cleared(tx: Transaction, process: str) -> str:
     return max(ended, key=lambda row: row.ended_at).session if ended else ""
 
 
-def _label_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> str:
-    """Give a fork what its parents have; the parent where there is one."""
+def _label_fork(tx: Transaction, session: str, parents: tuple[str, ...], results: Sequence[str], now: float) -> str:
+    """Give a fork what its parents have; the parent where there is one.
+
+    Whoever changes its transcript could name others as its parents. So it has every label where it holds a result that
+    none of them has.
+    """
     known = [parent for parent in dict.fromkeys(parents) if parent != session and tx.session(parent) is not None]
     for parent in known:
         flow(tx, Subject(parent), Subject(session), settled=True, origin=f"session {parent}")
         tx.copy_addresses(parent, session, human_only=False)
     if not known or len(known) < len({parent for parent in parents if parent != session}):
         _note_unwatched(tx, session, "fork", now)
+    elif any(_is_nobodys(tx, known, call) for call in results):
+        tx.add_taints(Subject(session), [Taint(label, _UNKNOWN, "", "", now) for label in Label])
     return known[0] if len(known) == 1 else ""
+
+
+def _is_nobodys(tx: Transaction, sessions: Sequence[str], call: str) -> bool:
+    """Whether no session of some has made a call."""
+    return all(tx.call(session, call) is None for session in sessions) and not _is_undecided(tx, call)

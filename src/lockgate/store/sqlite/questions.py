@@ -42,7 +42,7 @@ class SqliteQuestionQueries(SqliteStatements):
                 f"SELECT {_CALL}, seal FROM calls WHERE session = ? AND call_id = ?",  # noqa: S608 - ours
                 name,
             )
-            row = self._unsealed(CALLS, row)
+            row = self._unsealed(CALLS, row, name)
             self._last_call = (name, call_of(row, parse_json) if row else None)
         return self._last_call[1]
 
@@ -80,7 +80,7 @@ class SqliteQuestionQueries(SqliteStatements):
     def brief(self, brief: str) -> BriefRow | None:
         """The brief, or ``None``."""
         row = self._one(f"SELECT {_BRIEF}, seal FROM briefs WHERE brief = ?", (brief,))  # noqa: S608 - ours
-        known = self._unsealed(BRIEFS, row)
+        known = self._unsealed(BRIEFS, row, (brief,))
         return BriefRow._make(known) if known is not None else None
 
     def put_brief(self, row: BriefRow) -> None:

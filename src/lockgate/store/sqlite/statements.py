@@ -78,11 +78,20 @@ class SqliteStatements:
         """The seal of a row: a keyed hash of its table and all its values, in the order in which they are read."""
         return keyed_hash(self._key, PURPOSE_ROW, canonical({table: [_to_json_value(value) for value in values]}))
 
-    def _unsealed(self, table: str, row: Sequence[Any] | None) -> Sequence[Any] | None:
-        """The values of a row that ends with a seal; ``None`` where there is none, or something else has written it."""
+    def _unsealed(self, table: str, row: Sequence[Any] | None, key: Sequence[Value] = ()) -> Sequence[Any] | None:
+        """The values of a row that ends with a seal; ``None`` where there is none, or something else has written it.
+
+        Args:
+            table: The table.
+            row: What was read of it.
+            key: The values that were asked for, where they are the row's first. The table may have been made anew, so
+                that it takes others for the same.
+        """
         if row is None:
             return None
         *values, seal = row
+        if any(is_there not in (asked, _encodable(asked)) for is_there, asked in zip(values, key, strict=False)):
+            return None
         try:
             return values if seal and seal == self._row_seal(table, values) else None
         except ValueError:  # a number that is none, which Lockgate never writes

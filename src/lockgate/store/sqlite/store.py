@@ -187,16 +187,16 @@ class SqliteStore:
             self._connect_again()
             self._begin(writable=writable)
         self._look_at_schema()
-        if writable and not self._is_as_compared() and self._is_put_back():
-            # Somebody has put an older state in the place of this one, while this process waited for the lock.
+        if not self._is_as_compared() and self._is_put_back():
+            # Somebody has put an older state in the place of this one since, or while this process waited for the lock.
             self._begin_anew()
             self._connect_again()
-            self._begin(writable=True)
+            self._begin(writable=writable)
         self._latest = SqliteTransaction(self._connection, self._key, writable=writable)
         return self._latest
 
     def _is_as_compared(self) -> bool:
-        """Whether nobody else wrote since the last look. To be called under the lock for writing."""
+        """Whether nobody else wrote since the last look. To be called in a transaction."""
         before, self._compared = self._compared, self._connection.execute("PRAGMA data_version").fetchone()
         return before == self._compared
 

@@ -49,14 +49,14 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
     def session(self, session: str) -> SessionRow | None:
         """The session, or ``None``."""
         row = self._one(f"SELECT {_SESSION}, seal FROM sessions WHERE session = ?", (session,))  # noqa: S608 - ours
-        return self._session(row) if row else None
+        return self._session(row, (session,)) if row else None
 
-    def _session(self, row: Sequence[Any]) -> SessionRow:
+    def _session(self, row: Sequence[Any], key: Sequence[str] = ()) -> SessionRow:
         """A session. Where something else has changed its row, only its names and times count.
 
         Such a session counts as one that did not begin here.
         """
-        known = self._unsealed(SESSIONS, row)
+        known = self._unsealed(SESSIONS, row, key)
         if known is not None:
             return SessionRow._make(known)
         session, client, cwd, workspace = map(str, row[:4])
@@ -86,7 +86,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
     def agent(self, subject: Subject) -> AgentRow | None:
         """The sub-agent, or ``None``: also where something else has changed it, so that it begins anew."""
         row = self._one(f"SELECT {_AGENT}, seal FROM agents WHERE session = ? AND agent = ?", subject)  # noqa: S608
-        known = self._unsealed(AGENTS, row)
+        known = self._unsealed(AGENTS, row, subject)
         return agent_of(known, parse_json) if known is not None else None
 
     def put_agent(self, row: AgentRow) -> None:
@@ -168,7 +168,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
     def _address(self, session: str, key: bytes) -> int | None:
         """Whether a person gave an address that a session has seen (1 or 0); ``None`` where it has not."""
         row = self._one("SELECT session, key, human, seal FROM addresses WHERE session = ? AND key = ?", (session, key))
-        known = self._unsealed(ADDRESSES, row)
+        known = self._unsealed(ADDRESSES, row, (session, key))
         return None if known is None else int(known[2])
 
     def copy_addresses(self, source: str, target: str, *, human_only: bool) -> None:
@@ -215,7 +215,9 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
 
     def setting(self, name: str) -> str | None:
         """A value of the gate's own, or ``None``: also where something else has written it."""
-        row = self._unsealed(SETTINGS, self._one("SELECT name, value, seal FROM settings WHERE name = ?", (name,)))
+        row = self._unsealed(
+            SETTINGS, self._one("SELECT name, value, seal FROM settings WHERE name = ?", (name,)), (name,)
+        )
         return str(row[1]) if row else None
 
     def put_setting(self, name: str, value: str | None) -> None:
