@@ -188,7 +188,7 @@ def test_a_session_goes_on_between_the_move_and_the_installation(ann: Person) ->
     assert (old / "lockgate.db").exists()
     ann.does(export)
     refused = ann.does(install, code=1)
-    assert f"mv {old} {old}.aside" in refused
+    assert f"Where the labels are in {ann.state}, as after a move, run: mv {old} {old}.aside && {install}" in refused
     ann.does("lockgate gate stop")
     ann.does(f"mv {old} {old}.aside")
     ann.does(install)

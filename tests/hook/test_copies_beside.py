@@ -73,4 +73,4 @@ def test_another_installation_that_is_told_the_old_calls(tmp_path: Path) -> None
     shutil.rmtree(tmp_path / "state")
     (tmp_path / "aside").rename(tmp_path / "state")
     fresh = {**told, "session_id": "s2", "transcript_path": str(tmp_path / "none.jsonl")}
-    assert "another installation" in _at(tmp_path, {**START, **fresh}).stdout
+    assert "another state was in this folder" in _at(tmp_path, {**START, **fresh}).stdout

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,11 +127,19 @@ def test_it_blocks_and_says_why(hooks: Hooks, name: str) -> None:
 
 
 @pytest.mark.parametrize("line", [LS, PUSH])
-def test_a_state_on_a_read_only_mount(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_state_on_a_read_only_mount(tmp_path: Path, line: str, closed: bool) -> None:
+    """SQLite says something else of a database that the last process has closed: it has no log then."""
     bwrap = shutil.which("bwrap")
     assert bwrap, "bubblewrap is needed: make system"
     hooks = Hooks(tmp_path, "python", asks=False)
     state = str(tmp_path / "state")
+    log = Path(state, "lockgate.db-wal")
+    if closed:
+        with closing(sqlite3.connect(log.with_name("lockgate.db"))) as database:
+            database.execute("PRAGMA journal_mode=WAL").fetchone()
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    assert log.exists() is not closed
     told = hooks.asks(line, Surroundings(before=(bwrap, "--dev-bind", "/", "/", "--ro-bind", state, state, "--")))
     assert told.code == 2
     assert f"the file system of {state} is mounted read-only: mount it for writing, or set XDG_STATE" in told.stderr

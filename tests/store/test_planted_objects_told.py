@@ -63,6 +63,12 @@ def test_the_command_mends_and_records(state: str) -> None:
     assert _said("store", "mend", code=0) == "nothing to mend\n"
 
 
+def test_a_number_that_was_changed_is_put_right(state: str) -> None:
+    _run(state, "PRAGMA user_version = 5")
+    said = _said("store", "mend", code=0).splitlines()
+    assert said == ["put right: the number of the version, which was 5", "run: lockgate audit verify"]
+
+
 def test_an_agent_may_not_mend(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _run(state, "CREATE VIEW helper AS SELECT 1")
     monkeypatch.setenv("CLAUDECODE", "1")

@@ -672,7 +672,7 @@ def test_another_installation_in_this_folder_is_told(world: Kept, name: str) -> 
     acts, is_told = REPLACED[name]
     for act in acts:
         act(world)
-    assert ("another installation" in (world.reason() or "")) is is_told
+    assert ("another state was in this folder" in (world.reason() or "")) is is_told
 
 
 def test_after_another_installation_each_session_has_every_label(world: Kept) -> None:

@@ -219,7 +219,9 @@ def test_a_damaged_database_names_the_copy_and_the_command(home: Path, cut: bool
 def test_copies_are_listed(home: Path) -> None:
     assert "there are no copies" in _lockgate("store", "restore").output
     copy = _upgraded(home)
-    assert f"{copy} (schema {VERSION})" in _lockgate("store", "restore").output
+    listed = _lockgate("store", "restore").output
+    assert f"{copy} (schema {VERSION})" in listed
+    assert "to go back to one: lockgate store restore COPY" in listed
     (told,) = json.loads(_lockgate("store", "restore", "--json").output)["copies"]
     assert (told["path"], told["fits"]) == (str(copy), True)
 
@@ -343,7 +345,8 @@ def test_a_newer_build_and_back(home: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     copy = _state(home) / f"lockgate.db.{VERSION}"
     assert str(copy) not in ask(old, start).stdout
-    assert f"is kept in {copy}. To go back to it: lockgate store restore" in ask(new, start).stdout
+    back = f"To go back: install the older version, then run: lockgate store restore {copy}"
+    assert f"is kept in {copy}. {back}" in ask(new, start).stdout
     assert str(copy) not in ask(new, {**start, "session_id": "s4"}).stdout, "said once"
     refused = ask(old, tool("PreToolUse", "Read", {"file_path": str(home / "a.txt")}))
     assert refused.code == 2

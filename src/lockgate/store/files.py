@@ -40,7 +40,8 @@ def own_folder(folder: str, *, create: bool) -> bool:
         _make_folder(folder)
         found = os.lstat(folder)
     except OSError as error:
-        raise StoreError(f"cannot look at the state folder {folder}: {error.strerror}") from error
+        says = f"cannot look at the state folder {folder} ({error.strerror})"
+        raise StoreError(f"{says}: run this as the user whose it is") from error
     if stat.S_ISLNK(found.st_mode):
         raise StoreError(f"the state folder {folder} is a symbolic link: replace it with a folder of your own")
     if not stat.S_ISDIR(found.st_mode):

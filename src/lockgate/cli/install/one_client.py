@@ -70,8 +70,9 @@ def _refuse_another_state(client: str, file: str, where: Folders) -> None:
         again = registration.use_that_state(other, f"lockgate install {client}")
         raise InstallError(
             f"the hooks in {file} have their labels in {other}, and this terminal names {where.state}."
-            f" To keep these labels, run: {again}"
-            f" (to use the other folder, first move that one aside: mv {shlex.quote(other)} {shlex.quote(other)}.aside)"
+            f" To keep these labels, run: {again}."
+            f" Where the labels are in {where.state}, as after a move, run:"
+            f" mv {shlex.quote(other)} {shlex.quote(other)}.aside && lockgate install {client}"
         )
 
 

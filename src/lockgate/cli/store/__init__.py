@@ -179,7 +179,7 @@ def _describe_mended(facts: dict[str, Any]) -> Iterable[str]:
     yield from (f"removed: {visible(each, 300)}" for each in facts["removed"])
     yield from (f"made: {each}" for each in facts["made"])
     if facts["version"]:
-        yield f"the tables are not of version {facts['version']}, as they said"
+        yield f"put right: the number of the version, which was {facts['version']}"
     yield "run: lockgate audit verify" if any(facts.values()) else "nothing to mend"
 
 
@@ -191,7 +191,9 @@ def _list_copies(found: Sequence[DatabaseCopy], *, as_json: bool) -> None:
         fits = "" if each.fits else ", not for this version"
         fits += "" if each.is_of_before or not each.schema else ", replaced by a restore"
         click.echo(f"{clock(iso(each.made_at))}  {visible(each.path, 300)} (schema {each.schema}{fits})")
-    if not found:
+    if found:
+        click.echo("to go back to one: lockgate store restore COPY, with its path from above")
+    else:
         click.echo("there are no copies: no upgrade has changed the tables")
 
 

@@ -55,7 +55,10 @@ def _readable(seen: CheckContext) -> DoctorCheck:
     bad = [f"{layer.file} ({visible(layer.problem, 120)})" for layer in seen.layers if layer.problem]
     if bad:
         return DoctorCheck(
-            "settings", "fail", f"cannot be read: {', '.join(bad)}", "mend the JSON; the client ignores it"
+            "settings",
+            "fail",
+            f"cannot be read: {', '.join(bad)}",
+            "let yourself read it, or mend its JSON; until then the client ignores it",
         )
     return DoctorCheck("settings", "ok", ", ".join(layer.file for layer in seen.layers) or "there are none")
 

@@ -228,7 +228,8 @@ def write_artefact(path: str, data: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(draft)
-        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+        advice = "make room there, and let yourself write there"
+        raise StoreError(f"cannot write {path} ({error.strerror}): {advice}") from error
 
 
 # ---------------------------------------------------------------- what the store knows

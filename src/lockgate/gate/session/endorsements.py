@@ -183,7 +183,7 @@ def _problem_of(subject: Subject, taints: Sequence[Taint], row: CallRow | None) 
     if taints[0].origin:
         return "it came by another agent or session, whose own words carry it on"
     if row is None:
-        return "it is no result of a call: a prompt, an instruction or an earlier session"
+        return "it is no result of a call: a prompt, an instruction, an earlier session or a state that was put back"
     if row.state not in _BACK or any(taint.state is not TaintState.CONFIRMED for taint in taints):
         return "its result has not come (whole) yet"
     if row.agent != subject.agent:

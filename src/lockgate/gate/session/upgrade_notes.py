@@ -37,7 +37,10 @@ def _copy_kept(tx: Transaction) -> str:
     if not copy:
         return ""
     tx.put_setting(COPIED, None)
-    return f"The state of before this upgrade is kept in {copy}. To go back to it: lockgate store restore."
+    import shlex
+
+    back = f"To go back: install the older version, then run: lockgate store restore {shlex.quote(copy)}"
+    return f"The state of before this upgrade is kept in {copy}. {back}"
 
 
 def _news(tx: Transaction, version: str, notes: Mapping[str, str] | None) -> str:

@@ -108,7 +108,7 @@ class Pool:
             except (PoolTimeout, TooManyRequests):
                 if left <= _SLICE:
                     self._lost_at = time.monotonic()
-                    says = f"the shared store cannot be reached: {self.problem}"
+                    says = f"the shared store cannot be reached: {self.problem}. See: lockgate store status"
                     if failures is not None:
                         failures[where] = says
                     raise StoreError(says) from None

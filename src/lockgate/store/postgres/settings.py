@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = Lock()
 LIBRARIES = "the shared store takes psycopg: in a clone of Lockgate, pip install '.[postgres]'"
+_CHOOSE = "Run: lockgate store use ADDRESS, or lockgate store use sqlite"
 _PORT = 5432
 """PostgreSQL's own, where an address says none."""
 _SCHEMES = ("postgresql://", "postgres://")
@@ -65,13 +66,13 @@ def read_where(path: str) -> StoreAddress:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path} cannot be read: see `lockgate store use`") from error
+        raise StoreError(f"{path} cannot be read. {_CHOOSE}") from error
     match found:
         case {"url": str(url), **more} if more.keys() <= {"gate", "seal"}:
             gate, seal = more.get("gate", ""), more.get("seal", "")
             if isinstance(gate, str) and isinstance(seal, str):
                 return StoreAddress(url, gate, seal)
-    raise StoreError(f"{path} does not say where the store is: see `lockgate store use`")
+    raise StoreError(f"{path} does not say where the store is. {_CHOOSE}")
 
 
 def seal_of(key: bytes, where: StoreAddress) -> str:

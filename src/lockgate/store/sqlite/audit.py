@@ -58,8 +58,8 @@ class SqliteAuditQueries(SqliteStatements):
         head = self.audit_head()
         if head_facts(self._key, head) is None:
             raise StoreError(
-                "the head of the audit chain was changed by something else:"
-                " see `lockgate audit verify`, then move the state folder aside to begin anew",
+                "the head of the audit chain was changed by something else, or by a newer Lockgate:"
+                " upgrade this one, or see `lockgate audit verify`, then move the state folder aside to begin anew",
             )
         return head.seq, head.digest
 

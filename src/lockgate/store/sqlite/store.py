@@ -490,6 +490,7 @@ _PROBED = (
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_PROTOCOL,
     sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
 )
 """What SQLite says where a file system has no locks or is mounted read-only, and else."""
 
