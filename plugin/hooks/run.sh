@@ -45,7 +45,7 @@ if [ -r "$record" ]; then
             { IFS= read -r native || :; }
     } <"$record" || refuse "$record is damaged; run: lockgate install claude-code --plugin"
     [ -x "$python" ] && [ -r "$hook" ] ||
-        refuse "the program recorded in $record is gone; run: lockgate install claude-code --plugin"
+        refuse "the program recorded in $record is gone. If it was installed anew or moved, run: lockgate install claude-code --plugin. If it was uninstalled, run: claude plugin uninstall lockgate@lockgate"
     set -- claude-code --home "$h" --state "$state" --config "$config" --event "$event" "--plugin=$data"
     if [ -n "$native" ] && [ -x "$native" ]; then
         run "$native" --python "$python" --script "$hook" "$@"

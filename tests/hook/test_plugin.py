@@ -134,7 +134,7 @@ def test_without_the_program_everything_blocks(machine: Machine, event: str) -> 
     ("changes", "message"),
     [
         ({"python": "/nowhere/python"}, "the program recorded in"),
-        ({"hook": "/nowhere/hook.py"}, "the program recorded in"),
+        ({"hook": "/nowhere/hook.py"}, "If it was uninstalled, run: claude plugin uninstall lockgate@lockgate"),
         ({"python": "/bin/false"}, "the hook could not run (exit code 1)"),
     ],
 )
