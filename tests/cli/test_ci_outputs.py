@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,25 @@ def test_what_is_planned_in_one_job_is_done_in_another(tmp_path: Path, api: Stan
         ),
     ]
     assert {one.token for one in api.asked} == {f"Bearer {TOKEN}"}
+
+
+_CLIENT = "import json, subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], env=json.loads(sys.argv[1])).returncode)"
+"""A client that gives its commands an environment of its own."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell of a process's environment")
+def test_a_client_that_takes_the_variables_from_its_commands_plans_all_the_same(
+    tmp_path: Path, api: StandInApi
+) -> None:
+    """Gemini CLI does so in GitHub Actions."""
+    jobs = TwoJobs(tmp_path, api)
+    started_with = {**jobs.job.environ, "GITHUB_WORKSPACE": str(jobs.job.checkout)}
+    given = {name: value for name, value in started_with.items() if not name.startswith("GITHUB_")}
+    command = [sys.executable, "-m", "lockgate", "ci", "output", "labels", "bug"]
+    words = [sys.executable, "-c", _CLIENT, json.dumps(given), *command]
+    done = subprocess.run(words, cwd=tmp_path, env=started_with, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(jobs.plan.read_text())["outputs"] == [{"kind": "labels", "names": ["bug"]}]
 
 
 @pytest.mark.parametrize(

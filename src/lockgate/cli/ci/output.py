@@ -10,9 +10,13 @@ import click
 
 from lockgate.cli.ci.job import job_facts, read_event
 from lockgate.cli.ci.plan import MOST, PlanTarget, add_act
+from lockgate.cli.common.ancestors import variables_above
 from lockgate.system.files import read_regular
 
 _BODY = click.option("--body-file", required=True, type=click.Path(), help="The file that holds the text, as Markdown.")
+_VARIABLES = frozenset({
+    "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_REPOSITORY", "GITHUB_RUN_ID", "GITHUB_SHA", "GITHUB_WORKSPACE"
+})  # fmt: skip
 _EVENTS = {"comment": "COMMENT", "request-changes": "REQUEST_CHANGES", "approve": "APPROVE"}
 
 
@@ -62,9 +66,20 @@ def planned_target(environ: Mapping[str, str]) -> PlanTarget:
 
 
 def _add(entry: Mapping[str, Any]) -> None:
-    root = os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
-    count = add_act(root, planned_target(os.environ), entry)
+    environ = _job_variables()
+    root = environ.get("GITHUB_WORKSPACE") or os.getcwd()
+    count = add_act(root, planned_target(environ), entry)
     click.echo(f"planned, and not done yet: another job looks at it ({count} in the plan)")
+
+
+def _job_variables() -> Mapping[str, str]:
+    """The job's variables, also where the client has taken them from its commands, as Gemini CLI does.
+
+    They prove nothing: a plan is taken for an attacker's.
+    """
+    if os.environ.get("GITHUB_EVENT_PATH"):
+        return os.environ
+    return variables_above(_VARIABLES) or os.environ
 
 
 def _text(path: str) -> str:

@@ -75,6 +75,16 @@ def agent_above(known: Collection[str] = (), look: Look | None = None) -> str:
     return ""
 
 
+def variables_above(names: Collection[str]) -> dict[str, str]:
+    """Variables of the nearest process above this one that was started with all of them; nothing where none was.
+
+    Args:
+        names: The names of the variables.
+    """
+    everywhere = (caller.environ_of(process.pid, names) for process in _above(look_up))
+    return next((found for found in everywhere if found.keys() == set(names)), {})
+
+
 def is_client(words: tuple[str, ...]) -> bool:
     """Whether a command line is one of an agent's client: the program itself, or a script of it."""
     if not words:
