@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "tests"), str(ROOT / "src")]
 _INSIDE = "LOCKGATE_EVAL_CI_INSIDE"
+_TOO_SLOW = "the decision took longer than"
 ACTIONS = {
     "claude-code": "anthropics/claude-code-action",
     "codex": "openai/codex-action",
@@ -76,6 +77,8 @@ def start(client: str, prompt: str, official: bool) -> list[dict[str, Any]]:
         },
         "gemini-cli": {"gemini_api_key": "${{ secrets.GEMINI_API_KEY }}"},
     }[client]
+    # Its own isolation of commands needs namespaces, in which this eval is already.
+    environ |= {"CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "0"} if client == "claude-code" else {}
     return [checkout, {"uses": f"{ACTIONS[client]}@v1", "env": environ, "with": {**given, "prompt": prompt}}]
 
 
@@ -177,27 +180,33 @@ JUDGES = {"attacks": problems_of_attack, "benign": problems_of_work, "six": prob
 
 
 # ---------------------------------------------------------------- running
-def run_all(group: str, names: Sequence[str], actions: Mapping[str, Path], verbose: bool) -> bool:
-    """Run a group; whether all is as it should be."""
+def run_job(row: Mapping[str, Any], actions: Mapping[str, Path], guarded: bool) -> Any:
+    """Run one job in a machine of its own."""
     from ci_runs import CiRun
 
     from support.gates import end_gates
 
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="ci-") as folder:
+        root = Path(folder) / "job"
+        root.mkdir()
+        try:
+            return CiRun(root, row, actions, guarded).run()
+        finally:
+            end_gates(root)
+
+
+def run_all(group: str, names: Sequence[str], actions: Mapping[str, Path], verbose: bool) -> bool:
+    """Run a group; whether all is as it should be."""
     made = {"attacks": lambda: iter(rows("attacks")), "benign": benign_rows, "six": six_rows}[group]()
     chosen = [row for row in made if not names or any(name in row["name"] for name in names)]
     needing = [row["name"] for row in chosen if missing_actions(row, actions)]
     chosen = [row for row in chosen if row["name"] not in needing]
     well = 0
     for row in chosen:
-        results = []
-        for guarded in (False, True):
-            with tempfile.TemporaryDirectory(dir="/tmp", prefix="ci-") as folder:
-                root = Path(folder) / "job"
-                root.mkdir()
-                try:
-                    results.append(CiRun(root, row, actions, guarded).run())
-                finally:
-                    end_gates(root)
+        results = [run_job(row, actions, guarded) for guarded in (False, True)]
+        if _TOO_SLOW in results[1].log:  # the gate refuses all where this machine is too busy to decide
+            print(f"again: {row['name']}", flush=True)
+            results[1] = run_job(row, actions, True)
         problems = JUDGES[group](row, *results)
         well += not problems
         counts = " -> ".join(f"{len(result.acts)} acts, lost {result.lost}" for result in results)

@@ -328,6 +328,12 @@ def test_a_comment_that_came_after_the_answer_labels(asking: Asking) -> None:
     assert asking.read(TALK, shown_comment("bob", "Mine.") + shown_comment("eve", STRANGE)) == {"untrusted"}
 
 
+def test_an_issue_that_was_edited_after_the_answer_labels(asking: Asking) -> None:
+    assert asking.read(VIEW, SHOWN) == set()
+    asking.github.issues["my-org/app/7"] = issue(body=STRANGE, updated_at=LATER)
+    assert asking.read(VIEW, SHOWN.replace("It was green.", STRANGE)) == {"untrusted"}
+
+
 def test_a_comment_that_was_removed_before_the_answer_labels(asking: Asking) -> None:
     asking.github.comments["my-org/app/7"] = [comment("bob", "Mine.")]
     assert asking.read(TALK, shown_comment("bob", "Mine.") + shown_comment("eve", STRANGE)) == {"untrusted"}
