@@ -303,6 +303,17 @@ def test_a_further_label_makes_the_yes_void(front: Front) -> None:
     assert front.ask().verdict is DENY
 
 
+def test_a_yes_that_rests_on_something_else_is_asked_anew_and_waits_for_nobody(front: Front) -> None:
+    front.ask()
+    front.say(YES)
+    first = front.row.approval
+    (front.world.config / "lockgate.yaml").write_text("trusted_domains: [docs.example]\n")
+    said = front.ask()
+    assert said.verdict is DENY
+    assert front.row.approval != first
+    assert front.world.asked_elsewhere == []
+
+
 def test_a_client_without_such_a_tool_is_as_before(world: World) -> None:
     world.taint()
     said, _ = world.ask("Edit", EDIT)

@@ -51,7 +51,7 @@ def prepare_question(parts: Parts, question: DecisionInput, ruling: Ruling, even
     if parts.consultants.asking_tool:
         from lockgate.gate.monitor.question_by_tool import has_yes
 
-        if has_yes(question):
+        if has_yes(question, ruling):
             return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE), asks_elsewhere=True)
     approvers = question.configuration.options.approvers
     tired = attendance.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects, approvers)

@@ -16,6 +16,7 @@ from lockgate.core.model import OBJECT, ToolCall, Verdict
 from lockgate.core.questions import Objection
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import questions
+from lockgate.gate.approvals.proof import is_as_asked
 from lockgate.gate.approvals.questions import BY_TOOL, PUT_BY, TEXT
 from lockgate.gate.messages import tool_dialog
 from lockgate.gate.monitor import person
@@ -38,15 +39,23 @@ _WINDOW = "window"
 
 
 # ---------------------------------------------------------------- the call that is held back
-def has_yes(question: DecisionInput) -> bool:
-    """Whether a person has said yes to a call in this way, and it was not made since."""
+def has_yes(question: DecisionInput, ruling: Ruling) -> bool:
+    """Whether a person has said yes to a call in this way, which rests on what it rested on, and was not made since.
+
+    Args:
+        question: The call.
+        ruling: It asks.
+    """
     subject = question.context.subject
-    return any(
-        BY_TOOL in row.about
-        and (row.agent, row.digest) == (subject.agent, question.digest)
-        and not row.is_over(question.now)
+    rows = [
+        row
         for row in question.tx.approvals(session=subject.session, state="approved")
-    )
+        if BY_TOOL in row.about and (row.agent, row.digest) == (subject.agent, question.digest)
+    ]
+    if not rows or not question.call.call_id:
+        return False
+    basis = person.basis_of(question, ruling)
+    return any(row.basis == basis and not row.is_over(question.now) and is_as_asked(question.tx, row) for row in rows)
 
 
 def offer(parts: Parts, question: DecisionInput, ruling: Ruling, because: str) -> Ruling | None:
@@ -68,6 +77,8 @@ def offer(parts: Parts, question: DecisionInput, ruling: Ruling, because: str) -
     row = questions.ask(tx, context, question.call, question.digest, basis, about, question.now, _SECONDS)
     if row.asked_at == question.now:  # not one that was asked before
         tx.append_audit(question.now, record.person_asked(context, row))
+    if BY_TOOL not in row.about:  # it was put elsewhere, and can be answered there
+        return None
     decision = ruling.decision._replace(verdict=Verdict.DENY)
     place = LocatedPerson(PersonLocation.TOOL, because)
     return ruling._replace(decision=decision, new_input=None, place=place, approval=row.approval)
