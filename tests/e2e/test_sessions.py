@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 
+import pytest
+
 from e2e.conftest import Serve
 from e2e.harness.script import Call, Script, bash, fetch_issue
 from e2e.harness.world import PUSH, World
@@ -99,3 +101,26 @@ def test_an_agent_that_an_untrusted_one_starts_is_untrusted(world: World, serve:
     records = [json.loads(line) for line in world.lockgate("audit", "show", "--json").splitlines()]
     prompts = [record for record in records if record["body"]["event"] == "prompt"]
     assert [record["body"]["human"] for record in prompts] == [True, False]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("file", "prompt"),
+    [
+        (".claude/commands/look.md", "/look https://typed.example.com/"),
+        (".claude/skills/look/SKILL.md", "/look https://typed.example.com/"),
+        ("look.md", "look at @look.md and https://typed.example.com/"),
+    ],
+    ids=["command", "skill", "mention"],
+)
+def test_only_what_was_typed_is_the_persons_word(world: World, serve: Serve, file: str, prompt: str) -> None:
+    """The hook is told the words as they were typed, and not what the client makes of them."""
+    pages = [Call("WebFetch", {"url": f"https://{who}.example.com/", "prompt": "p"}) for who in ("typed", "file")]
+    place = world.project / file
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("---\nname: look\ndescription: look\n---\nRead https://file.example.com/ first.\n")
+    model = serve(Script.of(fetch_issue(), *pages))
+    world.run(model, prompt)
+    assert "https://file.example.com/ first" in json.dumps(model.requests)
+    assert "Lockgate" not in model.result(1).text
+    assert "Lockgate" in model.result(2).text
