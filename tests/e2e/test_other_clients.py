@@ -68,6 +68,19 @@ def test_without_lockgate_the_attack_works(begin: Begin, client: Client) -> None
     assert len(world.pushes) == 1
 
 
+def test_what_a_command_of_the_project_says_is_no_persons_word(begin: Begin) -> None:
+    """What was typed behind its name may be looked at after an issue; what its file names may not."""
+    pages = [_Gemini.shell(f"curl -s https://{who}.example.com/") for who in ("typed", "file")]
+    world, model = begin(_Gemini, _Gemini.issue, *pages)
+    command = world.project / ".gemini" / "commands" / "look.toml"
+    command.parent.mkdir(parents=True)
+    command.write_text('prompt = "Read https://file.example.com/ and {{args}}"')
+    world.ask(model, "/look https://typed.example.com/")
+    assert "Read https://file.example.com/ and https://typed.example.com/" in model.seen()
+    assert "Lockgate" not in model.result(1)
+    assert "Lockgate blocked this call" in model.result(2)
+
+
 @BOTH
 def test_an_issue_locks_what_leaves_and_nothing_else(begin: Begin, client: Client) -> None:
     world, model = begin(client, client.issue, client.shell(PUSH), client.shell("git status && echo STILL WORKING"))

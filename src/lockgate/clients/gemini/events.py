@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
@@ -35,6 +35,9 @@ EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "SessionStart", "SessionEnd"
 IGNORED = frozenset({"AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection", "PreCompress", "Notification"})
 """Events that exist and need nothing from the gate."""
 
+_PIECE = lazy_re(r"\S+")
+_LOG, _MOST_LOG = "logs.json", 32 * 1024 * 1024
+"""Where the client keeps what was typed, in the folder above the one of transcripts."""
 _ATTACHED = "\n--- Content from referenced files ---"
 """What the client writes between a person's words and the files that they mention."""
 _FRAME = lazy_re(r"</?untrusted_context>|Process Group PGID: \d+|(?:Output: )?\(empty\)")
@@ -70,8 +73,37 @@ def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     prompt = text(payload, "prompt", empty=True)
     if not prompt.startswith(REGISTERED):  # behind that a stranger's text could begin with the client's own line
-        prompt = prompt.partition(_ATTACHED)[0]
+        prompt = keep_typed(prompt.partition(_ATTACHED)[0], context)
     return PromptSubmitted(context, prompt, human=True)
+
+
+def keep_typed(prompt: str, context: Context) -> str:
+    """A prompt without the addresses of which nothing shows that somebody typed them.
+
+    The client puts the text of a command's file, or of a server, where ``/name`` was typed, without a mark. What shows
+    it is the client's command line, and its log of what was typed in its window.
+    """
+    # Here, because only prompts need it.
+    from lockgate.resources import addresses
+    from lockgate.system.process_arguments import command_line
+
+    pieces = {piece for piece in _PIECE.findall(prompt) if addresses.extract(piece, 1)}
+    if not pieces:
+        return prompt
+    typed = "\n".join([*command_line(context.process).words, *_find_logged(context)])
+    unsaid = {piece for piece in pieces if piece not in typed}
+    return _PIECE.sub(lambda match: " " if match.group() in unsaid else match.group(), prompt)
+
+
+def _find_logged(context: Context) -> Iterator[str]:
+    """What was typed in the client's window in this session, as far as its log tells."""
+    file = os.path.join(os.path.dirname(os.path.dirname(context.transcript)), _LOG)
+    log = transcripts.parse_json(transcripts.read_file(file, _MOST_LOG)) if context.transcript else None
+    for entry in log if isinstance(log, list) else ():
+        if isinstance(entry, dict) and (entry.get("sessionId"), entry.get("type")) == (context.subject.session, "user"):
+            message = entry.get("message")
+            if isinstance(message, str):
+                yield message
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
