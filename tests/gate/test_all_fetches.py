@@ -16,6 +16,7 @@ from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering
 from lockgate.gate.approvals.endorsing import endorse
 from lockgate.gate.session.endorsements import sources_of
+from support.hidden_records import hide_records
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 HOST = "https://docs.example.com"
@@ -151,6 +152,21 @@ def test_a_grant_that_an_endorsement_has_ended_cannot_be_put_back(world: World) 
     assert ask(world, f"{HOST}/b") is ASK
     assert grant(world, call(f"{HOST}/c", 2)) is ALLOW
     assert ask(world, f"{HOST}/d") is ALLOW
+
+
+def test_a_grant_is_over_where_the_record_of_an_endorsement_is_hidden(world: World) -> None:
+    world.taint()
+    assert grant(world, call(f"{HOST}/a")) is ALLOW
+    with world.store.reading() as tx:
+        [before] = tx.approvals(session="s1", state="used")
+        sources = sources_of(tx, "s1")
+    for each in sources:
+        endorse(world.store, each, by="ann")
+    world.taint()
+    world.store._connection.execute("UPDATE approvals SET about = ?", (json.dumps(before.about),))
+    with hide_records(world.folder / "state", "endorse") as hidden:
+        assert hidden == len(sources)
+        assert ask(world, f"{HOST}/b") is not ALLOW
 
 
 def test_it_is_said_to_a_page_alone(world: World) -> None:

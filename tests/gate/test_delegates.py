@@ -13,6 +13,7 @@ from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate.delegates.briefs import BriefRefusal, note_shown
 from lockgate.gate.parts import call_digest
 from lockgate.store.rows import ApprovalRow
+from support.hidden_records import hide_records
 
 from .world import WORK, World
 
@@ -213,6 +214,26 @@ def test_a_step_that_was_read_runs_whatever_the_one_before_it_has_printed(world:
     assert world.records("decision")[-1]["cascade"]["tier"] == "person"
     assert run("Bash", command=SECOND) is DENY, "once"
     assert world.bash(SECOND) is DENY, "and for the delegate alone"
+
+
+def test_a_step_is_not_taken_twice_where_the_first_is_hidden(world: World) -> None:
+    run = begin(world)
+    assert run("Bash", command=SECOND) is ALLOW
+    world.store._connection.execute("DELETE FROM calls WHERE call_id = (SELECT call_id FROM calls ORDER BY id DESC)")
+    with hide_records(world.folder / "state", "decision", f'"{SECOND}"') as hidden:
+        assert hidden == 1
+        assert run("Bash", command=SECOND) is DENY
+
+
+def test_a_brief_binds_one_delegate_where_the_record_of_it_is_hidden(world: World) -> None:
+    world.taint()
+    _, call = spawn(world, f"$ {FIRST}")
+    before = world.store._connection.execute("SELECT * FROM briefs").fetchone()
+    assert push(world, "d1", call) is ALLOW
+    world.store._connection.execute(f"REPLACE INTO briefs VALUES ({', '.join('?' * len(before))})", before)
+    with hide_records(world.folder / "state", "delegate") as hidden:
+        assert hidden == 1
+        assert push(world, "d2", call) is DENY
 
 
 def test_five_steps(world: World) -> None:

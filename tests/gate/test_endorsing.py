@@ -6,9 +6,11 @@ import pytest
 
 from lockgate.clients.common.results import finished_event
 from lockgate.core.events import ToolFinished
+from lockgate.core.errors import EndorsementError
 from lockgate.core.model import Verdict
 from lockgate.gate.approvals.endorsing import endorse
 from lockgate.gate.session.endorsements import UntrustedResult, sources_of
+from support.hidden_records import hide_records
 
 from .world import World
 
@@ -79,6 +81,17 @@ def test_what_holds_the_text_by_now_keeps_the_label(reading: World, tool: str, t
         pytest.fail(f"{tool} is refused and tells nothing")
     reading.done(call, "done")
     assert "since then" in sources(reading)[0].problem
+
+
+def test_nothing_is_endorsed_where_the_record_of_a_call_is_hidden(reading: World) -> None:
+    """What that call has left behind may hold what was read."""
+    reading.run("Write", {"file_path": "a.py", "content": "x"}, "written")
+    reading.store._connection.execute("DELETE FROM calls WHERE tool = 'Write'")
+    with hide_records(reading.folder / "state", "decision", '"tool":"Write"') as hidden:
+        assert hidden == 1
+        with pytest.raises(EndorsementError, match="lockgate audit verify"):
+            endorse_all(reading)
+    assert reading.labels() == {"untrusted"}
 
 
 def test_calls_made_before_do_not_matter(world: World) -> None:

@@ -21,6 +21,7 @@ from lockgate.gate.approvals import answering
 from lockgate.gate.approvals.proof import OTHERWISE
 from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.store.audit.chain import verify_store
+from support.hidden_records import hide_records
 from support.stress import examples
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -132,6 +133,18 @@ def test_a_yes_is_not_used_twice_by_putting_its_row_back(world: Attacked) -> Non
     again, same = world.waiting()
     assert same.approval == question.approval
     assert world.end(again).verdict is DENY
+
+
+def test_a_yes_is_not_used_twice_where_the_record_of_its_use_is_hidden(world: Attacked) -> None:
+    going, question = world.waiting()
+    world.answer(question)
+    before = world.row(question.approval)
+    assert world.end(going).verdict is ALLOW
+    world.put(before)
+    with hide_records(world.folder / "state", "answered") as hidden:
+        assert hidden == 1
+        again, _ = world.waiting()
+        assert world.end(again).verdict is DENY
 
 
 @pytest.mark.parametrize(

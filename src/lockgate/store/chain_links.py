@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.rows import AuditCheckpoint, AuditHead
+from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 from lockgate.system.digests import blake2b, canonical_json, sha256
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from lockgate.store.protocol import Transaction
 
 ROOT = "0" * 64
 """What the first record names as its previous digest."""
@@ -94,6 +96,27 @@ def link_digest(previous: str, seq: int, at: float, body: str) -> str:
     """The digest of one record, hexadecimal. ``body`` is its canonical text, ``at`` seconds since the epoch."""
     text = f"{_RECORD}\n{previous}\n{seq}\n{at!r}\n{body}"
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_to_head(tx: Transaction, seq: int, gate: str = "") -> list[AuditRow] | None:
+    """The records of a chain from one on; ``None`` where one of them is missing, or was changed.
+
+    Whoever rests something on a record that is not there has to ask this first. To take a record out, or to put another
+    in its place, breaks the chain between it and the head. The seal of the head is looked at when the call is recorded.
+
+    Args:
+        tx: The transaction.
+        seq: The number of the first.
+        gate: Whose chain, by its id; empty for this gate's own.
+    """
+    links = tx.audit(after=seq - 1, gate=gate)
+    previous = links[0].previous if links else ""
+    for number, link in enumerate(links, seq):
+        digest = link_digest(previous, number, link.at, link.body)
+        if (link.seq, link.previous, link.digest) != (number, previous, digest):
+            return None
+        previous = digest
+    return links if links and tx.audit_head(gate=gate)[:2] == (links[-1].seq, previous) else None
 
 
 class HeadFacts(Record):

@@ -10,6 +10,7 @@ from lockgate.gate.approvals import fetches
 from lockgate.gate.approvals.answering import sign_record
 from lockgate.gate.approvals.proof import parse_body
 from lockgate.gate.session import endorsements, packages
+from lockgate.store.audit.chain import verify_store
 from lockgate.store.audit.record import event_record
 from lockgate.store.rows import AuditQuery
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lockgate.gate.session.packages import InstalledPackages
     from lockgate.store.protocol import Store, Transaction
 
+_BROKEN = "the audit does not hold, so it does not tell what else the session has read: lockgate audit verify"
 _MOVED = "the audit does not tell that this call has brought all of that: lockgate audit verify"
 
 
@@ -44,6 +46,8 @@ def endorse(
     by = signer.by if signer is not None else by
     with store.transaction() as tx:
         now = store.clock()
+        if not verify_store(tx, store.key).ok:
+            raise EndorsementError(_BROKEN)
         as_recorded = _is_as_recorded(tx, shown)
         left = endorsements.endorse(tx, shown, by=by, now=now)
         if not as_recorded:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_YES, canonical, link_digest
+from lockgate.store.chain_links import PURPOSE_YES, canonical, link_digest, read_to_head
 from lockgate.store.rows import AuditQuery
 from lockgate.system.digests import canonical_json, json_object, sha256
 
@@ -126,6 +126,8 @@ def may_be_used(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: 
         return False
     query = AuditQuery(event="answered", text=row.approval)
     later = _later(tx, row, query)
+    if later is None:
+        return False
     if approvers is not None:  # a session may have gone on elsewhere, and used it there
         since = query._replace(since=row.asked_at)
         others = [each.gate for each in tx.gates() if not each.own]
@@ -149,15 +151,18 @@ def _is_signed(
 
 
 def is_endorsed_since(tx: Transaction, row: ApprovalRow) -> bool:
-    """Whether a result of the session was endorsed since a proven yes: what was said for its labels is over then."""
-    return bool(_later(tx, row, AuditQuery(event="endorse", session=row.session), limit=1))
+    """Whether a result of the session was endorsed since a proven yes: what was said for its labels is over then.
+
+    So it is where records since then are missing: that of an endorsement may be one of them.
+    """
+    return _later(tx, row, AuditQuery(event="endorse", session=row.session), limit=1) != []
 
 
-def _later(tx: Transaction, row: ApprovalRow, query: AuditQuery, *, limit: int = 0) -> list[AuditRow]:
-    """The records of this gate that meet a query, after that of a yes."""
+def _later(tx: Transaction, row: ApprovalRow, query: AuditQuery, *, limit: int = 0) -> list[AuditRow] | None:
+    """The records of this gate that meet a query, after that of a yes; ``None`` where some of them are missing."""
     gate, seq = row.about[ANSWER]
     if gate == tx.gate:
-        return tx.find_audit(query, after=seq, limit=limit)
+        return None if read_to_head(tx, seq) is None else tx.find_audit(query, after=seq, limit=limit)
     # Records of other gates have other numbers, and the time of the same database.
     return tx.find_audit(query._replace(since=row.asked_at), limit=limit)
 

@@ -48,7 +48,8 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     if not allowed:
         return ""
     taken = [row for row in _calls_of(tx, subject, call) if row.facts.get(STEP) == command]
-    return command if len(taken) < allowed and are_kept(tx, subject) else ""
+    are_all_known = len(taken) < allowed and briefs.is_audit_whole_since(tx, brief) and are_kept(tx, subject)
+    return command if are_all_known else ""
 
 
 def let_run(question: DecisionInput, ruling: Ruling) -> Ruling:
