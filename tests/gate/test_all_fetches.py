@@ -15,6 +15,7 @@ from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering
 from lockgate.gate.approvals.endorsing import endorse
+from lockgate.gate.contradictions import contradictions
 from lockgate.gate.session.endorsements import sources_of
 from support.hidden_records import hide_records
 
@@ -132,6 +133,8 @@ def test_an_endorsement_ends_it(world: World) -> None:
     for each in sources:
         endorse(world.store, each, by="ann")
     assert world.labels() == set()
+    with world.store.reading() as tx:
+        assert contradictions(tx, None) == []
     world.taint()
     assert ask(world, f"{HOST}/b") is ASK
 

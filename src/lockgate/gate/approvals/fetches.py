@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lockgate.core.errors import ApprovalError
 from lockgate.core.model import Label, Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.approvals.proof import FETCHES, is_endorsed_since, is_proven
+from lockgate.gate.approvals.proof import FETCHES, FETCHES_OVER, is_endorsed_since, is_proven
 from lockgate.store.rows import ApprovalRow
 
 if TYPE_CHECKING:
@@ -80,13 +80,17 @@ def is_granted(
 
 
 def end(tx: Transaction, session: str) -> None:
-    """End all such yeses of a session: the labels for which they were said are others now."""
+    """End all such yeses of a session: the labels for which they were said are others now.
+
+    What each was said for stays, as its record is bound to that.
+    """
     for row in _used_approvals(tx, session):
-        tx.put_approval(row._replace(about={name: value for name, value in row.about.items() if name != FETCHES}))
+        tx.put_approval(row._replace(about={**row.about, FETCHES_OVER: True}))
 
 
 def _used_approvals(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
-    return [row for row in tx.approvals(session=session, state="used") if FETCHES in row.about]
+    rows = tx.approvals(session=session, state="used")
+    return [row for row in rows if FETCHES in row.about and FETCHES_OVER not in row.about]
 
 
 def _labels(about: Mapping[str, Any]) -> set[str]:

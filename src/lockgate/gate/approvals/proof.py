@@ -27,6 +27,8 @@ ANSWER = "answer"
 """The name under which a question with a yes holds where that is recorded: the gate and the number of the record."""
 FETCHES = "fetches"
 """The name under which a question that was answered so holds the host, and the labels at that time."""
+FETCHES_OVER = "fetches_over"
+"""The name under which such a question says that an endorsement has ended that."""
 UNPROVEN = "unproven"
 """What became of a question that says "approved", where the audit does not."""
 BECAUSE = "the audit has no record of this yes"
@@ -34,7 +36,8 @@ OTHERWISE = "the person was shown another call than this one"
 UNSIGNED = "no approver of the configuration has signed this yes"
 ASKED = "as_asked"
 """The name under which a question holds what binds it to what it showed when it was asked: the gate and a seal."""
-_LATER = frozenset({ASKED, ANSWER, FETCHES, "taken_over_by", "taken_over_at", "changed input", "prompted", "put_by"})
+_AFTER = ("taken_over_by", "taken_over_at", "changed input", "prompted", "put_by")
+_LATER = frozenset({ASKED, ANSWER, FETCHES, FETCHES_OVER, *_AFTER})
 """What a question is given after it was asked. All else is under its seal: reasons, effects and sources too."""
 _SHOWN = ("tool", "cwd", "whole", "brief", "labels")
 _TEXT = canonical_json(default=str, allow_nan=True)
