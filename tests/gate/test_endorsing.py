@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lockgate.clients.common.results import finished_event
-from lockgate.core.events import ToolFinished
 from lockgate.core.errors import EndorsementError
+from lockgate.core.events import ToolFinished
 from lockgate.core.model import Verdict
 from lockgate.gate.approvals.endorsing import endorse
 from lockgate.gate.session.endorsements import UntrustedResult, sources_of
