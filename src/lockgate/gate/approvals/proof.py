@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_YES, canonical, link_digest, read_to_head
+from lockgate.store import chain_links
 from lockgate.store.rows import AuditQuery
 from lockgate.system.digests import canonical_json, json_object, sha256
 
@@ -53,7 +53,11 @@ def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signe
         signer: The approver who says it, where one does.
     """
     shown = shown_digest(row.about)
-    proof: dict[str, Any] = {"basis": row.basis, "shown": shown, "seal": tx.keyed(PURPOSE_YES, _bound_text(row, shown))}
+    proof: dict[str, Any] = {
+        "basis": row.basis,
+        "shown": shown,
+        "seal": tx.keyed(chain_links.PURPOSE_YES, _bound_text(row, shown)),
+    }
     if signer is not None:
         import lockgate.gate.approvals.signatures as signatures
 
@@ -92,7 +96,7 @@ def is_as_asked(tx: Transaction, row: ApprovalRow) -> bool:
 
 def _seal_of_question(tx: Transaction, row: ApprovalRow) -> str:
     what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, told_digest(row.about))
-    return tx.keyed(PURPOSE_YES, canonical({"asked": what}))
+    return tx.keyed(chain_links.PURPOSE_YES, chain_links.canonical({"asked": what}))
 
 
 def is_proven(
@@ -115,7 +119,7 @@ def is_proven(
     if not found or found[0].seq != seq:
         return False
     link = found[0]
-    if link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
+    if chain_links.link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
         return False
     body = parse_body(link.body)
     if not _says(tx, row, gate, body, unused=unused) or (shown and body.get("shown") != shown):
@@ -165,7 +169,7 @@ def _later(tx: Transaction, row: ApprovalRow, query: AuditQuery, *, limit: int =
     """The records of this gate that meet a query, after that of a yes; ``None`` where some of them are missing."""
     gate, seq = row.about[ANSWER]
     if gate == tx.gate:
-        return None if read_to_head(tx, seq) is None else tx.find_audit(query, after=seq, limit=limit)
+        return None if chain_links.read_to_head(tx, seq) is None else tx.find_audit(query, after=seq, limit=limit)
     # Records of other gates have other numbers, and the time of the same database.
     return tx.find_audit(query._replace(since=row.asked_at), limit=limit)
 
@@ -178,14 +182,14 @@ def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any],
     bound = (row.approval, row.session, row.agent, row.digest, row.basis, row.about.get(FETCHES))
     if not yes or told != bound:
         return False
-    return gate != tx.gate or body.get("seal") == tx.keyed(PURPOSE_YES, _bound_text(row, body.get("shown")))
+    return gate != tx.gate or body.get("seal") == tx.keyed(chain_links.PURPOSE_YES, _bound_text(row, body.get("shown")))
 
 
 def _bound_text(row: ApprovalRow, shown: object) -> str:
     """All that a yes is bound to. A record of an older version does not tell what was shown."""
     times = (float(at) for at in (row.asked_at, row.expires_at, row.decided_at))
     what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, row.decided_by)
-    return canonical({"yes": [*what, *times, row.about.get(FETCHES), *([] if shown is None else [shown])]})
+    return chain_links.canonical({"yes": [*what, *times, row.about.get(FETCHES), *([] if shown is None else [shown])]})
 
 
 def parse_body(text: str) -> Mapping[str, Any]:

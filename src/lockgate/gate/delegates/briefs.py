@@ -15,7 +15,7 @@ from lockgate.core.display_text import add_bars, visible_block
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.redaction.credentials import redact
-from lockgate.store.chain_links import read_to_head
+from lockgate.store import chain_links
 from lockgate.store.rows import AgentRow, AuditQuery, BriefRow
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _has_begun(tx: Transaction, row: BriefRow) -> bool:
 def is_audit_whole_since(tx: Transaction, row: BriefRow) -> bool:
     """Whether no record is missing since a brief was put before a person, as that was recorded."""
     asked = tx.find_audit(AuditQuery(event="decision", session=row.session, call=row.call_id))
-    return bool(asked) and read_to_head(tx, asked[-1].seq) is not None
+    return bool(asked) and chain_links.read_to_head(tx, asked[-1].seq) is not None
 
 
 def _may_begin(row: BriefRow) -> bool:
