@@ -25,7 +25,7 @@ from e2e.harness.other_worlds import CodexWorld, CopilotWorld, GeminiWorld, Open
 from e2e.harness.script import Call, Script, bash, read, write
 from e2e.harness.scripted_model import ScriptedModel
 from e2e.harness.world import World
-from support.ci_jobs import OWNER, STRANGER, commit, git
+from support.ci_jobs import OWNER, STRANGER, commit, git, push_event
 
 HERE = Path(__file__).resolve().parent
 CLIENTS = ("claude-code", "codex", "gemini-cli", "copilot-cli", "opencode")
@@ -164,8 +164,11 @@ class CiRun:
         """Run the job."""
         project = self.world.project
         shutil.rmtree(project)
-        base = commit(project, {"README.md": "# Tool\n", ".env": f"KEY={self.secret}\n", **self.row.get("base", {})})
+        held = {} if "does" in self.row else {".env": f"KEY={self.secret}\n"}  # a push of ordinary work sends no secret
+        base = commit(project, {"README.md": "# Tool\n", **held, **self.row.get("base", {})})
         head = commit(project, self.row["change"]) if "change" in self.row else base
+        for name, value in (("user.name", "bot"), ("user.email", "bot@example.com")):
+            git(project, "config", name, value)  # as a step of most workflows has it
         git(project, "remote", "add", "origin", "https://github.com/owner/tool.git")
         script = Script.of(*(calls_of(self.client, said) for said in self._calls()))
         with ExitStack() as stack:
@@ -308,6 +311,8 @@ def _event(row: Mapping[str, Any], base: str, head: str) -> dict[str, Any]:
             "base": {"ref": "main", "sha": base, "repo": mine},
         }
         event |= {"action": "opened", "number": 7, "pull_request": pull}
+    if kind == "push":
+        event = {**push_event(base, head), "repository": repository}
     if kind == "workflow_dispatch":
         event |= {"inputs": row.get("inputs", {}), "ref": "refs/heads/main", "workflow": ".github/workflows/a.yml"}
     if kind == "schedule":
