@@ -18,7 +18,7 @@ STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint site house doors format unit room e2e stress faults evals days containment fuzz knowledge reference answers library coverage news changelog lock setup system axe screenshots picture hooks clients clean
+.PHONY: help demo test lint site house doors format unit room e2e stress faults evals days containment fuzz knowledge reference answers library coverage news changelog lock setup system axe screenshots picture hooks clients managers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ help: ## list the targets
 demo: setup library ## set everything up and show the main job with real hooks
 	@$(BIN)/lockgate demo
 
-test: setup library system axe clients lint ## set everything up and run every check but the nightly rows
+test: setup library system axe clients managers lint ## set everything up and run every check but the nightly rows
 	@$(BIN)/pytest $(XDIST) -m 'not nightly' $(PYTEST_ARGS)
 
 lint: setup ## style, types, import rules, stale knowledge, stale pages, broken links
@@ -59,7 +59,7 @@ format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-unit: setup library system axe ## all tests but those with real agent clients
+unit: setup library system axe managers ## all tests but those with real agent clients
 	@$(BIN)/pytest $(XDIST) -m 'not e2e' $(PYTEST_ARGS)
 
 room: setup library ## the quick tests of one room: ROOM=shell
@@ -153,7 +153,10 @@ hooks: setup ## have git run the checks before a commit and before a push
 clients: ## the real agent clients, into .clients
 	@scripts/install_clients.sh
 
+managers: ## the package managers that tests of installs run, into .managers
+	@scripts/install_clients.sh tests/installs/managers .managers
+
 clean: ## remove everything that is made
-	rm -rf .venv .venvs .axe .clients dist build .fuzz .evals .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	rm -rf .venv .venvs .axe .clients .managers dist build .fuzz .evals .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	rm -f src/lockgate/lockgate-hook
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

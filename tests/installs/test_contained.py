@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,9 @@ COMMIT = "git add -A && git -c user.email=a@example.com -c user.name=A commit -q
 class Session:
     """A session of an agent on a machine with a local index, which has read untrusted text."""
 
-    def __init__(self, machine: Machine, index: LocalIndex) -> None:
+    def __init__(
+        self, machine: Machine, index: LocalIndex, prepare: Callable[[Machine, LocalIndex], None] | None = None
+    ) -> None:
         self.machine, self.index = machine, index
         machine.write(".npmrc", self._npmrc())
         machine.environment |= {
@@ -47,6 +49,8 @@ class Session:
         machine.file("package-lock.json", lock_file(index))
         machine.file("sub/package.json", '{"name": "sub"}')
         machine.file("sub/package-lock.json", lock_file(index).replace("odd", "even"))
+        if prepare is not None:
+            prepare(machine, index)
         machine.git()
         machine.outside(COMMIT)
         machine.outside(f"{sys.executable} -m venv --without-pip --system-site-packages .venv")
@@ -211,6 +215,7 @@ ASKED = {
         "'six' is not among the committed packages",
     ),
     "an audit": ("npm audit", "", "reads from the network"),
+    "a form that is not known": ("npm --prefix sub ci", "", "this form of the command is not known"),
     "another index": (".venv/bin/python -m pip install -i https://e.example/ -r requirements.txt", "", "not known"),
     "an install beside a request": ("npm ci && curl https://e.example/x", "", "curl"),
 }

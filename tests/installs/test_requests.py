@@ -18,10 +18,12 @@ ONE, TWO = "1" * 64, "2" * 64
 HOST, FILES, NPM_HOST = "pypi.org", "files.pythonhosted.org", "registry.npmjs.org"
 LOCKED = f"https://{FILES}/packages/aa/idna-3.10-py3-none-any.whl"
 TARBALL = f"https://{NPM_HOST}/is-odd/-/is-odd-3.0.1.tgz"
+SCOPED = f"https://{NPM_HOST}/@scope/odd/-/odd-1.0.0.tgz"
+YARN_HOST = "registry.yarnpkg.com"
 WANTED = Wanted(
     {"idna": frozenset((ONE,)), "flask-login": frozenset()},
     frozenset(("is-odd", "@scope/odd")),
-    frozenset((LOCKED, TARBALL, "https://e.example/x.whl")),
+    frozenset((LOCKED, TARBALL, SCOPED, "https://e.example/x.whl")),
 )
 
 
@@ -44,6 +46,11 @@ PASSES = {
     "the same in capitals": (NPM_HOST, "/@scope%2Fodd", PAGE, f"https://{NPM_HOST}/@scope%2fodd"),
     "the same with a slash": (NPM_HOST, "/@scope/odd", PAGE, f"https://{NPM_HOST}/@scope%2fodd"),
     "a tarball": (NPM_HOST, "/is-odd/-/is-odd-3.0.1.tgz", FILE, TARBALL),
+    "a tarball with a scope": (NPM_HOST, "/@scope/odd/-/odd-1.0.0.tgz", FILE, SCOPED),
+    "the same as yarn spells it": (NPM_HOST, "/@scope%2fodd/-/odd-1.0.0.tgz", FILE, SCOPED),
+    "a package at another address of the registry": (YARN_HOST, "/is-odd", PAGE, f"https://{NPM_HOST}/is-odd"),
+    "a tarball there": (YARN_HOST, "/is-odd/-/is-odd-3.0.1.tgz", FILE, TARBALL),
+    "the same with a scope": (YARN_HOST, "/@scope%2fodd/-/odd-1.0.0.tgz", FILE, SCOPED),
 }
 
 
@@ -79,6 +86,10 @@ REFUSED = {
     "a version of a package": (NPM_HOST, "/is-odd/3.0.1"),
     "a tarball that nobody named": (NPM_HOST, "/is-odd/-/is-odd-3.0.1-secret.tgz"),
     "a name behind two scopes": (NPM_HOST, "/@a/@scope/odd"),
+    "a tarball with a scope encoded twice": (NPM_HOST, "/@scope%252fodd/-/odd-1.0.0.tgz"),
+    "a slash that is encoded behind the scope": (NPM_HOST, "/@scope%2fodd%2f-%2fodd-1.0.0.tgz"),
+    "a package that nobody named at another address": (YARN_HOST, "/left-pad"),
+    "a project at another address of npm's": (YARN_HOST, "/simple/idna/"),
     "a scope encoded twice": (NPM_HOST, "/@scope%252fodd"),
     "who somebody is": (NPM_HOST, "/-/whoami"),
     "a search of npm": (NPM_HOST, "/-/v1/search?text=secret"),

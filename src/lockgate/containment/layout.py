@@ -125,19 +125,34 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
     cached = any(os.path.isdir(os.path.join(run.home, ".npm", name)) for name in ("_cacache", "_npx"))
     environment = {**npm_folders(run.home, cached=cached), **contained_environment(run.environ, run.home)}
     plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
-    return Layout(_with_registries(run, plan) if run.registries else plan, guard, roots, before, folder)
+    return Layout(_with_registries(run, plan, folder) if run.registries else plan, guard, roots, before, folder)
 
 
-def _with_registries(run: ContainedRun, plan: Plan) -> Plan:
+def _with_registries(run: ContainedRun, plan: Plan, folder: str) -> Plan:
     """A plan with the way to package indexes."""
     from lockgate.containment.registry_proxy.opening import INSIDE, open_proxy
 
     proxy = open_proxy(run.state, run.registries, run.home, run.environ)
+    stores = [mount for place in proxy.stores for mount in _own_store(place, run.home, folder)]
     return plan._replace(
-        mounts=(*plan.mounts, Mount(READ_ONLY, INSIDE, proxy.folder)),
+        mounts=(*plan.mounts, *stores, Mount(READ_ONLY, INSIDE, proxy.folder)),
         environment={**plan.environment, **proxy.environment},
         command=(*proxy.wrapper, *plan.command),
     )
+
+
+def _own_store(place: str, home: str, folder: str) -> Iterator[Mount]:
+    """A folder of the command's own at the place where a person's package manager keeps packages, below their home."""
+    from lockgate.system.ownership import make_folders
+
+    own = os.path.join(folder, "store")
+    try:
+        make_folders(own)
+        make_folders(place)
+    except OSError:
+        return
+    if real_path(place) == place and _below(place, (real_path(home),)):
+        yield Mount(WRITABLE, place, own)
 
 
 # ---------------------------------------------------------------- the command's own

@@ -9,9 +9,9 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from lockgate.containment.registry_proxy import lock_files
+from lockgate.containment.registry_proxy import javascript_locks, lock_files
+from lockgate.containment.registry_proxy.committed_files import ReadFile, UncoveredError, check_committed
 from lockgate.containment.registry_proxy.indexes import PackageIndex
-from lockgate.containment.registry_proxy.lock_files import ReadFile, UncoveredError
 from lockgate.containment.registry_proxy.wanted import Wanted
 from lockgate.core.record import Record
 
@@ -41,7 +41,29 @@ _NPM_FLAGS = _EVERYWHERE | {
     *("--audit=false", "--fund=false", "--progress=false"),
 }
 _NPM_VALUES = frozenset(("--include", "--omit", "--loglevel"))
+_PNPM_FLAGS = _EVERYWHERE | {
+    *("--frozen-lockfile", "--no-frozen-lockfile", "--prefer-frozen-lockfile", "--no-prefer-frozen-lockfile"),
+    *("--prod", "--production", "-P", "--dev", "-D", "--no-optional", "--ignore-scripts", "--prefer-offline"),
+    *("--silent", "-s", "--force", "--shamefully-hoist", "--strict-peer-dependencies", "--side-effects-cache"),
+    *("--no-strict-peer-dependencies", "--ignore-pnpmfile", "--color", "--lockfile-only", "--fix-lockfile"),
+}
+_PNPM_VALUES = frozenset(("--reporter", "--loglevel", "--network-concurrency", "--child-concurrency"))
+_YARN_FLAGS = _EVERYWHERE | {
+    *("--frozen-lockfile", "--pure-lockfile", "--immutable", "--immutable-cache", "--check-cache", "--check-files"),
+    *("--non-interactive", "--production", "--prod", "--ignore-scripts", "--ignore-engines", "--ignore-optional"),
+    *("--ignore-platform", "--silent", "-s", "--prefer-offline", "--force", "--inline-builds", "--json"),
+    *("--production=true", "--production=false", "--no-immutable", "--skip-builds"),
+}
+_YARN_VALUES = frozenset(("--mode", "--network-timeout", "--network-concurrency"))
+_JAVASCRIPT = {
+    "npm": (_NPM_FLAGS, _NPM_VALUES),
+    "pnpm": (_PNPM_FLAGS, _PNPM_VALUES),
+    "yarn": (_YARN_FLAGS, _YARN_VALUES),
+}
+"""Options and options with a value of each manager of JavaScript's packages."""
 _NPM_INSTALLS = frozenset(("ci", "clean-install", "install", "i"))
+_PNPM_INSTALLS = frozenset(("install", "i"))
+_YARN_INSTALLS = frozenset(("install",))
 _NPM_VIEWS = frozenset(("view", "info", "show", "v"))
 _NPM_QUERY_FLAGS = _EVERYWHERE | {"--json", "--silent", "-s", "--long", "-l", "--parseable", "-p", "--all", "-a"}
 _PIP_QUERY_FLAGS = _EVERYWHERE | {"--json", "--pre", "--no-cache-dir", "--no-input", "--disable-pip-version-check"}
@@ -51,6 +73,8 @@ RULES = frozenset(
         *(f"program:{it}/{command}" for it in ("pip", "pip3") for command in ("install", "index")),
         *("program:uv/pip/install", "program:uv/sync"),
         *(f"program:npm/{it}" for it in (*_NPM_INSTALLS, *_NPM_VIEWS, "outdated")),
+        *(f"program:pnpm/{it}" for it in _PNPM_INSTALLS),
+        *(f"program:{it}" for it in ("yarn", "yarnpkg", "yarn/install", "yarnpkg/install")),
     }
 )
 """How the analysis calls the effects of these commands."""
@@ -60,7 +84,7 @@ class Install(Record):
     """A command that installs, or asks an index about packages."""
 
     manager: str
-    """``pip``, ``uv pip``, ``uv sync`` or ``npm``; of one that only asks: ``pip index``, ``npm view`` or so."""
+    """``pip``, ``uv pip``, ``uv sync``, ``npm``, ``pnpm`` or ``yarn``; one that only asks: ``npm view`` or so."""
     program: str
     """The word by which it is started."""
     words: tuple[str, ...]
@@ -79,7 +103,7 @@ class Install(Record):
     @property
     def is_exact(self) -> bool:
         """Whether it removes all packages that the lock file does not name."""
-        return self.manager == "npm" or (self.manager == "uv sync" and "--inexact" not in self.words)
+        return self.manager in _JAVASCRIPT or (self.manager == "uv sync" and "--inexact" not in self.words)
 
 
 def install_of(words: Sequence[str]) -> Install | None:
@@ -93,9 +117,7 @@ def install_of(words: Sequence[str]) -> Install | None:
         return Install("uv pip", words[0], tuple(words[3:]))
     if name == "uv" and tuple(words[1:2]) == ("sync",):
         return Install("uv sync", words[0], tuple(words[2:]))
-    if name == "npm" and len(words) > 1:
-        return _of_npm(words[0], words[1], tuple(words[2:]))
-    return None
+    return _of_javascript(name.replace("yarnpkg", "yarn"), words) if len(words) > 0 else None
 
 
 def _of_pip(program: str, words: Sequence[str]) -> Install | None:
@@ -104,12 +126,22 @@ def _of_pip(program: str, words: Sequence[str]) -> Install | None:
     return Install("pip index", program, tuple(words[2:])) if tuple(words[:2]) == ("index", "versions") else None
 
 
-def _of_npm(program: str, command: str, words: tuple[str, ...]) -> Install | None:
-    if command in _NPM_INSTALLS:
-        return Install("npm", program, words)
-    if command in _NPM_VIEWS:
-        return Install("npm view", program, words)
-    return Install("npm outdated", program, words) if command == "outdated" else None
+def _of_javascript(manager: str, words: Sequence[str]) -> Install | None:
+    """The install, or the question, of a manager of JavaScript's packages. Its options may stand before its command."""
+    if manager not in _JAVASCRIPT:
+        return None
+    flags, values = _JAVASCRIPT[manager]
+    place = 1
+    while place < len(words) and (words[place] in flags or words[place].partition("=")[0] in values):
+        place += 1 if words[place] in flags or "=" in words[place] else 2
+    command = words[place] if place < len(words) else "install" if manager == "yarn" else ""
+    rest = (*words[1:place], *words[place + 1 :])
+    if manager == "npm" and command in _NPM_VIEWS:
+        return Install("npm view", words[0], rest)
+    if manager == "npm" and command == "outdated":
+        return Install("npm outdated", words[0], rest)
+    installs = {"npm": _NPM_INSTALLS, "pnpm": _PNPM_INSTALLS, "yarn": _YARN_INSTALLS}[manager]
+    return Install(manager, words[0], rest) if command in installs else None
 
 
 def find_wanted(install: Install, folder: str, read: ReadFile, indexes: tuple[PackageIndex, PackageIndex]) -> Wanted:
@@ -132,13 +164,17 @@ def find_wanted(install: Install, folder: str, read: ReadFile, indexes: tuple[Pa
     if install.manager == "uv sync":
         for _ in _operands(install.words, _UV_FLAGS, _UV_VALUES):
             raise UncoveredError("`uv sync` is given something that is not known")
-        lock_files.check_committed(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
+        check_committed(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
         return lock_files.uv_lock(folder, read, python.base)
-    for _, word in _operands(install.words, _NPM_FLAGS, _NPM_VALUES):
+    for _, word in _operands(install.words, *_JAVASCRIPT[install.manager]):
         raise UncoveredError(f"{word!r} is a new dependency")
-    for place in (folder, *lock_files.npm_workspaces(folder, read)):
-        lock_files.check_committed(posixpath.normpath(posixpath.join(place, "package.json")), read)
-    return lock_files.package_lock(folder, read, npm.base)
+    if install.manager == "pnpm":
+        return javascript_locks.pnpm_lock(folder, read, npm)
+    if install.manager == "yarn":
+        return javascript_locks.yarn_lock(folder, read, npm)
+    for place in (folder, *javascript_locks.npm_workspaces(folder, read)):
+        check_committed(posixpath.normpath(posixpath.join(place, "package.json")), read)
+    return javascript_locks.package_lock(folder, read, npm)
 
 
 def _find_asked_about(
@@ -149,14 +185,14 @@ def _find_asked_about(
     operands = [word for _, word in _operands(install.words, flags, frozenset(("--loglevel",)))]
     if install.manager == "npm outdated":
         # It asks for all of them, and tells of those that are named.
-        lock_files.check_committed(posixpath.normpath(posixpath.join(folder, "package.json")), read)
-        return Wanted(packages=lock_files.package_lock(folder, read, indexes[1].base).packages)
+        check_committed(posixpath.normpath(posixpath.join(folder, "package.json")), read)
+        return Wanted(packages=javascript_locks.package_lock(folder, read, indexes[1]).packages)
     if not operands or (install.manager == "pip index" and len(operands) > 1):
         raise UncoveredError("it does not say which package is meant")
     if install.manager == "pip index":
         return lock_files.python_package(operands[0], folder, read, indexes[0].base)
     # What follows says which part of the answer is shown.
-    return lock_files.npm_package(operands[0], folder, read, indexes[1].base)
+    return javascript_locks.npm_package(operands[0], folder, read, indexes[1])
 
 
 def _by_pip(words: Sequence[str], folder: str, read: ReadFile) -> Wanted:

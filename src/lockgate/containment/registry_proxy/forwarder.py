@@ -24,8 +24,9 @@ _SECONDS = 20.0
 """For the relay to make its authority."""
 _CHUNK = 1 << 16
 _CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
-                 "npm_config_cafile")  # fmt: skip
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "npm_config_https_proxy", "HTTP_PROXY", "http_proxy", "npm_config_proxy")
+                 "npm_config_cafile", "pnpm_config_cafile", "YARN_HTTPS_CA_FILE_PATH")  # fmt: skip
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "npm_config_https_proxy", "HTTP_PROXY", "http_proxy", "npm_config_proxy",
+            "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "pnpm_config_https_proxy", "pnpm_config_proxy")  # fmt: skip
 
 
 def main(folder: str, command: list[str]) -> None:

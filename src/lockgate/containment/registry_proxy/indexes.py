@@ -6,11 +6,14 @@ metadata, tarballs).
 
 from __future__ import annotations
 
+import re
+
 from lockgate.core.record import Record
 
 SIMPLE, NPM = "simple", "npm"
 
 SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"
+_SCOPE = re.compile(r"/(@[a-z0-9][a-z0-9._~-]*)%2f", re.ASCII | re.IGNORECASE)
 NPM_SHORT = "application/vnd.npm.install-v1+json"
 
 
@@ -24,10 +27,21 @@ class PackageIndex(Record):
     """Hosts, with a port where it is another than 443, that its files lie on, beside its own."""
     authorization: str = ""
     """What lets the person in, as the value of that header."""
+    aliases: tuple[str, ...] = ()
+    """Other addresses at which the same index is, which lock files name. It is asked at ``base`` all the same."""
+
+    def spell(self, address: str) -> str:
+        """An address in the spelling in which the index is asked: below its base, and with a plain scope of npm's."""
+        for alias in self.aliases:
+            if address.startswith(f"{alias}/"):
+                address = f"{self.base}{address[len(alias) :]}"
+        below = address[len(self.base) :] if address.startswith(f"{self.base}/") else ""
+        found = _SCOPE.match(below) if self.protocol == NPM else None
+        return f"{self.base}/{found[1]}/{below[found.end() :]}" if found is not None else address
 
 
 PYPI = PackageIndex(SIMPLE, "https://pypi.org/simple", ("files.pythonhosted.org",))
-NPMJS = PackageIndex(NPM, "https://registry.npmjs.org")
+NPMJS = PackageIndex(NPM, "https://registry.npmjs.org", aliases=("https://registry.yarnpkg.com",))
 
 METHODS = ("GET", "HEAD")
 ACCEPTED = {

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from lockgate.containment.registry_proxy.commands import RULES, Install, find_wanted, install_of
-from lockgate.containment.registry_proxy.lock_files import ReadFile, UncoveredError
+from lockgate.containment.registry_proxy.committed_files import ReadFile, UncoveredError
 from lockgate.containment.registry_proxy.opening import note, why_not
 from lockgate.containment.registry_proxy.settings import indexes_of
 from lockgate.containment.registry_proxy.wanted import PackageFolder, Wanted
@@ -45,6 +45,8 @@ def find_wanted_of(
     workspace, found = os.path.realpath(workspace), Wanted()
     # The analysis tells of ``python -m pip`` twice: as it stands, and as ``pip``.
     modules = {command.words[2:] for command in commands if command.words[1:3] == ("-m", "pip")}
+    if not any(install_of(command.words) for command in commands):
+        raise UncoveredError("this form of the command is not known")
     for command in dict.fromkeys(commands):
         if command.words in modules:
             continue

@@ -28,6 +28,7 @@ INSIDE = "/run/lockgate-registries"
 """Where the sandbox sees the folder: ``/run`` is empty there."""
 _LIBRARIES = ("cryptography", "h11", "httpx", "packaging", "trustme")
 _SOCKET = "socket"
+MOST_NOTED = 64 * 1024 * 1024
 _KEPT_SECONDS = 86_400.0
 """For how long a note is kept: each decision writes it anew."""
 _STARTED: list[subprocess.Popen[bytes]] = []
@@ -42,6 +43,8 @@ class OpenedProxy(Record):
     environment: Mapping[str, str]
     wrapper: tuple[str, ...]
     """The words that stand before its command."""
+    stores: tuple[str, ...] = ()
+    """Folders at which it finds one of its own."""
 
 
 def why_not() -> str:
@@ -101,11 +104,43 @@ def open_proxy(state: str, name: str, home: str, environ: Mapping[str, str]) -> 
     environment = {"PIP_INDEX_URL": python.base, "UV_DEFAULT_INDEX": python.base, "npm_config_registry": npm.base}
     # What a person has in their usual cache of npm is read-only in there, and new packages are written to it.
     environment["npm_config_cache"] = os.path.join(home, ".cache", "npm")
+    environment |= _yarn_and_pnpm(npm.base, os.path.join(home, ".cache"))
+    stores: tuple[str, ...] = ()
+    if _has_store(_note(state, name)):
+        stores = (_pnpm_store(home, environ),)
+        environment |= {"npm_config_store_dir": stores[0], "pnpm_config_store_dir": stores[0]}
     wrapper = (sys.executable, "-I", "-S", str(forwarder.__file__), INSIDE)
-    return OpenedProxy(folder, {**environment, **_NPM_ASKS_LESS}, wrapper)
+    return OpenedProxy(folder, {**environment, **_NPM_ASKS_LESS}, wrapper, stores)
 
 
-_NPM_ASKS_LESS = {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false"}
+def _has_store(noted: str) -> bool:
+    from lockgate.containment.registry_proxy.wanted import Wanted
+    from lockgate.system.files import read_regular
+
+    try:
+        return Wanted.from_json(read_regular(noted, MOST_NOTED).decode()).has_store
+    except (OSError, ValueError, LookupError):
+        return False
+
+
+def _pnpm_store(home: str, environ: Mapping[str, str]) -> str:
+    """Where pnpm keeps packages (pnpm.io, ``storeDir``)."""
+    kept = environ.get("PNPM_HOME") or os.path.join(environ.get("XDG_DATA_HOME") or f"{home}/.local/share", "pnpm")
+    return os.path.join(kept, "store")
+
+
+def _yarn_and_pnpm(registry: str, cache: str) -> dict[str, str]:
+    """Where yarn, pnpm and corepack ask, and keep files: their usual folders are read-only in there (their manuals)."""
+    return {
+        "pnpm_config_registry": registry,
+        "YARN_NPM_REGISTRY_SERVER": registry,
+        "YARN_GLOBAL_FOLDER": os.path.join(cache, "yarn-berry"),
+        "YARN_ENABLE_TELEMETRY": "0",
+        "COREPACK_NPM_REGISTRY": registry,
+    }
+
+
+_NPM_ASKS_LESS = {"npm_config_audit": "false", "npm_config_update_notifier": "false"}
 """npm sends the list of all packages to have it audited: that is refused, so it is told not to try."""
 
 

@@ -24,7 +24,7 @@ import httpx
 import trustme
 
 from lockgate.containment.registry_proxy.indexes import MOST_FILE, MOST_PAGE, TOLD_BACK, PackageIndex
-from lockgate.containment.registry_proxy.opening import hold_turn
+from lockgate.containment.registry_proxy.opening import MOST_NOTED, hold_turn
 from lockgate.containment.registry_proxy.requests import FILE, WHEEL, Filter, Passed, RefusedError, authority_of
 from lockgate.containment.registry_proxy.settings import indexes_of
 from lockgate.containment.registry_proxy.wanted import Wanted
@@ -42,7 +42,6 @@ QUIET_SECONDS = 3600.0
 """How long one connection may say nothing."""
 _CHUNK = 1 << 16
 _MOST_HEAD = 16 * 1024
-_MOST_WANTED = 64 * 1024 * 1024
 
 
 class Relay:
@@ -262,7 +261,7 @@ def main(words: Sequence[str], environ: Mapping[str, str]) -> None:
     """Serve one sandbox: ``DESCRIPTOR FOLDER WANTED HOME``."""
     descriptor, folder, wanted, home = words
     indexes: tuple[PackageIndex, ...] = indexes_of(home, environ)
-    filtered = Filter(Wanted.from_json(read_regular(wanted, _MOST_WANTED).decode()), indexes)
+    filtered = Filter(Wanted.from_json(read_regular(wanted, MOST_NOTED).decode()), indexes)
     with socket.socket(fileno=int(descriptor)) as listener:
         relay = Relay(listener, filtered, folder)
         while True:

@@ -86,7 +86,9 @@ class Filter:
 
     def authorities(self) -> frozenset[str]:
         """Hosts that may be asked at all."""
-        return frozenset(name for index in self._indexes for name in _authorities(index))
+        return frozenset(
+            name for index in self._indexes for name in (*_authorities(index), *map(authority_of, index.aliases))
+        )
 
     def check(self, authority: str, method: str, target: str, headers: Sequence[tuple[str, str]]) -> Passed:
         """Check a request. Returns the request that the relay sends in its place.
@@ -109,7 +111,7 @@ class Filter:
             raise RefusedError("this host is no package index of the person's")
         if not _TARGET.fullmatch(target) or {".", ".."} & set(target.split("/")):
             raise RefusedError("this is no path of a package or of one of its files")
-        address = f"https://{authority}{target}"
+        address = self._spell(f"https://{authority}{target}")
         if address in self._files:
             kind = WHEEL if address in self._unlocked else FILE
             return Passed(self._files[address], method, address, "*/*", kind)
@@ -117,6 +119,11 @@ class Filter:
         if file in self._files:
             return Passed(self._files[file], method, address, "*/*", METADATA)
         return self._check_page(address, method, _accept_header(headers))
+
+    def _spell(self, address: str) -> str:
+        for index in self._indexes:
+            address = index.spell(address)
+        return address
 
     def _check_page(self, address: str, method: str, accepts: str) -> Passed:
         for index in self._indexes:
@@ -174,7 +181,7 @@ class Filter:
         self._learn_projects(_requirements(_read_metadata(wheel)))
 
     def _learn_files(self, addresses: Iterable[str]) -> None:
-        for address in addresses:
+        for address in map(self._spell, addresses):
             index = self._index_of(address)
             if index is not None:
                 self._files.setdefault(address, index)

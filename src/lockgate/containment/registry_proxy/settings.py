@@ -47,6 +47,8 @@ def _npm(home: str, environ: Mapping[str, str]) -> PackageIndex:
     settings = dict(_npm_settings(os.path.join(home, ".npmrc")))
     said = next((environ[name] for name in _NPM_VARIABLES if environ.get(name)), "") or settings.get("registry", "")
     index = _index(NPM, said, ()) if said else NPMJS
+    if index.base == NPMJS.base:
+        index = index._replace(aliases=NPMJS.aliases)
     place = index.base.removeprefix("https:")
     token, basic = (settings.get(f"{place}/:{name}") for name in ("_authToken", "_auth"))
     lets_in = f"Bearer {_expand(token, environ)}" if token else f"Basic {basic}" if basic else index.authorization

@@ -33,6 +33,8 @@ class Wanted(Record):
     """Packages of npm, by their names."""
     files: frozenset[str] = frozenset()
     """Whole addresses of files that a lock file names."""
+    has_store: bool = False
+    """Whether pnpm installs them. It notes the path of its store in the project, so that must be the person's own."""
     folders: tuple[PackageFolder, ...] = ()
     """What is filled by it. It is nothing that the relay has to know, so it is not in the text."""
 
@@ -48,7 +50,8 @@ class Wanted(Record):
             known = projects.get(name)
             projects[name] = digests if known is None else known | digests if known and digests else frozenset()
         folders = (*self.folders, *other.folders)
-        return Wanted(projects, self.packages | other.packages, self.files | other.files, folders)
+        packages, files = self.packages | other.packages, self.files | other.files
+        return Wanted(projects, packages, files, self.has_store or other.has_store, folders)
 
     def to_json(self) -> str:
         """A text that :meth:`from_json` reads back: the same for the same packages."""
@@ -56,6 +59,7 @@ class Wanted(Record):
             "projects": {name: sorted(digests) for name, digests in sorted(self.projects.items())},
             "packages": sorted(self.packages),
             "files": sorted(self.files),
+            "has_store": self.has_store,
         }
         return json.dumps(told, sort_keys=True)
 
@@ -64,4 +68,4 @@ class Wanted(Record):
         """Read what :meth:`to_json` made."""
         told = json.loads(text)
         projects = {name: frozenset(digests) for name, digests in told["projects"].items()}
-        return cls(projects, frozenset(told["packages"]), frozenset(told["files"]))
+        return cls(projects, frozenset(told["packages"]), frozenset(told["files"]), told["has_store"])

@@ -49,7 +49,7 @@ _TRACEPARENT = 55
 """Characters of the header's value."""
 _NO_RULES = RuleSets()
 _ANCESTORS = 12
-_INSTALLERS = ("program:pip/", "program:pip3/", "program:uv/", "program:npm/")
+_INSTALLERS = tuple(f"program:{it}" for it in ("pip", "uv", "npm", "pnpm", "yarn", "poetry"))
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
 
