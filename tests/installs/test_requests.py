@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.containment.registry_proxy.indexes import ACCEPTED, NPM, NPMJS, PYPI, SIMPLE, SIMPLE_JSON
-from lockgate.containment.registry_proxy.requests import FILE, METADATA, PAGE, WHEEL, Filter, RefusedError
+from lockgate.containment.registry_proxy.requests import FILE, METADATA, PAGE, RELEASE, WHEEL, Filter, RefusedError
 from lockgate.containment.registry_proxy.wanted import Wanted
 
 ONE, TWO = "1" * 64, "2" * 64
@@ -20,10 +20,12 @@ LOCKED = f"https://{FILES}/packages/aa/idna-3.10-py3-none-any.whl"
 TARBALL = f"https://{NPM_HOST}/is-odd/-/is-odd-3.0.1.tgz"
 SCOPED = f"https://{NPM_HOST}/@scope/odd/-/odd-1.0.0.tgz"
 YARN_HOST = "registry.yarnpkg.com"
+RELEASE_PAGE = f"https://{HOST}/pypi/idna/3.10/json"
 WANTED = Wanted(
     {"idna": frozenset((ONE,)), "flask-login": frozenset()},
     frozenset(("is-odd", "@scope/odd")),
     frozenset((LOCKED, TARBALL, SCOPED, "https://e.example/x.whl")),
+    frozenset((RELEASE_PAGE, "https://e.example/pypi/idna/3.10/json")),
 )
 
 
@@ -41,6 +43,7 @@ PASSES = {
     "a project without a slash": (HOST, "/simple/idna", PAGE, "https://pypi.org/simple/idna/"),
     "a file of the lock file": (FILES, "/packages/aa/idna-3.10-py3-none-any.whl", FILE, LOCKED),
     "its metadata": (FILES, "/packages/aa/idna-3.10-py3-none-any.whl.metadata", METADATA, f"{LOCKED}.metadata"),
+    "the page of a version": (HOST, "/pypi/idna/3.10/json", RELEASE, RELEASE_PAGE),
     "a package": (NPM_HOST, "/is-odd", PAGE, f"https://{NPM_HOST}/is-odd"),
     "a package with a scope": (NPM_HOST, "/@scope%2fodd", PAGE, f"https://{NPM_HOST}/@scope%2fodd"),
     "the same in capitals": (NPM_HOST, "/@scope%2Fodd", PAGE, f"https://{NPM_HOST}/@scope%2fodd"),
@@ -67,6 +70,9 @@ REFUSED = {
     "a name with more behind it": (HOST, "/simple/idna/secret/"),
     "a list of all projects": (HOST, "/simple/"),
     "another path of the index": (HOST, "/pypi/idna/json"),
+    "another version's page": (HOST, "/pypi/idna/3.11/json"),
+    "a version's page elsewhere": ("e.example", "/pypi/idna/3.10/json"),
+    "another page of a version": (HOST, "/pypi/idna/3.10/json/secret"),
     "a search": (HOST, "/search/idna"),
     "a query": (HOST, "/simple/idna/?secret"),
     "a fragment": (HOST, "/simple/idna/#secret"),
@@ -278,3 +284,14 @@ def test_any_answer_is_taken_in(body: bytes, kind: str) -> None:
 
 def test_the_protocols_have_their_own_names() -> None:
     assert set(ACCEPTED) == {SIMPLE, NPM}
+
+
+def test_a_page_of_a_version_adds_its_files_of_the_lock_file() -> None:
+    found = filtered()
+    page = found.check(HOST, "GET", "/pypi/idna/3.10/json", [("host", HOST)])
+    listed = {f"https://{FILES}/{digest[0]}.whl": digest for digest in (ONE, TWO)}
+    told = {"urls": [{"url": address, "digests": {"sha256": digest}} for address, digest in listed.items()]}
+    found.learn(page, "application/json", json.dumps(told).encode())
+    assert found.check(FILES, "GET", "/1.whl", [("host", FILES)]).kind == FILE
+    with pytest.raises(RefusedError):
+        found.check(FILES, "GET", "/2.whl", [("host", FILES)])

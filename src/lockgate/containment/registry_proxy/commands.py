@@ -35,6 +35,11 @@ _UV_FLAGS = _EVERYWHERE | {
     *("--compile-bytecode", "--no-cache"),
 }
 _UV_VALUES = frozenset(("--extra", "--no-extra", "--group", "--no-group", "--only-group", "--package"))
+_POETRY_FLAGS = _EVERYWHERE | {
+    *("-n", "--no-interaction", "--ansi", "--no-ansi", "-vv", "-vvv", "--no-root", "--all-extras", "--all-groups"),
+    *("--sync", "--compile", "--only-root", "--no-plugins", "--no-cache"),
+}
+_POETRY_VALUES = frozenset(("--only", "--with", "--without", "-E", "--extras"))
 _NPM_FLAGS = _EVERYWHERE | {
     *("--no-audit", "--no-fund", "--ignore-scripts", "--silent", "-s", "--prefer-offline", "--production", "--force"),
     *("-f", "--legacy-peer-deps", "--no-optional", "--foreground-scripts"),
@@ -71,7 +76,7 @@ _PIP_QUERY_FLAGS = _EVERYWHERE | {"--json", "--pre", "--no-cache-dir", "--no-inp
 RULES = frozenset(
     {
         *(f"program:{it}/{command}" for it in ("pip", "pip3") for command in ("install", "index")),
-        *("program:uv/pip/install", "program:uv/sync"),
+        *("program:uv/pip/install", "program:uv/sync", "program:poetry/install", "program:poetry/sync"),
         *(f"program:npm/{it}" for it in (*_NPM_INSTALLS, *_NPM_VIEWS, "outdated")),
         *(f"program:pnpm/{it}" for it in _PNPM_INSTALLS),
         *(f"program:{it}" for it in ("yarn", "yarnpkg", "yarn/install", "yarnpkg/install")),
@@ -84,7 +89,7 @@ class Install(Record):
     """A command that installs, or asks an index about packages."""
 
     manager: str
-    """``pip``, ``uv pip``, ``uv sync``, ``npm``, ``pnpm`` or ``yarn``; one that only asks: ``npm view`` or so."""
+    """``pip``, ``uv pip``, ``uv sync``, ``poetry``, ``npm``, ``pnpm``, ``yarn``, or ``npm view`` and the like."""
     program: str
     """The word by which it is started."""
     words: tuple[str, ...]
@@ -93,7 +98,7 @@ class Install(Record):
     @property
     def writes_packages(self) -> bool:
         """Whether it installs packages of Python, somewhere."""
-        return self.manager in ("pip", "uv pip", "uv sync")
+        return self.manager in ("pip", "uv pip", "uv sync", "poetry")
 
     @property
     def asks_only(self) -> bool:
@@ -117,6 +122,8 @@ def install_of(words: Sequence[str]) -> Install | None:
         return Install("uv pip", words[0], tuple(words[3:]))
     if name == "uv" and tuple(words[1:2]) == ("sync",):
         return Install("uv sync", words[0], tuple(words[2:]))
+    if name == "poetry":
+        return _of_poetry(words)
     return _of_javascript(name.replace("yarnpkg", "yarn"), words) if len(words) > 0 else None
 
 
@@ -124,6 +131,13 @@ def _of_pip(program: str, words: Sequence[str]) -> Install | None:
     if tuple(words[:1]) == ("install",):
         return Install("pip", program, tuple(words[1:]))
     return Install("pip index", program, tuple(words[2:])) if tuple(words[:2]) == ("index", "versions") else None
+
+
+def _of_poetry(words: Sequence[str]) -> Install | None:
+    place = next((place for place, word in enumerate(words) if place and word not in _POETRY_FLAGS), len(words))
+    if tuple(words[place : place + 1]) not in (("install",), ("sync",)):
+        return None
+    return Install("poetry", words[0], (*words[1:place], *words[place + 1 :]))
 
 
 def _of_javascript(manager: str, words: Sequence[str]) -> Install | None:
@@ -166,6 +180,11 @@ def find_wanted(install: Install, folder: str, read: ReadFile, indexes: tuple[Pa
             raise UncoveredError("`uv sync` is given something that is not known")
         check_committed(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
         return lock_files.uv_lock(folder, read, python.base)
+    if install.manager == "poetry":
+        for _ in _operands(install.words, _POETRY_FLAGS, _POETRY_VALUES):
+            raise UncoveredError("`poetry` is given something that is not known")
+        check_committed(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
+        return lock_files.poetry_lock(folder, read, python, build="--no-root" not in install.words)
     for _, word in _operands(install.words, *_JAVASCRIPT[install.manager]):
         raise UncoveredError(f"{word!r} is a new dependency")
     if install.manager == "pnpm":

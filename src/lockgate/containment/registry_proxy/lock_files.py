@@ -1,7 +1,7 @@
 """Reads manifests and lock files of Python for the packages that they name. No I/O: the caller hands in what reads.
 
-Formats: packaging.python.org (requirements files, ``pyproject.toml``), docs.astral.sh (``uv.lock``).
-A form that is not known here is an error: then the install is asked about.
+Formats: packaging.python.org (requirements files, ``pyproject.toml``), docs.astral.sh (``uv.lock``),
+python-poetry.org (``poetry.lock``). A form that is not known here is an error: then the install is asked about.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from lockgate.containment.registry_proxy.committed_files import (
     tables,
     texts,
 )
+from lockgate.containment.registry_proxy.indexes import PYPI, PackageIndex
 from lockgate.containment.registry_proxy.wanted import Wanted
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.system.libraries import library
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MOST_NESTED = 8
+_VERSION = re.compile(r"[0-9A-Za-z.+!]+", re.ASCII)
 _BACKEND_ASKS = {
     "hatchling": ("editables",),
     "pdm-backend": ("editables",),
@@ -125,6 +127,41 @@ def uv_lock(folder: str, read: ReadFile, index: str) -> Wanted:
             found = found.joined(_read_locked(package, _normalise(name), path))
         else:
             raise UncoveredError(f"{path} takes {quote_start(name)} from another place than the index")
+    return found
+
+
+def poetry_lock(folder: str, read: ReadFile, index: PackageIndex, *, build: bool = True) -> Wanted:
+    """What a ``poetry.lock`` names, and with ``build`` what builds the project in the folder.
+
+    Args:
+        folder: Where it lies, from the project's root.
+        read: Reads a committed file.
+        index: The index that is asked.
+        build: Whether the project itself is installed.
+
+    Raises:
+        UncoveredError: A package comes from elsewhere, or the file is none.
+    """
+    path = posixpath.normpath(posixpath.join(folder, "poetry.lock"))
+    held = read_toml(path, read)
+    found = builders(folder, read) if build else Wanted()
+    for package in tables(held.get("package"), path):
+        name, version, source = (
+            _normalise(str(package.get("name", ""))),
+            str(package.get("version")),
+            package.get("source"),
+        )
+        if table(package, "source").get("type") == "directory":
+            continue  # it lies in the project, or in a folder that the sandbox shows
+        place = PYPI.base if source is None else str(table(package, "source").get("url", "")).rstrip("/")
+        hashes = [str(file.get("hash", "")).removeprefix("sha256:") for file in tables(package.get("files"), path)]
+        if place != index.base or not _VERSION.fullmatch(version):
+            raise UncoveredError(f"{path} takes {quote_start(name)} from another place than the index")
+        if not hashes or not all(map(_SHA256.fullmatch, hashes)):
+            raise UncoveredError(f"{path} has no SHA-256 for each file of {quote_start(name)}")
+        release = f"{index.base.removesuffix('/simple')}/pypi/{name}/{version}/json"
+        releases = frozenset((release,)) if source is None else frozenset[str]()
+        found = found.joined(Wanted({name: frozenset(hashes)}, releases=releases))
     return found
 
 

@@ -99,6 +99,10 @@ def _environment_of(
     if not install.writes_packages:
         return ""
     active = environ.get("VIRTUAL_ENV", "")
+    if install.manager == "poetry" and not active:
+        # It takes the folder's own, or one below ``~/.cache``, which is the sandbox's own.
+        beside = os.path.join(folder, ".venv")
+        return beside if os.path.isdir(beside) else ""
     if "/" in install.program:
         places = [os.path.dirname(os.path.dirname(os.path.normpath(os.path.join(folder, install.program))))]
     elif install.program == "uv" and not active:

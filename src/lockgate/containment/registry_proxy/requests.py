@@ -29,8 +29,8 @@ from lockgate.system.libraries import library
 if TYPE_CHECKING:
     from typing import IO, Any, Literal
 
-    RequestKind = Literal["page", "file", "metadata", "wheel"]
-    """What is asked for: the page of a package, a file, its metadata, or a wheel.
+    RequestKind = Literal["page", "file", "metadata", "wheel", "release"]
+    """What is asked for: the page of a package, a file, its metadata, a wheel, or the page of one version.
 
     A wheel is a file whose metadata may name more projects.
     """
@@ -39,6 +39,8 @@ PAGE: RequestKind = "page"
 FILE: RequestKind = "file"
 METADATA: RequestKind = "metadata"
 WHEEL: RequestKind = "wheel"
+RELEASE: RequestKind = "release"
+_RELEASE = re.compile(r"https://[^/]+/pypi/([a-z0-9-]+)/[A-Za-z0-9.+!-]+/json", re.ASCII)
 _MOST_METADATA = 4 * 1024 * 1024
 _TARGET = re.compile(r"/[A-Za-z0-9@._~+%!/-]{0,2000}", re.ASCII)
 _PROJECT = re.compile(r"/([a-z0-9]+(?:-[a-z0-9]+)*)/?", re.ASCII)
@@ -82,6 +84,7 @@ class Filter:
         self._files = {address: index for address in wanted.files if (index := self._index_of(address))}
         self._unlocked: set[str] = set()
         """Of these, wheels of projects of which any file may be taken."""
+        self._releases = {address: index for address in wanted.releases if (index := self._index_of(address))}
         self._left = MOST_LEARNED
 
     def authorities(self) -> frozenset[str]:
@@ -115,6 +118,9 @@ class Filter:
         if address in self._files:
             kind = WHEEL if address in self._unlocked else FILE
             return Passed(self._files[address], method, address, "*/*", kind)
+        release = _RELEASE.fullmatch(address)
+        if address in self._releases and release is not None:
+            return Passed(self._releases[address], method, address, "application/json", RELEASE, release[1])
         file = address.removesuffix(".metadata")
         if file in self._files:
             return Passed(self._files[file], method, address, "*/*", METADATA)
@@ -169,12 +175,17 @@ class Filter:
             self._learn_projects(_requirements(body))
         elif passed.kind == PAGE and passed.asked.protocol == SIMPLE:
             links = _json_links(body) if kind.partition(";")[0].strip() == SIMPLE_JSON else _html_links(body)
-            wanted = self._projects.get(passed.name, frozenset())
-            named = [link for link, digest in _with_digests(links, passed.address) if not wanted or digest in wanted]
-            self._learn_files(named)
-            self._unlocked.update(link for link in named if not wanted and link.endswith(".whl"))
+            self._learn_links(passed, links)
+        elif passed.kind == RELEASE:
+            self._learn_links(passed, _release_links(body))
         elif passed.kind == PAGE and passed.asked.protocol == NPM:
             self._learn_files(_tarballs(body))
+
+    def _learn_links(self, passed: Passed, links: Iterable[tuple[str, str]]) -> None:
+        wanted = self._projects.get(passed.name, frozenset())
+        named = [link for link, digest in _with_digests(links, passed.address) if not wanted or digest in wanted]
+        self._learn_files(named)
+        self._unlocked.update(link for link in named if not wanted and link.endswith(".whl"))
 
     def learn_from_wheel(self, wheel: IO[bytes]) -> None:
         """Learn from the metadata in a wheel, where an index does not give that by itself."""
@@ -223,6 +234,15 @@ def _json_links(body: bytes) -> Iterator[tuple[str, str]]:
         hashes = file.get("hashes") if isinstance(file, dict) else None
         if isinstance(hashes, dict) and isinstance(file.get("url"), str):
             yield file["url"], str(hashes.get("sha256", ""))
+
+
+def _release_links(body: bytes) -> Iterator[tuple[str, str]]:
+    """The files of one version (docs.pypi.org, JSON API)."""
+    files = _parse_object(body).get("urls")
+    for file in files if isinstance(files, list) else ():
+        digests = file.get("digests") if isinstance(file, dict) else None
+        if isinstance(digests, dict) and isinstance(file.get("url"), str):
+            yield file["url"], str(digests.get("sha256", ""))
 
 
 def _html_links(body: bytes) -> Iterator[tuple[str, str]]:

@@ -33,6 +33,8 @@ class Wanted(Record):
     """Packages of npm, by their names."""
     files: frozenset[str] = frozenset()
     """Whole addresses of files that a lock file names."""
+    releases: frozenset[str] = frozenset()
+    """Whole addresses of pages of PyPI about one version, from which poetry learns where its files lie."""
     has_store: bool = False
     """Whether pnpm installs them. It notes the path of its store in the project, so that must be the person's own."""
     folders: tuple[PackageFolder, ...] = ()
@@ -51,7 +53,8 @@ class Wanted(Record):
             projects[name] = digests if known is None else known | digests if known and digests else frozenset()
         folders = (*self.folders, *other.folders)
         packages, files = self.packages | other.packages, self.files | other.files
-        return Wanted(projects, packages, files, self.has_store or other.has_store, folders)
+        releases, has_store = self.releases | other.releases, self.has_store or other.has_store
+        return Wanted(projects, packages, files, releases, has_store, folders)
 
     def to_json(self) -> str:
         """A text that :meth:`from_json` reads back: the same for the same packages."""
@@ -59,6 +62,7 @@ class Wanted(Record):
             "projects": {name: sorted(digests) for name, digests in sorted(self.projects.items())},
             "packages": sorted(self.packages),
             "files": sorted(self.files),
+            "releases": sorted(self.releases),
             "has_store": self.has_store,
         }
         return json.dumps(told, sort_keys=True)
@@ -68,4 +72,5 @@ class Wanted(Record):
         """Read what :meth:`to_json` made."""
         told = json.loads(text)
         projects = {name: frozenset(digests) for name, digests in told["projects"].items()}
-        return cls(projects, frozenset(told["packages"]), frozenset(told["files"]), told["has_store"])
+        packages, files, releases = (frozenset(told[name]) for name in ("packages", "files", "releases"))
+        return cls(projects, packages, files, releases, told["has_store"])
