@@ -152,7 +152,7 @@ def pnpm_lock(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
     for place in table(held, "importers") or (".",):
         check_committed(_beside(check_inside(_beside(folder, str(place))), "package.json"), read)
     locked = Wanted({}, frozenset(names), frozenset(files), has_store=True)
-    return locked.joined(pinned_manager(folder, read, index))
+    return locked.joined(find_manager_version(folder, read, index))
 
 
 # ---------------------------------------------------------------- yarn
@@ -184,7 +184,7 @@ def _classic(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wan
         elif line.startswith("  resolved") or not _CLASSIC_LINE.fullmatch(line):
             raise UncoveredError(f"{path} holds {quote_start(line.strip())}, which is not known")
     check_committed(_beside(folder, "package.json"), read)
-    return Wanted({}, frozenset(names), frozenset(files)).joined(pinned_manager(folder, read, index))
+    return Wanted({}, frozenset(names), frozenset(files)).joined(find_manager_version(folder, read, index))
 
 
 def _berry(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
@@ -205,11 +205,11 @@ def _berry(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wante
         files.add(_of_registry(address, found["name"], index, path))
         names.add(found["name"])
     check_committed(_beside(folder, "package.json"), read)
-    return Wanted({}, frozenset(names), frozenset(files)).joined(pinned_manager(folder, read, index))
+    return Wanted({}, frozenset(names), frozenset(files)).joined(find_manager_version(folder, read, index))
 
 
 # ---------------------------------------------------------------- all
-def pinned_manager(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
+def find_manager_version(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
     """The version of a manager that a committed ``package.json`` pins, which that manager fetches."""
     said = read_json(_beside(folder, "package.json"), read).get("packageManager")
     found = _MANAGER.fullmatch(said) if isinstance(said, str) else None
