@@ -23,14 +23,14 @@ HEAVY = frozenset(
 """Modules that cost more than they would bring."""
 
 EVENTS: dict[str, tuple[dict[str, Any], int]] = {
-    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 134),
-    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 138),
+    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 135),
+    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 139),
     "a script": (
         {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
-        148,
+        149,
     ),
-    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 138),
-    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 105),
+    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 139),
+    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 106),
     "a result": (
         {
             "hook_event_name": "PostToolUse",
@@ -38,10 +38,10 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
             "tool_input": {"command": "ls"},
             "tool_response": {"stdout": "a\n", "stderr": "", "interrupted": False, "isImage": False},
         },
-        97,
+        98,
     ),
-    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 84),
-    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 85),
+    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 85),
+    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 86),
 }
 """Payloads, and how many modules of ours they may take, packages counted."""
 
@@ -106,7 +106,7 @@ def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> 
         (
             "gemini-cli",
             {"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {"file_path": "a"}},
-            104,
+            105,
         ),
     ],
 )

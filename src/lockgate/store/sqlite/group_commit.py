@@ -105,6 +105,10 @@ class GroupingStore(SqliteStore):
         self._current = self._latest = self._part
         return self._current
 
+    def _is_as_compared(self, *, writable: bool) -> bool:
+        """Whether nobody else wrote since the last look. A process that stays compares before it reads, too."""
+        return not self._has_changed()
+
     def commit(self) -> None:
         """End it. A part is kept with its group.
 

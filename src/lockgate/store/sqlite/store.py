@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
+    from lockgate.store.sqlite.rollback import Kept
+
     Migrating = Callable[[sqlite3.Connection, str], None]
 else:
     # The package around SQLite's module adds conversions of dates, which are not used here, and imports datetime for
@@ -64,8 +66,10 @@ class SqliteStore:
         self._latest: SqliteTransaction | None = None
         self._schema: object = None
         """SQLite's count of changes of the schema, as of the last look at what is in it."""
-        self._compared: object = None
+        self._changes: object = None
         """SQLite's count of changes by others, as of the last look whether the state is the one that was kept."""
+        self._told: list[Kept] = []
+        """What was kept outside then, all of which the chain has."""
         self._outside: OutsideHead | None = OutsideHead(folder, key)
         """What is kept of the database outside of its folder; of a copy nothing is."""
 
@@ -110,7 +114,10 @@ class SqliteStore:
 
     @classmethod
     def _checked(cls, path: str, folder: str, key: bytes, busy_seconds: float) -> Self:
-        return cls(_connect_checked(path, OutsideHead(folder, key), key, busy_seconds), folder, key, busy_seconds)
+        connection, changes, told = _connect_checked(path, OutsideHead(folder, key), key, busy_seconds)
+        store = cls(connection, folder, key, busy_seconds)
+        store._changes, store._told = changes, told
+        return store
 
     @classmethod
     def open_file(cls, path: str, folder: str, migrating: Migrating) -> Self:
@@ -187,7 +194,7 @@ class SqliteStore:
             self._connect_again()
             self._begin(writable=writable)
         self._look_at_schema()
-        if not self._is_as_compared() and self._is_put_back():
+        if not self._is_as_compared(writable=writable) and self._is_put_back():
             # Somebody has put an older state in the place of this one since, or while this process waited for the lock.
             self._begin_anew()
             self._connect_again()
@@ -195,10 +202,19 @@ class SqliteStore:
         self._latest = SqliteTransaction(self._connection, self._key, writable=writable)
         return self._latest
 
-    def _is_as_compared(self) -> bool:
-        """Whether nobody else wrote since the last look. To be called in a transaction."""
-        before, self._compared = self._compared, self._connection.execute("PRAGMA data_version").fetchone()
-        return before == self._compared
+    def _is_as_compared(self, *, writable: bool) -> bool:
+        """Whether the state is still the one that was compared. To be called in a transaction.
+
+        A look is made right after that. Whoever writes may have waited for the lock since.
+        """
+        if not writable or self._outside is None or not self._has_changed():
+            return True
+        return self._outside.is_in(self._connection, self._told)
+
+    def _has_changed(self) -> bool:
+        """Whether somebody else wrote since the last look, by SQLite's own count."""
+        before, self._changes = self._changes, self._connection.execute("PRAGMA data_version").fetchone()
+        return before != self._changes
 
     def _look_at_schema(self) -> None:
         """Make sure that nobody has put a trigger or a view there since the last step: it would run in this one."""
@@ -216,10 +232,10 @@ class SqliteStore:
         self._is_lost = True
         path = os.path.join(self._folder, DATABASE)
         outside = self._outside or OutsideHead(self._folder, self._key)
-        self._connection = _connect_checked(path, outside, self._key, self._busy_seconds)
+        found = _connect_checked(path, outside, self._key, self._busy_seconds)
+        self._connection, self._changes, self._told = found
         self._patient, self._is_lost, self._syncs = True, False, False
-        # Both are counts of the connection that was there.
-        self._schema = self._compared = None
+        self._schema = None  # a count of the connection that was there
 
     def _begin(self, *, writable: bool) -> None:
         self._be_patient(not writable)
@@ -370,23 +386,31 @@ def _make_missing(folder: str) -> tuple[str, bytes, bool]:
     return path, key, is_new
 
 
-def _connect_checked(path: str, outside: OutsideHead, key: bytes, busy_seconds: float) -> sqlite3.Connection:
-    """Connect to the database of a state folder, and find out whether it is the one that was there before."""
+def _connect_checked(
+    path: str, outside: OutsideHead, key: bytes, busy_seconds: float
+) -> tuple[sqlite3.Connection, object, list[Kept]]:
+    """Connect to the database of a state folder, and find out whether it is the one that was there before.
+
+    Returns:
+        The connection, SQLite's count of changes by others from before the comparison, and what is kept outside.
+    """
     told = outside.kept()
     connection = _connect(path, outside.state, busy_seconds)
     try:
+        changes = connection.execute("PRAGMA data_version").fetchone()
         if told and outside.is_in(connection, told) and outside.is_noted(connection):
             outside.follow(connection, told)
         else:
             from lockgate.store.sqlite.put_back import settle
 
             settle(outside, connection, key, lambda: begin_writing(connection, busy_seconds))
+            told = outside.kept()
     except BaseException as error:
         connection.close()
         if isinstance(error, sqlite3.Error):
             raise _store_error(error, outside.state) from error
         raise
-    return connection
+    return connection, changes, told
 
 
 def _checkpoint_log(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:
