@@ -150,6 +150,7 @@ def test_the_log_stays_short_when_no_process_ever_closes_it(tmp_path: Path) -> N
 READ_ONLY = """
 import os, sys
 from lockgate.core.errors import StoreError
+import lockgate.store.probe  # nobody else may be allowed to read this checkout
 from lockgate.store.sqlite.store import SqliteStore
 folder = sys.argv[1]
 if os.geteuid() == 0:  # nothing is read-only to root

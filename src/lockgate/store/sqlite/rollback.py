@@ -120,7 +120,7 @@ class OutsideHead:
 
     def above(self) -> str:
         """What tells the folder above the state from another one with the same path."""
-        return folder_id(os.path.dirname(self.state))
+        return folder_id(os.path.join(self.state, os.pardir))
 
     def others(self) -> set[str]:
         """The other installations of which a head is kept of a state in this very folder."""
