@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,8 +12,9 @@ from typing import Any
 import lockgate.contain
 from lockgate.clients.hook.start_resident import arguments
 from lockgate.clients.wire import resident_control as control
-from lockgate.containment.host import LAUNCHER, facts_of
+from lockgate.containment.host import LAUNCHER, facts_of, write_facts
 from lockgate.service.resident.decider import REMEMBER
+from lockgate.store.files import read_key
 from lockgate.system.folders import Folders
 
 PROGRAM = os.path.abspath(lockgate.contain.__file__)
@@ -49,7 +49,8 @@ class Machine:
         known = {"facts": facts_of(), "way": way, "program": program * (way != "namespaces"), "problem": problem}
         known["launcher"] = way * self.native
         known["launched_by"] = LAUNCHER if self.native and way else ""
-        (self.state / "containment.json").write_text(json.dumps({**known, "at": time.time()}))
+        read_key(str(self.state))
+        write_facts(str(self.state), {**known, "at": time.time()})
         self.settle()
 
     def settle(self) -> None:

@@ -65,7 +65,9 @@ def host(state: str) -> Host:
     known = _read(state)
     if known is not None and known.get("facts") == facts:
         found = Host(*(str(known.get(name, "")) for name in Host._fields))
-        if _is_of_this_host(found) and (found.way or found.launcher or _recent(known.get("at"))):
+        if (_is_of_this_host(found) or _is_sealed(state, known)) and (
+            found.way or found.launcher or _recent(known.get("at"))
+        ):
             return found
     return try_again(state)
 
@@ -76,6 +78,25 @@ def _is_of_this_host(found: Host) -> bool:
 
     programs = (PROGRAM,) if found.way == "sandbox-exec" else bubblewraps()
     return found.program in ("", *programs) and found.launched_by in ("", *launchers())
+
+
+def _is_sealed(state: str, known: dict[str, Any]) -> bool:
+    """Whether a finding was kept by this installation."""
+    seal = known.get("seal")
+    return bool(seal) and seal == _seal(state, {name: value for name, value in known.items() if name != "seal"})
+
+
+def _seal(state: str, known: dict[str, Any]) -> str:
+    """A keyed hash of a finding; empty where there is no key yet."""
+    from lockgate.system.digests import blake2b
+    from lockgate.system.files import read_regular
+
+    try:
+        key = read_regular(os.path.join(state, "key"), 64, follow=False)
+    except OSError:
+        return ""
+    text = json.dumps(known, sort_keys=True).encode()
+    return blake2b(text, key=key, person=b"lockgate host 1", digest_size=32).hexdigest() if key else ""
 
 
 def try_again(state: str) -> Host:
@@ -176,7 +197,7 @@ def write_facts(state: str, known: dict[str, Any]) -> None:
     try:
         descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(known, file)
+            json.dump({**known, "seal": _seal(state, known)}, file)
         os.replace(own, path)
     except OSError:
         return
