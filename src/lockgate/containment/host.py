@@ -65,25 +65,24 @@ def host(state: str) -> Host:
     known = _read(state)
     if known is not None and known.get("facts") == facts:
         found = Host(*(str(known.get(name, "")) for name in Host._fields))
-        if (_is_of_this_host(found) or _is_sealed(state, known)) and (
-            found.way or found.launcher or _recent(known.get("at"))
-        ):
+        lasts = bool(found.way or found.launcher) or _recent(known.get("at"))
+        if lasts and _is_believed(state, known, found):
             return found
     return try_again(state)
 
 
+def _is_believed(state: str, known: dict[str, Any], found: Host) -> bool:
+    """Whether nothing else has written a finding: by its seal, and where there is no key by the programs it names."""
+    seal = _seal(state, {name: value for name, value in known.items() if name != "seal"})
+    return known.get("seal") == seal if seal else _is_of_this_host(found)
+
+
 def _is_of_this_host(found: Host) -> bool:
-    """Whether a finding names no programs but those that would be tried here: something else may have written it."""
+    """Whether a finding names no programs but those that would be tried here."""
     from lockgate.containment.macos.sandbox_exec import PROGRAM
 
     programs = (PROGRAM,) if found.way == "sandbox-exec" else bubblewraps()
     return found.program in ("", *programs) and found.launched_by in ("", *launchers())
-
-
-def _is_sealed(state: str, known: dict[str, Any]) -> bool:
-    """Whether a finding was kept by this installation."""
-    seal = known.get("seal")
-    return bool(seal) and seal == _seal(state, {name: value for name, value in known.items() if name != "seal"})
 
 
 def _seal(state: str, known: dict[str, Any]) -> str:

@@ -1,1 +1,1 @@
-"""Cursor."""
+"""Qwen Code."""

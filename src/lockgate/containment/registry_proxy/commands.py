@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lockgate.containment.registry_proxy import javascript_locks, lock_files
-from lockgate.containment.registry_proxy.committed_files import ReadFile, UncoveredError, check_committed
+from lockgate.containment.registry_proxy.committed_files import ReadFile, UncoveredError, check_committed, path_in
 from lockgate.containment.registry_proxy.indexes import PackageIndex
 from lockgate.containment.registry_proxy.wanted import Wanted
 from lockgate.core.record import Record
@@ -178,12 +178,12 @@ def find_wanted(install: Install, folder: str, read: ReadFile, indexes: tuple[Pa
     if install.manager == "uv sync":
         for _ in _operands(install.words, _UV_FLAGS, _UV_VALUES):
             raise UncoveredError("`uv sync` is given something that is not known")
-        check_committed(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
+        check_committed(path_in(folder, "pyproject.toml"), read)
         return lock_files.uv_lock(folder, read, python.base)
     if install.manager == "poetry":
         for _ in _operands(install.words, _POETRY_FLAGS, _POETRY_VALUES):
             raise UncoveredError("`poetry` is given something that is not known")
-        check_committed(posixpath.normpath(posixpath.join(folder, "pyproject.toml")), read)
+        check_committed(path_in(folder, "pyproject.toml"), read)
         return lock_files.poetry_lock(folder, read, python, build="--no-root" not in install.words)
     for _, word in _operands(install.words, *_JAVASCRIPT[install.manager]):
         raise UncoveredError(f"{word!r} is a new dependency")
@@ -192,7 +192,7 @@ def find_wanted(install: Install, folder: str, read: ReadFile, indexes: tuple[Pa
     if install.manager == "yarn":
         return javascript_locks.yarn_lock(folder, read, npm)
     for place in (folder, *javascript_locks.npm_workspaces(folder, read)):
-        check_committed(posixpath.normpath(posixpath.join(place, "package.json")), read)
+        check_committed(path_in(place, "package.json"), read)
     return javascript_locks.package_lock(folder, read, npm)
 
 
@@ -204,7 +204,7 @@ def _find_asked_about(
     operands = [word for _, word in _operands(install.words, flags, frozenset(("--loglevel",)))]
     if install.manager == "npm outdated":
         # It asks for all of them, and tells of those that are named.
-        check_committed(posixpath.normpath(posixpath.join(folder, "package.json")), read)
+        check_committed(path_in(folder, "package.json"), read)
         return Wanted(packages=javascript_locks.package_lock(folder, read, indexes[1]).packages)
     if not operands or (install.manager == "pip index" and len(operands) > 1):
         raise UncoveredError("it does not say which package is meant")
@@ -261,7 +261,7 @@ def _operands(
 
 
 def _below(folder: str, word: str) -> str:
-    path = posixpath.normpath(posixpath.join(folder, word))
+    path = path_in(folder, word)
     if path.startswith(("/", "../")) or path == "..":
         raise UncoveredError(f"{word!r} lies outside of the repository")
     return "" if path == "." else path

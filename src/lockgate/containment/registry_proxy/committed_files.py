@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import tomllib
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
@@ -20,6 +21,11 @@ ReadFile = Callable[[str], bytes | None]
 
 class UncoveredError(LockgateError):
     """Committed files do not say what an install asks for."""
+
+
+def path_in(folder: str, name: str) -> str:
+    """The path of a file of a folder, from the project's root."""
+    return posixpath.normpath(posixpath.join(folder, name))
 
 
 def check_committed(path: str, read: ReadFile) -> None:

@@ -7,7 +7,6 @@ known here is an error: then the install is asked about.
 
 from __future__ import annotations
 
-import posixpath
 import re
 from urllib.parse import parse_qs
 
@@ -16,6 +15,7 @@ from lockgate.containment.registry_proxy.committed_files import (
     UncoveredError,
     check_committed,
     check_inside,
+    path_in,
     quote_start,
     read_json,
     read_text,
@@ -83,7 +83,7 @@ def npm_lock_of(folder: str, read: ReadFile) -> str:
         UncoveredError: There is none.
     """
     for name in ("npm-shrinkwrap.json", "package-lock.json"):
-        path = _beside(folder, name)
+        path = path_in(folder, name)
         if read(path) is not None:
             return path
     raise UncoveredError("no package-lock.json was committed")
@@ -98,7 +98,7 @@ def npm_workspaces(folder: str, read: ReadFile) -> list[str]:
     packages = read_json(npm_lock_of(folder, read), read).get("packages")
     places = packages if isinstance(packages, dict) else {}
     below = [place for place in places if place and "node_modules" not in place.split("/")]
-    return [check_inside(_beside(folder, place)) for place in below]
+    return [check_inside(path_in(folder, place)) for place in below]
 
 
 def npm_package(spec: str, folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
@@ -112,7 +112,7 @@ def npm_package(spec: str, folder: str, read: ReadFile, index: PackageIndex) -> 
         found = set(package_lock(folder, read, index).packages)
     except UncoveredError:
         found = set()  # the manifest may name it all the same
-    path = _beside(folder, "package.json")
+    path = path_in(folder, "package.json")
     held = read_json(path, read) if name not in found else {}
     for kind in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
         # Whatever is no plain range of versions says that the package comes from elsewhere.
@@ -134,7 +134,7 @@ def pnpm_lock(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
     Raises:
         UncoveredError: A package comes from elsewhere, or the file is of another version.
     """
-    path = _beside(folder, "pnpm-lock.yaml")
+    path = path_in(folder, "pnpm-lock.yaml")
     held = read_yaml(path, read)
     if not _PNPM_VERSIONS.fullmatch(str(held.get("lockfileVersion"))):
         raise UncoveredError(f"{path} is not of version 6 or 9")
@@ -150,7 +150,7 @@ def pnpm_lock(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
         files.add(_of_registry(address if known else "", name, index, path))
         names.add(name)
     for place in table(held, "importers") or (".",):
-        check_committed(_beside(check_inside(_beside(folder, str(place))), "package.json"), read)
+        check_committed(path_in(check_inside(path_in(folder, str(place))), "package.json"), read)
     locked = Wanted({}, frozenset(names), frozenset(files), has_store=True)
     return locked.joined(find_manager_version(folder, read, index))
 
@@ -167,7 +167,7 @@ def yarn_lock(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
     Raises:
         UncoveredError: A package comes from elsewhere, or the file is of another form.
     """
-    path = _beside(folder, "yarn.lock")
+    path = path_in(folder, "yarn.lock")
     is_classic = "# yarn lockfile v1" in read_text(path, read).splitlines()[:3]
     return _classic(path, folder, read, index) if is_classic else _berry(path, folder, read, index)
 
@@ -183,7 +183,7 @@ def _classic(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wan
             names.add(name)
         elif line.startswith("  resolved") or not _CLASSIC_LINE.fullmatch(line):
             raise UncoveredError(f"{path} holds {quote_start(line.strip())}, which is not known")
-    check_committed(_beside(folder, "package.json"), read)
+    check_committed(path_in(folder, "package.json"), read)
     return Wanted({}, frozenset(names), frozenset(files)).joined(find_manager_version(folder, read, index))
 
 
@@ -196,7 +196,7 @@ def _berry(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wante
         if found is None:
             raise UncoveredError(f"{path} is damaged")
         if found["protocol"] == "workspace":
-            check_committed(_beside(check_inside(_beside(folder, found["reference"])), "package.json"), read)
+            check_committed(path_in(check_inside(path_in(folder, found["reference"])), "package.json"), read)
         if found["protocol"] in _BERRY_LOCAL:
             continue
         version, _, binding = found["reference"].partition("::")
@@ -204,14 +204,14 @@ def _berry(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wante
         address = said[0] if found["protocol"] == "npm" and len(said) == 1 else ""
         files.add(_of_registry(address, found["name"], index, path))
         names.add(found["name"])
-    check_committed(_beside(folder, "package.json"), read)
+    check_committed(path_in(folder, "package.json"), read)
     return Wanted({}, frozenset(names), frozenset(files)).joined(find_manager_version(folder, read, index))
 
 
 # ---------------------------------------------------------------- all
 def find_manager_version(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
     """The version of a manager that a committed ``package.json`` pins, which that manager fetches."""
-    said = read_json(_beside(folder, "package.json"), read).get("packageManager")
+    said = read_json(path_in(folder, "package.json"), read).get("packageManager")
     found = _MANAGER.fullmatch(said) if isinstance(said, str) else None
     if found is None:
         return Wanted()
@@ -235,7 +235,3 @@ def _of_registry(address: str, name: str, index: PackageIndex, path: str) -> str
 def _tarball(index: PackageIndex, name: str, version: str) -> str:
     """Where a registry has a version, if its lock file does not say so; empty where that is no version."""
     return f"{index.base}/{name}/-/{name.rpartition('/')[2]}-{version}.tgz" if _VERSION.fullmatch(version) else ""
-
-
-def _beside(folder: str, name: str) -> str:
-    return posixpath.normpath(posixpath.join(folder, name))

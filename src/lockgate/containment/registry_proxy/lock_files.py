@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lockgate.containment.registry_proxy.committed_files import (
     ReadFile,
     UncoveredError,
     check_inside,
     file_address,
+    path_in,
     quote_start,
     read_text,
     read_toml,
@@ -63,7 +64,7 @@ def requirements(path: str, read: ReadFile, depth: int = 0) -> Wanted:
     for line in _lines(text):
         nested = _NESTED.fullmatch(line)
         if nested is not None:
-            below = posixpath.normpath(posixpath.join(posixpath.dirname(path), nested["path"]))
+            below = path_in(posixpath.dirname(path), nested["path"])
             found = found.joined(requirements(check_inside(below), read, depth + 1))
         elif not _HARMLESS_LINE.fullmatch(line):
             found = found.joined(_requirement(line, path))
@@ -76,7 +77,7 @@ def project(folder: str, read: ReadFile, extras: Iterable[str] = (), *, build: b
     Raises:
         UncoveredError: There is none, or only running it would tell.
     """
-    path = posixpath.normpath(posixpath.join(folder, "pyproject.toml"))
+    path = path_in(folder, "pyproject.toml")
     held = read_toml(path, read)
     said = table(held, "project")
     if not said or {"dependencies", "optional-dependencies"} & set(texts(said.get("dynamic", []), path)):
@@ -99,7 +100,7 @@ def builders(folder: str, read: ReadFile) -> Wanted:
     Raises:
         UncoveredError: As for :func:`project`.
     """
-    path = posixpath.normpath(posixpath.join(folder, "pyproject.toml"))
+    path = path_in(folder, "pyproject.toml")
     return _projects(_builders(read_toml(path, read), path), path)
 
 
@@ -114,14 +115,14 @@ def uv_lock(folder: str, read: ReadFile, index: str) -> Wanted:
     Raises:
         UncoveredError: A package comes from elsewhere, or the file is none.
     """
-    path = posixpath.normpath(posixpath.join(folder, "uv.lock"))
+    path = path_in(folder, "uv.lock")
     held = read_toml(path, read)
     found = Wanted()
     for package in tables(held.get("package"), path):
         source, name = table(package, "source"), str(package.get("name", ""))
         local = next((source[kind] for kind in ("editable", "virtual", "directory") if kind in source), None)
         if isinstance(local, str):
-            below = check_inside(posixpath.normpath(posixpath.join(folder, local)))
+            below = check_inside(path_in(folder, local))
             found = found.joined(Wanted() if "virtual" in source else builders(below, read))
         elif str(source.get("registry", "")).rstrip("/") == index:
             found = found.joined(_read_locked(package, _normalise(name), path))
@@ -142,26 +143,20 @@ def poetry_lock(folder: str, read: ReadFile, index: PackageIndex, *, build: bool
     Raises:
         UncoveredError: A package comes from elsewhere, or the file is none.
     """
-    path = posixpath.normpath(posixpath.join(folder, "poetry.lock"))
+    path = path_in(folder, "poetry.lock")
     held = read_toml(path, read)
     found = builders(folder, read) if build else Wanted()
     for package in tables(held.get("package"), path):
-        name, version, source = (
-            _normalise(str(package.get("name", ""))),
-            str(package.get("version")),
-            package.get("source"),
-        )
-        if table(package, "source").get("type") == "directory":
+        name, version = _normalise(str(package.get("name", ""))), str(package.get("version"))
+        source, is_pypi = table(package, "source"), "source" not in package
+        if source.get("type") == "directory":
             continue  # it lies in the project, or in a folder that the sandbox shows
-        place = PYPI.base if source is None else str(table(package, "source").get("url", "")).rstrip("/")
-        hashes = [str(file.get("hash", "")).removeprefix("sha256:") for file in tables(package.get("files"), path)]
+        place = PYPI.base if is_pypi else str(source.get("url", "")).rstrip("/")
         if place != index.base or not _VERSION.fullmatch(version):
             raise UncoveredError(f"{path} takes {quote_start(name)} from another place than the index")
-        if not hashes or not all(map(_SHA256.fullmatch, hashes)):
-            raise UncoveredError(f"{path} has no SHA-256 for each file of {quote_start(name)}")
+        hashes = _hashes_of(tables(package.get("files"), path), name, path)
         release = f"{index.base.removesuffix('/simple')}/pypi/{name}/{version}/json"
-        releases = frozenset((release,)) if source is None else frozenset[str]()
-        found = found.joined(Wanted({name: frozenset(hashes)}, releases=releases))
+        found = found.joined(Wanted({name: hashes}, releases=frozenset((release,) if is_pypi else ())))
     return found
 
 
@@ -183,18 +178,23 @@ def _read_projects(folder: str, read: ReadFile, index: str) -> Iterator[Mapping[
     with contextlib.suppress(UncoveredError):
         yield uv_lock(folder, read, index).projects
     with contextlib.suppress(UncoveredError):
-        yield requirements(posixpath.normpath(posixpath.join(folder, "requirements.txt")), read).projects
+        yield requirements(path_in(folder, "requirements.txt"), read).projects
     with contextlib.suppress(UncoveredError):
         yield project(folder, read).projects
 
 
 def _read_locked(package: Mapping[str, Any], name: str, path: str) -> Wanted:
     files = [*tables(package.get("wheels"), path), *filter(None, [table(package, "sdist")])]
-    hashes = [str(file.get("hash", "")).removeprefix("sha256:") for file in files]
-    if not files or not all(map(_SHA256.fullmatch, hashes)):
-        raise UncoveredError(f"{path} has no SHA-256 for each file of {quote_start(name)}")
     addresses = [str(file.get("url", "")) for file in files]
-    return Wanted({name: frozenset(hashes)}, frozenset(), frozenset(map(file_address, addresses)))
+    return Wanted({name: _hashes_of(files, name, path)}, frozenset(), frozenset(map(file_address, addresses)))
+
+
+def _hashes_of(files: Sequence[Mapping[str, Any]], name: str, path: str) -> frozenset[str]:
+    """The digests of a package's files. Raises ``UncoveredError`` where one has none, or there is no file."""
+    hashes = [str(file.get("hash", "")).removeprefix("sha256:") for file in files]
+    if not hashes or not all(map(_SHA256.fullmatch, hashes)):
+        raise UncoveredError(f"{path} has no SHA-256 for each file of {quote_start(name)}")
+    return frozenset(hashes)
 
 
 def _builders(held: Mapping[str, Any], path: str) -> list[str]:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.authors.service_object import ServiceObject, only_push_address, split_options
+from lockgate.gate.authors.service_object import HOST_PATTERN, ServiceObject, only_push_address, split_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +25,13 @@ OWN_SERVER = ("GITLAB_HOST", "GL_HOST", "GITLAB_URI", "GITLAB_API_HOST", "GITLAB
 
 Source: https://docs.gitlab.com/cli/, "Environment variables"
 """
-_HOST = r"([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,100}[A-Za-z0-9_-])?"
 _GROUP = rf"({_PART})"
 _REST = rf"((?:{_PART}/){{0,10}}{_PART})"
 _PROJECT = lazy_re(rf"{_GROUP}/{_REST}")
-_NAMED = lazy_re(rf"(?:https://{_HOST}/)?{_GROUP}/{_REST}")
-_REMOTE = lazy_re(rf"(?:(?:https|ssh)://(?:git@)?{_HOST}/|git@{_HOST}:){_GROUP}/{_REST}")
-_ADDRESS = lazy_re(rf"https://{_HOST}/{_GROUP}/{_REST}/-/(issues|merge_requests)/([1-9][0-9]{{0,9}})")
+_NAMED = lazy_re(rf"(?:https://{HOST_PATTERN}/)?{_GROUP}/{_REST}")
+_REMOTE = lazy_re(rf"(?:(?:https|ssh)://(?:git@)?{HOST_PATTERN}/|git@{HOST_PATTERN}:){_GROUP}/{_REST}")
+_ADDRESS = lazy_re(rf"https://{HOST_PATTERN}/{_GROUP}/{_REST}/-/(issues|merge_requests)/([1-9][0-9]{{0,9}})")
 _NUMBER = lazy_re(r"[#!]?([1-9][0-9]{0,9})")
 _API = lazy_re(
     r"/?projects/(:fullpath|:id|[A-Za-z0-9_.%-]{1,300})/(issues|merge_requests)/([1-9][0-9]{0,9})(/notes)?(?:\?[A-Za-z0-9_=&.+-]*)?"

@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.authors import gitlab_calls
-from lockgate.gate.authors.service_object import ServiceObject, only_push_address, split_options
+from lockgate.gate.authors.service_object import HOST_PATTERN, ServiceObject, only_push_address, split_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,12 +26,13 @@ _OWN_SERVER = ("GH_HOST", "GH_REPO", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_
 
 Source: https://cli.github.com/manual/gh_help_environment
 """
-_HOST = r"([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
 _OWNER = r"([A-Za-z0-9](?:[A-Za-z0-9_-]{0,38}))"
 _NAME = r"((?!\.{1,2}(?:/|$))[A-Za-z0-9._-]{1,100})"
-_REPOSITORY = lazy_re(rf"(?:https://)?(?:{_HOST}/)?{_OWNER}/{_NAME}")
-_REMOTE = lazy_re(rf"(?:(?:https|ssh)://(?:git@)?{_HOST}/|git@{_HOST}:){_OWNER}/{_NAME}")
-_ADDRESS = lazy_re(rf"https://{_HOST}/{_OWNER}/{_NAME}/(issues|pull)/([1-9][0-9]{{0,9}})(?:#issuecomment-[0-9]+)?")
+_REPOSITORY = lazy_re(rf"(?:https://)?(?:{HOST_PATTERN}/)?{_OWNER}/{_NAME}")
+_REMOTE = lazy_re(rf"(?:(?:https|ssh)://(?:git@)?{HOST_PATTERN}/|git@{HOST_PATTERN}:){_OWNER}/{_NAME}")
+_ADDRESS = lazy_re(
+    rf"https://{HOST_PATTERN}/{_OWNER}/{_NAME}/(issues|pull)/([1-9][0-9]{{0,9}})(?:#issuecomment-[0-9]+)?"
+)
 _NUMBER = lazy_re(r"#?([1-9][0-9]{0,9})")
 _API = lazy_re(
     rf"/?repos/(?:{_OWNER}/{_NAME}|\{{owner\}}/\{{repo\}})/(issues|pulls|commits)"

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     Service = Literal["github", "gitlab"]
 
 
+HOST_PATTERN = r"([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
+"""The name of a service's host in an address."""
+
+
 class ServiceObject(Record):
     """An issue or a pull request of a repository, or the newest of them or of its commits."""
 

@@ -120,13 +120,13 @@ class LabelQueries(SubjectListQueries):
         changed: Counts = Counter()
         for taint in taints:
             before = self._same_taint(subject, taint)
-            if before is not None and TaintState.CONFIRMED not in (before.state, taint.state):
-                continue
-            if before is not None and before.state is TaintState.CONFIRMED:
-                continue
-            if before is not None:
+            if before is None:
+                self._put_taint(subject, taint)
+            elif before.state is TaintState.PENDING and taint.state is TaintState.CONFIRMED:
+                self._put_taint(subject, before._replace(state=taint.state))
                 changed[taint.label.value, before.state.value] -= 1
-            self._put_taint(subject, before._replace(state=taint.state) if before is not None else taint)
+            else:
+                continue
             changed[taint.label.value, taint.state.value] += 1
         if changed:
             self._recount(subject, changed)
@@ -258,7 +258,7 @@ class LabelQueries(SubjectListQueries):
             counted = self._all(f"{_COUNT} WHERE session = ? AND agent = ? {_GROUPED}", subject)
             counts: Counts = Counter({(label, state): count for _, _, label, state, count in counted})
             self._put_seal(subject, [counts[kind] for kind in _KINDS], began.get(subject, 0.0))
-        self.list_begun(kept)  # no seal counts before
+        self.list_begun(frozenset(kept))  # no seal counts before
         for subject in kept:
             there = {self._taint(subject, row).label for row in self._all(_TAINTS, subject)}
             lost = [label for label in Label if label in labels[subject] - there]
@@ -305,10 +305,12 @@ class LabelQueries(SubjectListQueries):
             listed[part_of(mark)].setdefault(mark, _ANY)
         for subject in self._count():
             row = self._one(_SEAL, subject)
-            is_vouched = vouched is None or subject in vouched
-            counts = row is not None and (self._is_sealed(subject, row) if is_vouched else self._counts(subject, row))
+            if vouched is None or subject in vouched:
+                is_sealed = row is not None and self._is_sealed(subject, row)
+            else:
+                is_sealed = self._counts(subject, row) is not None
             mark = self.subject_mark(subject)
-            listed[part_of(mark)][mark] = here(row[-1] if counts else "")
+            listed[part_of(mark)][mark] = here(row[-1] if is_sealed else "")
         self.put_parts(listed)
 
     def list_seals(self) -> None:
@@ -409,9 +411,10 @@ class LabelQueries(SubjectListQueries):
 
     def _recount(self, subject: Subject, changed: Counts) -> None:
         """Change what is sealed of a subject by what was changed. One whose seal is gone gets none."""
-        if self._seal_of(subject) is None and not self._is_there(subject) and not self._one(_SEAL, subject):
-            self._begin(subject, 0.0)
         sealed = self._seal_of(subject)
+        if sealed is None and not self._is_there(subject) and not self._one(_SEAL, subject):
+            self._begin(subject, 0.0)
+            sealed = self._seal_of(subject)
         if sealed is None:
             return
         counts = [count + changed.get(kind, 0) for count, kind in zip(sealed[:-1], _KINDS, strict=True)]
