@@ -105,11 +105,13 @@ class LabelQueries(SubjectListQueries):
     def labels_of_all(self, subjects: Collection[Subject]) -> dict[Subject, frozenset[Label]]:
         """The labels of each of many subjects, as ``labels`` gives them."""
         rows = self._of_each(subjects, ("session", "agent"), f"{_LABELLED}, {_SEALED}, {_KNOWN}")
+        listed = self.in_list(subjects)
         found = {}
         for subject, row in zip(subjects, rows, strict=True):
             there, seal, known = row[: len(Label)], row[len(Label) : -1], row[-1]
-            sealed = self._counts(subject, seal if seal[-1] is not None else None)
-            is_known = sealed is None and (bool(known) or self.is_listed(subject))
+            how = listed[subject]
+            sealed = self._counts(subject, seal if seal[-1] is not None else None, how)
+            is_known = sealed is None and (bool(known) or how is None or how.startswith(HERE))
             labels = _labels_of(sealed, is_known=is_known)
             found[subject] = labels | {label for label, is_there in zip(Label, there, strict=True) if is_there}
         return found
@@ -303,12 +305,14 @@ class LabelQueries(SubjectListQueries):
             }
         for mark in map(self.subject_mark, self._in_chain()):
             listed[part_of(mark)].setdefault(mark, _ANY)
-        for subject in self._count():
+        counted = self._count()
+        in_list = self.in_list(counted)
+        for subject in counted:
             row = self._one(_SEAL, subject)
             if vouched is None or subject in vouched:
                 is_sealed = row is not None and self._is_sealed(subject, row)
             else:
-                is_sealed = self._counts(subject, row) is not None
+                is_sealed = self._counts(subject, row, in_list[subject]) is not None
             mark = self.subject_mark(subject)
             listed[part_of(mark)][mark] = here(row[-1] if is_sealed else "")
         self.put_parts(listed)
@@ -392,10 +396,12 @@ class LabelQueries(SubjectListQueries):
 
     def _seal_of(self, subject: Subject) -> list[int] | None:
         """What was sealed of a subject; ``None`` where there is no seal, or it does not hold."""
-        return self._counts(subject, self._one(_SEAL, subject))
+        row = self._one(_SEAL, subject)
+        return self._counts(subject, row, self.in_list((subject,))[subject]) if row is not None else None
 
-    def _counts(self, subject: Subject, row: Sequence[Any] | None) -> list[int] | None:
-        if row is None or not self._is_sealed(subject, row) or not self.is_newest_seal(subject, row[-1]):
+    def _counts(self, subject: Subject, row: Sequence[Any] | None, how: str | None) -> list[int] | None:
+        """What a row of the seals tells, where it is the newest of its subject, as that stands in the list."""
+        if row is None or not self._is_sealed(subject, row) or how != here(row[-1]):
             return None
         return list(row[:-1])
 

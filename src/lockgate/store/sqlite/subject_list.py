@@ -11,7 +11,7 @@ The head itself is held against the records, and against what is kept outside of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
@@ -55,13 +55,20 @@ class SubjectListQueries(SqliteStatements):
 
     def parts(self) -> dict[int, Marks]:
         """All parts of the list that nobody else has written or put back."""
-        return {part: marks for part in range(PARTS) for marks, holds in [self.read_part(part)] if holds}
+        return {part: marks for part, (marks, holds) in self._read_parts(range(PARTS)).items() if holds}
 
     def read_part(self, part: int) -> tuple[Marks, bool]:
         """A part of the list, and whether it is the one that Lockgate has written last."""
-        row = self._one("SELECT marks, seal FROM begun WHERE part = ?", (part,))
-        text, seal = row or ("", "")
-        if not isinstance(text, str):
+        return self._read_parts((part,))[part]
+
+    def _read_parts(self, parts: Collection[int]) -> dict[int, tuple[Marks, bool]]:
+        """Some parts of the list with one question, as ``read_part`` gives them."""
+        query = f"SELECT part, marks, seal FROM begun WHERE part IN (?{', ?' * (len(parts) - 1)})"  # noqa: S608 - ours
+        rows = {part: row for part, *row in self._all(query, tuple(parts))}
+        return {part: self._check_part(part, *rows.get(part, ("", ""))) for part in parts}
+
+    def _check_part(self, part: int, text: object, seal: object) -> tuple[Marks, bool]:
+        if not isinstance(text, str) or not isinstance(seal, str):
             return {}, False
         marks = {each[:MARK]: each[MARK:] for each in text.split(" ") if each}
         holds = seal == self._part_seal(part, text) and self._tag_of_part(part) == seal[:_DIGITS]
@@ -92,15 +99,17 @@ class SubjectListQueries(SqliteStatements):
 
     def is_listed(self, subject: Subject) -> bool:
         """Whether a subject is listed as one whose rows are kept; so is each where the list was changed."""
-        mark = self.subject_mark(subject)
-        marks, holds = self.read_part(part_of(mark))
-        return not holds or marks.get(mark, "").startswith(HERE)
+        how = self.in_list((subject,))[subject]
+        return how is None or how.startswith(HERE)
 
-    def is_newest_seal(self, subject: Subject, seal: str) -> bool:
-        """Whether this is the seal that a subject was given last."""
-        mark = self.subject_mark(subject)
-        marks, holds = self.read_part(part_of(mark))
-        return holds and marks.get(mark) == here(seal)
+    def in_list(self, subjects: Collection[Subject]) -> dict[Subject, str | None]:
+        """How each of some subjects stands in the list: empty where it does not; ``None`` where the part was changed."""
+        if not subjects:
+            return {}
+        marks = {subject: self.subject_mark(subject) for subject in subjects}
+        parts = self._read_parts({part_of(mark) for mark in marks.values()})
+        found = {subject: (mark, *parts[part_of(mark)]) for subject, mark in marks.items()}
+        return {subject: there.get(mark, "") if holds else None for subject, (mark, there, holds) in found.items()}
 
     def list_seal(self, subject: Subject, seal: str) -> None:
         """List a subject with the seal that it is given. Nothing is done where its part of the list was changed."""
