@@ -65,7 +65,12 @@ def calls_of(client: str, said: Mapping[str, Any]) -> Call:
     Args:
         client: The client.
         said: ``{run: COMMAND}``, ``{read: PATH}`` or ``{write: [PATH, TEXT]}``.
+
+    Raises:
+        ValueError: It has other keys: in YAML's flow style a comma ends a text without quotes.
     """
+    if len(said) != 1 or not set(said) <= {"run", "read", "write"}:
+        raise ValueError(f"a call is one of run, read and write, and this is not: {said!r}")
     if client == "claude-code":
         if "run" in said:
             return bash(said["run"])

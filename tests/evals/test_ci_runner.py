@@ -203,3 +203,23 @@ def test_without_the_official_actions_their_rows_are_left_out() -> None:
     official = [row["name"] for row in run.benign_rows() if run.missing_actions(row, {})]
     assert len(official) == 5
     assert all("by its action" in name for name in official)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param('{run: git commit -m "one, two"}', id="a comma ends a text without quotes"),
+        pytest.param("{ran: ls}", id="an unknown key"),
+        pytest.param("{}", id="nothing"),
+    ],
+)
+def test_what_is_no_call_ends_the_run(said: str) -> None:
+    with pytest.raises(ValueError, match="is not"):
+        jobs.calls_of("codex", yaml.safe_load(said))
+
+
+def test_each_call_of_the_tables_is_one() -> None:
+    for name in ("benign", "attacks"):
+        for row in run.rows(name):
+            for call in [*row["calls"], *row.get("guarded_calls", [])]:
+                jobs.calls_of("codex", call)
