@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import threading
@@ -164,3 +165,17 @@ if platform.machine() == "x86_64":
     print(ctypes.get_errno())
 """
     assert set(machine.python(program).split()) == {"38"}
+
+
+def test_a_socket_in_the_folder_of_another_user_is_no_hindrance(machine: Machine) -> None:
+    theirs = machine.home / "theirs"
+    theirs.mkdir()
+    listener = Listener("AF_UNIX", "SOCK_STREAM", str(theirs / "gate.sock"))
+    try:
+        os.chown(theirs, 65534 if os.getuid() == 0 else -1, -1)
+        theirs.chmod(0o700 if os.getuid() == 0 else 0)
+        assert machine.python(CONNECT, listener.place) == f"PermissionError {errno.EACCES}"
+        assert not listener.heard
+    finally:
+        theirs.chmod(0o700)
+        listener.close()

@@ -22,6 +22,8 @@ NEAR_ENTRIES = 20_000
 NEAR_LEVELS = 3
 _BOUND_SOCKETS = "/proc/net/unix"
 _MOST_SOCKETS = 2000
+_ACCESS_LIST = "system.posix_acl_access"
+"""The extended attribute of a file whose rights are finer than its mode: acl(5). Then the mode has the mask."""
 
 
 def secrets(home: str, around: HostView) -> Iterator[str]:
@@ -141,4 +143,33 @@ def _is_socket(path: str) -> bool:
     try:
         return stat.S_ISSOCK(os.stat(path).st_mode)
     except OSError:
+        return False
+
+
+def is_closed_to_contained(path: str) -> bool:
+    """Whether a folder above lets in nobody who is contained, though root gets in outside: another user's home folder.
+
+    In a user namespace root has no rights over what belongs to others, by user_namespaces(7). So no command gets there,
+    nor can the sandbox put anything there. Where access is finer than the mode tells, the answer is no.
+    """
+    if os.geteuid() != 0:
+        return False
+    groups = {os.getegid(), *os.getgroups()}
+    folder = os.path.dirname(os.path.realpath(path))
+    while folder != "/":
+        try:
+            found = os.stat(folder)
+        except OSError:  # it has gone meanwhile
+            return True
+        shift = 6 if found.st_uid == 0 else 3 if found.st_gid in groups or _has_access_list(folder) else 0
+        if not found.st_mode >> shift & stat.S_IXOTH:
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
+def _has_access_list(path: str) -> bool:
+    try:
+        return _ACCESS_LIST in os.listxattr(path)
+    except (OSError, AttributeError):  # macOS has none
         return False

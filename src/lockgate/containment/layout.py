@@ -241,7 +241,7 @@ def _outside(run: ContainedRun, look: FileLookup, volatile: tuple[str, ...], bac
     for path in [run.state, *paths]:
         real = real_path(path)
         unseen = _below(real, volatile) and not _shows(real, back)
-        if unseen or real in covered or _below(real, (*covered, *cache)):
+        if unseen or real in covered or _below(real, (*covered, *cache)) or hidden_files.is_closed_to_contained(real):
             continue
         mount = _hide(real, nothing)
         if mount is not None:
@@ -269,6 +269,8 @@ def _inside(entries: Iterable[ProtectedPath], run: ContainedRun, roots: tuple[st
             path = real_path(path)
             if not os.path.exists(path) or not _below(f"{path}/", roots):
                 continue
+        if hidden_files.is_closed_to_contained(path):
+            continue
         if entry.hidden:
             mount = _hide(path, nothing)
             if mount is not None:

@@ -103,7 +103,7 @@ class SubjectListQueries(SqliteStatements):
         return how is None or how.startswith(HERE)
 
     def in_list(self, subjects: Collection[Subject]) -> dict[Subject, str | None]:
-        """How each of some subjects stands in the list: empty where it does not; ``None`` where the part was changed."""
+        """How each subject stands in the list: empty where it does not; ``None`` where its part was changed."""
         if not subjects:
             return {}
         marks = {subject: self.subject_mark(subject) for subject in subjects}
