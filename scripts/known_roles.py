@@ -5,13 +5,13 @@ The compiler of the tables cannot: roles lie above the knowledge.
 
 import sys
 
-from lockgate.shell.knowledge.data.build import unknown_roles
+from lockgate.shell.knowledge.data.build import find_unknown_roles
 from lockgate.shell.programs.roles import ROLES
 
 
 def main() -> int:
     """Print each one; the exit code says whether there are any."""
-    found = unknown_roles(ROLES.keys())
+    found = find_unknown_roles(ROLES.keys())
     sys.stderr.writelines(f"{line}\n" for line in found)
     return 1 if found else 0
 

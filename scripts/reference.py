@@ -19,7 +19,7 @@ import yaml
 
 from lockgate.cli.main import cli
 from lockgate.core.model import EffectKind, LabelState
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -142,7 +142,7 @@ def members(module: ast.Module, name: str) -> Iterator[tuple[str, str]]:
 def profiles() -> str:
     """The table of each profile."""
     parts = ["# Profiles", f"{NOTE} [Profiles](../profiles.md) says which is for whom."]
-    for name, profile in shipped_profiles().items():
+    for name, profile in read_shipped_profiles().items():
         rows = (
             (
                 f"`{row}`",

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from lockgate.cli.main import cli
 from lockgate.core.model import LabelState, Verdict
 from lockgate.policy.decide import possible
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.policy.validation import parse, schema_text
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,7 +47,7 @@ ROWS = {
 def test_the_tables_of_the_profiles_are_the_profiles(name: str) -> None:
     table = DOCS["profiles-tables.md"].partition(f"### {name}\n")[2].partition("\n#")[0]
     told = {row: cells.split(" | ") for row, cells in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)}
-    profile = shipped_profiles()[name]
+    profile = read_shipped_profiles()[name]
     assert set(told) == set(profile.table)
     for row, cells in told.items():
         due = [", else ".join(verdict.word for verdict in profile.cell(row, column)) for column in LabelState]
@@ -74,14 +74,14 @@ def test_every_key_of_the_schema_is_described_and_in_the_example() -> None:
 
 
 def test_every_row_of_the_table_is_described() -> None:
-    rows = {row for profile in shipped_profiles().values() for row in profile.table} - {"local", "tamper_self"}
+    rows = {row for profile in read_shipped_profiles().values() for row in profile.table} - {"local", "tamper_self"}
     assert {row for row in rows if f"| `{row}` |" not in KEYS} == set()
 
 
 @pytest.mark.parametrize(("title", "row"), ROWS.items())
 def test_the_default_table_is_shown(title: str, row: str) -> None:
     able = frozenset({Verdict.CONTAIN, Verdict.ASK})
-    chains = [shipped_profiles()["quarantine"].cell(row, column) for column in LabelState]
+    chains = [read_shipped_profiles()["quarantine"].cell(row, column) for column in LabelState]
     # A star: only where a person is proven to be there.
     cells = [possible(chain, able).word + "\\*" * (chain == (Verdict.ASK, Verdict.DENY)) for chain in chains]
     assert f"| {title} | {' | '.join(cells)} |" in DOCS["how-it-decides.md"]

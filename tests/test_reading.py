@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lockgate.core.errors import ConfigError
 from lockgate.system.documents.reader import MOST_BYTES, read
-from lockgate.system.documents.values import dotted_path
+from lockgate.system.documents.values import format_path
 
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"\n".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]".encode()
@@ -121,14 +121,14 @@ def test_yaml(written: bytes, value: Any) -> None:
 def test_lines_of_yaml() -> None:
     text = b"a: 1\n\nb:\n  - x\n  - y: z\n    'q': [1,\n      2]\n"
     lines = read(text, "x.yaml").lines
-    assert {dotted_path(path): line for path, line in lines.items()} == {
+    assert {format_path(path): line for path, line in lines.items()} == {
         "": 1, "a": 1, "b": 3, "b[0]": 4, "b[1]": 5, "b[1].y": 5, "b[1].q": 6, "b[1].q[0]": 6, "b[1].q[1]": 7,
     }  # fmt: skip
 
 
 def test_lines_of_json() -> None:
     lines = read(b'{"a": 1,\n\n"b": [\n"x",\n{"y":\n2}]}\n', "x.json").lines
-    assert {dotted_path(path): line for path, line in lines.items()} == {
+    assert {format_path(path): line for path, line in lines.items()} == {
         "": 1, "a": 1, "b": 3, "b[0]": 4, "b[1]": 5, "b[1].y": 5,
     }  # fmt: skip
 

@@ -129,7 +129,7 @@ def once(running: Sequence[gates.BenchGate], seconds: float, mark: str, server: 
         for number, gate in enumerate(running)
     ]
     before = Spent.so_far(running, server)
-    seen = Load([gate.path for gate in running]).closed(sources, time.perf_counter() + seconds)
+    seen = Load([gate.path for gate in running]).run_closed(sources, time.perf_counter() + seconds)
     spent = Spent.so_far(running, server).since(before, seen.answered)
     if seen.wrong:
         raise SystemExit(f"{len(seen.wrong)} wrong answers: {seen.wrong[0]}")

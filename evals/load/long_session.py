@@ -77,7 +77,7 @@ def measure(calls: int) -> dict[str, Any]:
                     if made >= calls // PARTS:
                         break
                 before = gate.processor_seconds()
-                seen = Load([gate.path]).closed([chunk])
+                seen = Load([gate.path]).run_closed([chunk])
                 if seen.wrong:
                     raise SystemExit(seen.wrong[0])
                 spent = gate.processor_seconds() - before

@@ -86,7 +86,7 @@ def measure(sessions: int, questions: int, rate: float) -> dict[str, Any]:
             else:
                 sources = [list(one_after_another(gate.client, lane * each, each)) for lane in range(sessions)]
                 before = gate.processor_seconds()
-                seen = Load([gate.path]).closed(sources)
+                seen = Load([gate.path]).run_closed(sources)
             found = told(seen, gate, gate.processor_seconds() - before)
         found["audit"] = audit_of(where)
         for wrong in sorted(set(seen.wrong))[:5]:

@@ -36,7 +36,7 @@ import yaml
 from lockgate.analysis import analyse
 from lockgate.core.model import Analysis, Effect, Label, LabelState, Origin, ToolCall, Verdict
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.resources.host_view import AnalysisRules, HostView, ScriptFile, TrustedDomain
 
 HERE = Path(__file__).resolve().parent
@@ -204,7 +204,7 @@ def analysed(case: Case) -> Analysis:
 def judged(case: Case, labels: frozenset[Label]) -> Outcome:
     """What the shipped default profile says to a case."""
     effects = analysed(case).effects
-    decision = decide(effects, labels, shipped_profiles()["quarantine"], able=_ABLE)
+    decision = decide(effects, labels, read_shipped_profiles()["quarantine"], able=_ABLE)
     reasons = _told(reason.effect for reason in decision.reasons)
     return Outcome(
         case, decision.verdict, reasons, _told(effect for effect in effects if effect.gives is Label.UNTRUSTED)

@@ -163,7 +163,7 @@ def test_other_files_and_a_plugin_in_development_have_no_switch(tmp_path: Path) 
 def test_what_a_projects_settings_run(tmp_path: Path, content: Any, acting: str) -> None:
     file = tmp_path / "settings.json"
     file.write_text(json.dumps(content))
-    assert claude_changes.acting_settings("project_settings", str(file), VALID) == acting
-    assert claude_changes.acting_settings("local_settings", str(file), VALID) == acting
-    assert claude_changes.acting_settings("user_settings", str(file), VALID) == ""
-    assert claude_changes.acting_settings("project_settings", str(tmp_path / "gone.json"), VALID) == ""
+    assert claude_changes.find_acting_settings("project_settings", str(file), VALID) == acting
+    assert claude_changes.find_acting_settings("local_settings", str(file), VALID) == acting
+    assert claude_changes.find_acting_settings("user_settings", str(file), VALID) == ""
+    assert claude_changes.find_acting_settings("project_settings", str(tmp_path / "gone.json"), VALID) == ""

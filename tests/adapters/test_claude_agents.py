@@ -69,9 +69,9 @@ def test_what_includes_itself_ends(work: Path) -> None:
 
 
 def test_only_what_can_have_brought_it_is_looked_at(work: Path) -> None:
-    assert not CLAUDE_CODE.missed(
+    assert not CLAUDE_CODE.find_missed(
         SessionStarted(_context(work), "startup")
     )  # it would make the session one that is known
-    assert not CLAUDE_CODE.missed(_read(work, f"{work}/pkg/sub/a.py", "Edit"))
-    told = CLAUDE_CODE.missed(_read(work, f"{work}/pkg/sub/a.py"))
+    assert not CLAUDE_CODE.find_missed(_read(work, f"{work}/pkg/sub/a.py", "Edit"))
+    told = CLAUDE_CODE.find_missed(_read(work, f"{work}/pkg/sub/a.py"))
     assert {type(event).__name__ for event in told} == {"InstructionsLoaded"}

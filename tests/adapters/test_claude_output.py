@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lockgate.clients.claude.answers import encode
 from lockgate.clients.claude.events import ADAPTER
-from lockgate.clients.common.result_texts import kept_file, names_of, texts_of, with_texts, withheld
+from lockgate.clients.common.result_texts import find_kept_file, names_of, texts_of, with_texts, withheld
 from lockgate.core.events import Answer, ToolFinished
 
 from .payloads import shell_result, tool
@@ -163,7 +163,7 @@ def test_what_is_withheld_says_so_once_and_keeps_its_shape() -> None:
     ],
 )
 def test_the_file_of_a_long_result(name: str, result: Any, expected: tuple[str, str]) -> None:
-    assert kept_file(name, result) == expected
+    assert find_kept_file(name, result) == expected
 
 
 def test_an_answer_becomes_a_record_of_the_same_shape() -> None:

@@ -14,11 +14,11 @@ from lockgate.clients.common.hook_command import (
     HookLaunch,
     either_client,
     find_missing_entries,
+    find_started_files,
     hook_command,
     is_own_command,
     native_file,
     remote_words,
-    started_files,
     valid_entries,
 )
 from lockgate.clients.hook import native as native_client
@@ -96,10 +96,10 @@ def test_either_command_is_known_as_the_gate_s_own(launch: HookLaunch, client: s
 
 
 def test_the_files_that_a_command_needs() -> None:
-    assert started_files(["/py", "-I", "-S", "/hook.py", "claude-code"]) == ("/py", "/hook.py")
+    assert find_started_files(["/py", "-I", "-S", "/hook.py", "claude-code"]) == ("/py", "/hook.py")
     words = ["/native", "--python", "/py", "--script", "/hook.py", "claude-code"]
-    assert started_files(words) == ("/native", "/py", "/hook.py")
-    assert started_files(["/py"]) == ("/py",)
+    assert find_started_files(words) == ("/native", "/py", "/hook.py")
+    assert find_started_files(["/py"]) == ("/py",)
 
 
 # ---------------------------------------------------------------- installed with one, looked at with the other

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.clients.claude.results import result_text, spawned_agent
-from lockgate.clients.common.results import finished_event
+from lockgate.clients.claude.results import find_spawned_agent, result_text
+from lockgate.clients.common.results import make_finished_event
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 
@@ -97,7 +97,7 @@ def test_depth_does_not_matter() -> None:
     ],
 )
 def test_spawned_agents(tool: str, response: Any, expected: tuple[str, bool]) -> None:
-    assert spawned_agent(tool, response) == expected
+    assert find_spawned_agent(tool, response) == expected
 
 
 PICTURES = [
@@ -115,16 +115,16 @@ def test_a_picture_says_something(tool: str, picture: dict[str, Any]) -> None:
     """A page that was photographed is a page that was read."""
     context = Context("codex", Subject("s"), "/w", "/w")
     for result in ([picture], [{"type": "text", "text": ""}, picture], {"content": [picture]}):
-        assert finished_event(context, ToolCall(tool, {}, "/w"), result).text
+        assert make_finished_event(context, ToolCall(tool, {}, "/w"), result).text
 
 
 @pytest.mark.parametrize("result", ["", [], None, {}, {"content": [], "isError": False}])
 def test_nothing_says_nothing(result: Any) -> None:
     context = Context("codex", Subject("s"), "/w", "/w")
-    assert finished_event(context, ToolCall("mcp__x__y", {}, "/w"), result).text == ""
+    assert make_finished_event(context, ToolCall("mcp__x__y", {}, "/w"), result).text == ""
 
 
 def test_where_a_client_tells_of_no_pictures_silence_of_an_unknown_tool_is_not_believed() -> None:
     context = Context("opencode", Subject("s"), "/w", "/w")
     for tool, said in (("mcp__x__screenshot", True), ("opencode:browser", True), ("Bash", False), ("WebFetch", False)):
-        assert bool(finished_event(context, ToolCall(tool, {}, "/w"), "", whole=False).text) == said
+        assert bool(make_finished_event(context, ToolCall(tool, {}, "/w"), "", whole=False).text) == said

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.clients.common.guarded_sessions import NEAR, GateRecords, unguarded_sessions
+from lockgate.clients.common.guarded_sessions import NEAR, GateRecords, find_unguarded_sessions
 from lockgate.clients.common.session_logs import READS, RanCall, SessionLog, session_logs
 from support.stress import examples
 
@@ -199,13 +199,13 @@ def test_what_the_audit_does_not_know_is_unguarded(
     calls: list[RanCall], known: GateRecords, expected: list[tuple[int, int]]
 ) -> None:
     log = SessionLog("codex", "s", "terminal", "/p", tuple(calls))
-    assert [(found.calls, found.of) for found in unguarded_sessions([log], known)] == expected
+    assert [(found.calls, found.of) for found in find_unguarded_sessions([log], known)] == expected
 
 
 @pytest.mark.parametrize(("parents", "unknown"), [((), 1), (("s",), 0), (("other",), 1)])
 def test_a_fork_repeats_the_calls_of_its_parent(parents: tuple[str, ...], unknown: int) -> None:
     log = SessionLog("claude-code", "fork", "cli", "/p", (RanCall(AT, "a"),), parents)
-    assert len(unguarded_sessions([log], _known("a"))) == unknown
+    assert len(find_unguarded_sessions([log], _known("a"))) == unknown
 
 
 def test_a_forked_log_names_its_parent(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_forked_log_names_its_parent(tmp_path: Path) -> None:
 
 def test_the_logs_of_one_session_are_one() -> None:
     logs = [SessionLog("codex", "s", "", "/p", (RanCall(AT + at, f"c{at}"),)) for at in (2, 1)]
-    (found,) = unguarded_sessions(logs, _known())
+    (found,) = find_unguarded_sessions(logs, _known())
     assert (found.calls, found.of, found.first, found.last) == (2, 2, AT + 1, AT + 2)
 
 
@@ -237,4 +237,4 @@ def test_a_guarded_day_gives_no_alarm(calls: list[tuple[float, str, bool]], late
         frozenset((session, f"c{place}") for place, (_, session, has_id) in enumerate(calls) if has_id),
         {session: sorted(at) for session, at in times.items()},
     )
-    assert unguarded_sessions(logs, known) == []
+    assert find_unguarded_sessions(logs, known) == []

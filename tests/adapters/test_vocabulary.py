@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from lockgate.analysis import analyse
-from lockgate.analysis.tools import known_tools
+from lockgate.analysis.tools import list_known_tools
 from lockgate.clients.adapter import CLIENTS
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common.data import build
@@ -42,7 +42,7 @@ def test_example(client: str, row: dict[str, Any], example: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("client", "row"), ROWS)
 def test_each_row_means_a_tool_that_the_analysis_knows(client: str, row: dict[str, Any]) -> None:
-    assert row["is"] in known_tools()
+    assert row["is"] in list_known_tools()
 
 
 @pytest.mark.parametrize(("client", "row"), ROWS)

@@ -199,7 +199,7 @@ def test_the_administrators_pins_go_before_the_users(
 ) -> None:
     managed = tmp_path / "etc"
     managed.mkdir()
-    monkeypatch.setattr("lockgate.configuration.bundles.pins.managed_folder", lambda: str(managed))
+    monkeypatch.setattr("lockgate.configuration.bundles.pins.find_managed_folder", lambda: str(managed))
     pins = json.loads((machine.state / "policy" / "fleet.json").read_text())
     (managed / "fleet.json").write_text(json.dumps({"fleet": "acme", "keys": pins["keys"]}))
     (managed / "policy.bundle").write_bytes(packed(7))

@@ -17,7 +17,7 @@ from lockgate.configuration.pattern_library.layers import Gathered, gather, look
 from lockgate.core.errors import PatternError
 from lockgate.core.model import LabelState, Verdict
 from lockgate.patterns.model import Mode
-from lockgate.policy.profiles import FIXED_ROWS, shipped_profiles
+from lockgate.policy.profiles import FIXED_ROWS, read_shipped_profiles
 from lockgate.policy.validation import parse
 from lockgate.system.folders import Folders
 from support.prepared import open_new
@@ -80,16 +80,16 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_without_a_policy_every_effect_is_denied_and_the_session_is_told(world: World) -> None:
     world.user.write_text("profile: observe\n")
     found = world.load()
-    for row in shipped_profiles()["quarantine"].table.keys() - FIXED_ROWS:
+    for row in read_shipped_profiles()["quarantine"].table.keys() - FIXED_ROWS:
         assert {world.verdict(row, column) for column in LabelState} == {Verdict.DENY}
     assert world.verdict("local") is Verdict.ALLOW
     assert ["no valid policy" in str(problem) for problem in found.problems] == [True]
 
 
 def test_what_locks_is_a_valid_configuration_that_names_every_row() -> None:
-    parsed = parse(json.dumps(binding.locked_configuration()).encode(), "locked.json")
+    parsed = parse(json.dumps(binding.make_locked_configuration()).encode(), "locked.json")
     assert parsed.problems == ()
-    assert set(binding.locked_configuration()["table"]) >= {
+    assert set(binding.make_locked_configuration()["table"]) >= {
         "ingest",
         "egress",
         "execute",
@@ -144,7 +144,7 @@ def test_an_unsigned_managed_file_cannot_loosen_either(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "etc").mkdir()
-    monkeypatch.setattr("lockgate.configuration.load.managed_folder", lambda: str(tmp_path / "etc"))
+    monkeypatch.setattr("lockgate.configuration.load.find_managed_folder", lambda: str(tmp_path / "etc"))
     (tmp_path / "etc" / "lockgate.yaml").write_text('profile: observe\noverride_safe: [".*"]\n')
     world.put_files(1, lockgate_yaml="table: {egress: deny}\n")
     assert world.verdict() is Verdict.DENY

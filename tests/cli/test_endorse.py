@@ -156,7 +156,7 @@ def _install(desk: Desk) -> str:
 
 def _installed(desk: Desk) -> list[str]:
     with desk.store.reading() as tx:
-        return [each.folder for each in packages.standing(tx)]
+        return [each.folder for each in packages.list_standing(tx)]
 
 
 def test_packages_are_listed(desk: Desk) -> None:

@@ -30,7 +30,7 @@ def run(*arguments: str) -> Result:
 def managed(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The administrator's folder on a machine whose root is whoever runs the tests."""
     folder = home / "etc"
-    monkeypatch.setattr(claude, "managed_folder", lambda: str(folder))
+    monkeypatch.setattr(claude, "find_managed_folder", lambda: str(folder))
     monkeypatch.setattr(every_user, "check", lambda started, *, dry_run: None)
     # The user database would name the real home folder of whoever runs the tests.
     monkeypatch.setattr(install, "folders", lambda environ=None: folders())

@@ -94,7 +94,7 @@ def all_of(store: Store) -> dict[str, Any]:
             "briefs": tx.briefs("s1"),
             "approvals": tx.approvals(),
             "taints": (tx.taints(MAIN), tx.taints(SUB)),
-            "blocked": tx.blocked("s1"),
+            "blocked": tx.list_blocked("s1"),
             "address": tx.knows_address("s1", b"k" * 16, human_only=True),
             "settings": {name: value for name, value in tx.settings("").items() if name != PUT_BACK_SEEN},
             "audit": tx.audit(),

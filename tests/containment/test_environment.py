@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.containment.environment import contained_environment
+from lockgate.containment.environment import make_contained_environment
 
 COPILOTS = (("safe.bareRepository", "explicit"), ("credential.interactive", "never"), ("core.fsmonitor", "false"))
 """What Copilot CLI 1.0.102 gives each command."""
@@ -21,7 +21,7 @@ def variables(*pairs: tuple[str, str]) -> dict[str, str]:
 def of_git(environ: dict[str, str]) -> dict[str, str]:
     return {
         name: value
-        for name, value in contained_environment(environ, "/home/ann").items()
+        for name, value in make_contained_environment(environ, "/home/ann").items()
         if name.startswith("GIT_CONFIG_")
     }
 
@@ -57,7 +57,7 @@ def test_settings_of_which_one_is_missing_are_left_out(missing: str) -> None:
 
 
 def test_other_variables_stay_as_they_were() -> None:
-    found = contained_environment(
+    found = make_contained_environment(
         {"LANG": "C.UTF-8", "API_TOKEN": "x", "GIT_CONFIG_GLOBAL": "/g", "TMPDIR": "/x"}, "/home/ann"
     )
     assert {"LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": "/g", "TMPDIR": "/tmp"}.items() <= found.items()

@@ -37,7 +37,7 @@ MOUNTS = (
     Mount(READ_ONLY, f"{SHOP}/.env", "/nothing"),
 )
 PLAN = Plan(
-    MOUNTS, SHOP, {"PATH": "/usr/bin", "TMPDIR": "/tmp"}, ("/bin/sh", "-c", "true"), PathGuard(AROUND).protected()
+    MOUNTS, SHOP, {"PATH": "/usr/bin", "TMPDIR": "/tmp"}, ("/bin/sh", "-c", "true"), PathGuard(AROUND).list_protected()
 )
 READ, WRITE, MOVE = "file-read-data", "file-write-data", "file-write-unlink"
 

@@ -18,7 +18,7 @@ from lockgate.core.events import ToolRequested
 from lockgate.core.model import Label, Subject, ToolCall, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.gate.approvals import answering, endorsing, signatures
-from lockgate.gate.approvals.proof import OTHERWISE, UNSIGNED, is_proven, shown_digest
+from lockgate.gate.approvals.proof import OTHERWISE, UNSIGNED, digest_of_shown, is_proven
 from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.session import endorsements
 from lockgate.policy.validation import parse
@@ -66,7 +66,7 @@ def _body(fleet: Fleet, approval: str, **more: Any) -> dict[str, Any]:
         "event": "approve",
         **named,
         "basis": row.basis,
-        "shown": shown_digest(row.about),
+        "shown": digest_of_shown(row.about),
         "by": "ann (signed)",
         **more,
     }
@@ -92,7 +92,7 @@ def _by_another_key(fleet: Fleet, approval: str, name: str = "ann") -> None:
         row = tx.approval(approval)
     assert row is not None
     said = row._replace(decided_by=f"{name} (signed)", decided_at=fleet._now())
-    shown = shown_digest(row.about)
+    shown = digest_of_shown(row.about)
     eve = signatures.Signer(name, KEYS["eve"])
     value = eve.sign("approve", signatures.facts_of(said, None, shown))
     signed = {**value, "key": KEYS["ann"].public().id, "shown": shown}
@@ -133,7 +133,7 @@ def _in_anothers_name(fleet: Fleet, approval: str) -> None:
         row = tx.approval(approval)
     assert row is not None
     said = row._replace(decided_by="ann (signed)", decided_at=fleet._now())
-    shown = shown_digest(row.about)
+    shown = digest_of_shown(row.about)
     bob = signatures.Signer("bob", KEYS["bob"])
     signed = {**bob.sign("approve", signatures.facts_of(said, None, shown)), "shown": shown}
     fleet.forge(approval, _body(fleet, approval, signed=signed), decided_by=said.decided_by, decided_at=said.decided_at)

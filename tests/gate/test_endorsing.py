@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.clients.common.results import finished_event
+from lockgate.clients.common.results import make_finished_event
 from lockgate.core.errors import EndorsementError
 from lockgate.core.events import ToolFinished
 from lockgate.core.model import Verdict
@@ -211,7 +211,7 @@ def test_a_text_that_nobody_can_read_cannot_be_endorsed(world: World, text: str)
 def test_where_the_client_does_not_tell_of_pictures_nothing_but_a_command_can_be_endorsed(world: World) -> None:
     world.start()
     _, call = world.ask(SHOT, {})
-    world.gate.handle(finished_event(world.context(), call, "Screenshot of the page", whole=False))
+    world.gate.handle(make_finished_event(world.context(), call, "Screenshot of the page", whole=False))
     assert_stays(world)
 
 
@@ -229,7 +229,7 @@ def test_where_the_client_does_not_tell_of_pictures_nothing_but_a_command_can_be
 def test_a_record_of_texts_can_be_endorsed(world: World, tool: str, result: object) -> None:
     world.start()
     _, call = world.ask(tool, {"url": "https://e.example/", "command": "curl https://e.example/"})
-    world.gate.handle(finished_event(world.context(), call, result))
+    world.gate.handle(make_finished_event(world.context(), call, result))
     endorse_all(world)
     assert world.labels() == set()
 

@@ -276,7 +276,7 @@ def test_everything_told_twice_counts_once(world: World) -> None:
         assert answer.verdict is DENY
     assert len(world.records("decision")) == before + 1
     with world.store.reading() as tx:
-        assert len(tx.blocked("s1")) == 1
+        assert len(tx.list_blocked("s1")) == 1
     _, call = world.ask("Read", {"file_path": f"{WORK}/a.py"}, call_id="t3")
     for _ in range(2):
         world.done(call, "x")

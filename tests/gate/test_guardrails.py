@@ -97,7 +97,7 @@ def test_what_was_found_is_neither_said_nor_recorded(guarded: World, word: str, 
     assert any(said) is True
     with guarded.store.reading() as tx:
         said += [row.body for row in tx.audit()]
-        said += [what for _, what, _ in tx.blocked("s1")]
+        said += [what for _, what, _ in tx.list_blocked("s1")]
     from lockgate.core.model import Subject
     from lockgate.gate import session
 

@@ -19,7 +19,7 @@ from lockgate.gate.contradictions import accept_contradictions, contradictions
 from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.audit import pruning
 from lockgate.store.audit.chain import verify_store
-from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed_hash
+from lockgate.store.chain_links import PURPOSE_LABELS, canonical, hash_with_key
 from lockgate.store.chain_links import seal as head_seal
 from lockgate.store.files import VERSION
 from lockgate.store.opening import open_existing
@@ -595,7 +595,7 @@ def seal_as_before(world: World) -> list[str]:
     for session, agent, *counts in rows(
         world, "SELECT session, agent, untrusted, untrusted_pending, secret, secret_pending FROM label_seals"
     ):
-        mark = keyed_hash(world.store.key, PURPOSE_LABELS, canonical({"labels": [session, agent, *counts]}))
+        mark = hash_with_key(world.store.key, PURPOSE_LABELS, canonical({"labels": [session, agent, *counts]}))
         keyed_before.append(f"UPDATE label_seals SET seal = '{mark}' WHERE session = '{session}' AND agent = '{agent}'")
     return keyed_before
 

@@ -516,7 +516,7 @@ def test_nobody_trusts_more_than_a_layer_that_binds(
 ) -> None:
     folder = asking.world.folder / "managed"
     folder.mkdir()
-    monkeypatch.setattr(load, "managed_folder", lambda: str(folder))
+    monkeypatch.setattr(load, "find_managed_folder", lambda: str(folder))
     (folder / "lockgate.yaml").write_text(json.dumps({"strict": True, **managed}), "utf-8")
     assert asking.read(VIEW, SHOWN) == labels
     assert asking.github.asked == []

@@ -68,9 +68,9 @@ def _answered(world: World, client: str, row: Row) -> Row:
     asked = EventRequest(options.parse([client, "--event", row["event"]]), where)
     try:
         event = asked.read(json.dumps(row["input"]).encode(), {})
-        output = HookOutput("") if event is None else asked.spelt(world.gate.handle(event))
+        output = HookOutput("") if event is None else asked.spell(world.gate.handle(event))
     except LockgateError as error:
-        output = asked.refused(error.to_person)
+        output = asked.spell_failure(error.to_person)
     answer = _without_sentences(json.loads(output.stdout or "{}"))
     records = [_record(body) for body in world.records()[before:]]
     return {

@@ -46,7 +46,7 @@ def test_hundreds_of_hooks_on_one_session_lose_nothing(tmp_path: Path) -> None:
         records = tx.audit()
         chain = verify(records, tx.audit_head(), store.key)
         taints = tx.taints(Subject("s"))
-        blocked = tx.blocked("s")
+        blocked = tx.list_blocked("s")
     store.close()
     bodies = [body for row in records if (body := json.loads(row.body))["event"] == "decision"]
     assert chain.ok, chain.problem

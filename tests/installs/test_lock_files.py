@@ -146,7 +146,7 @@ COVERED: dict[str, tuple[str, dict[str, str], Wanted]] = {
     "yarn 4, an address": ("yarn", {"package.json": "{}", "yarn.lock": BERRY.replace(
         "is-odd@npm:3.0.1\"", "is-odd@npm:3.0.1::__archiveUrl=https%3A%2F%2Fregistry.npmjs.org%2Fis-odd%2Fx.tgz\"")},
         JAVASCRIPT._replace(files=frozenset((SCOPED, "https://registry.npmjs.org/is-odd/x.tgz")))),
-    "yarn 4, pinned": ("yarn", {"package.json": PINNED, "yarn.lock": BERRY}, JAVASCRIPT.joined(Wanted(
+    "yarn 4, pinned": ("yarn", {"package.json": PINNED, "yarn.lock": BERRY}, JAVASCRIPT.join(Wanted(
         {}, frozenset(("yarn", "@yarnpkg/cli-dist")), frozenset((
             "https://registry.npmjs.org/yarn/-/yarn-4.1.0.tgz",
             "https://registry.npmjs.org/@yarnpkg/cli-dist/-/cli-dist-4.1.0.tgz"))))),
@@ -377,7 +377,7 @@ def test_what_is_wanted_is_read_back() -> None:
     (frozenset[str](), frozenset((ONE,)), frozenset[str]()),
 ])  # fmt: skip
 def test_a_project_that_is_open_once_is_open(one: frozenset[str], other: frozenset[str], both: frozenset[str]) -> None:
-    assert Wanted({"idna": one}).joined(Wanted({"idna": other})).projects == {"idna": both}
+    assert Wanted({"idna": one}).join(Wanted({"idna": other})).projects == {"idna": both}
 
 
 PIECES = st.sampled_from(

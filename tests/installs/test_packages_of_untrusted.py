@@ -77,7 +77,7 @@ def session(tmp_path: Path, index: LocalIndex) -> Iterator[Session]:
 
 def _standing(session: Session) -> list[packages.InstalledPackages]:
     with session._parts.store.reading() as tx:
-        return packages.standing(tx)
+        return packages.list_standing(tx)
 
 
 def test_their_code_runs_contained_in_a_session_that_has_read_nothing(session: Session) -> None:

@@ -12,7 +12,7 @@ from lockgate.core.model import LabelState, Verdict
 from lockgate.gate.judge import anthropic as anthropic_messages
 from lockgate.gate.judge import http as asking
 from lockgate.gate.judge import material, settings
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.policy.validation import parse, schema_text
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -55,11 +55,11 @@ def test_samples_are_valid() -> None:
 
 
 def test_no_shipped_table_lets_a_judge_decide_alone_where_both_labels_meet_a_way_out() -> None:
-    for profile in shipped_profiles().values():
+    for profile in read_shipped_profiles().values():
         for row in ("egress", "persist", "destroy", "tamper", "tamper_self"):
             assert Verdict.JUDGE not in profile.cell(row, LabelState.BOTH), (profile.name, row)
         assert not any(Verdict.JUDGE in profile.cell(row, LabelState.CLEAN) for row in profile.table)
-    assert [name for name, profile in shipped_profiles().items() if profile.says(Verdict.JUDGE)] == [
+    assert [name for name, profile in read_shipped_profiles().items() if profile.says(Verdict.JUDGE)] == [
         "cascade",
         "trifecta",
     ]

@@ -89,7 +89,7 @@ def test_all_of_it_has_a_page(name: str) -> None:
         count(counts, row)
     page = exposition(counts, Gauges(), None).decode()
     assert "\x1b" not in page
-    assert exposition(Counts(json.loads(json.dumps(counts.kept()))), Gauges(), None).decode() == page
+    assert exposition(Counts(json.loads(json.dumps(counts.as_json()))), Gauges(), None).decode() == page
 
 
 def test_counts_that_were_kept_with_what_has_no_place_have_a_page() -> None:

@@ -77,7 +77,7 @@ def test_counts_of_another_shape_are_left_behind() -> None:
 
 def test_a_store_that_is_let_go_of_is_closed(store: SqliteStore, tmp_path: Path) -> None:
     followed = Followed(str(tmp_path / "state"))
-    opened = followed.opened()
+    opened = followed.open()
     assert opened is not None
     followed.close()
     with pytest.raises(StoreError), opened.reading():
@@ -195,7 +195,7 @@ def test_all_looks_at_a_shared_store_take_one_connection(tmp_path: Path, postgre
     followed = Followed(str(use(tmp_path / "state", postgres_url)))
     processes = set()
     for number in range(3):
-        store = followed.opened()
+        store = followed.open()
         assert store is not None
         with store.transaction() as tx:
             assert tx.append_audit(store.clock(), {"event": "prompt"}).seq == number + 1

@@ -290,7 +290,7 @@ def test_calls_that_never_come_back_are_bounded(tmp_path: Path) -> None:
     for _ in range(MOST_LATE + 4):
         assert "longer than" in world.ask()[0].reason
     assert threading.active_count() - before <= MOST_LATE
-    plugin = world.plugins.loaded(world.entries[0])
+    plugin = world.plugins.load(world.entries[0])
     assert plugin.before is not None
     plugin.before.function.__globals__["never"].set()
     while threading.active_count() > before:

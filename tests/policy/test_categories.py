@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockgate.core.model import Category, Effect, EffectKind, Label
-from lockgate.resources.categories import overrule, shipped_category
+from lockgate.resources.categories import find_shipped_category, overrule
 from lockgate.resources.host_view import CategoryRule
 
 EVERY = frozenset({*Category, None})
@@ -35,7 +35,7 @@ def effects(words: str) -> tuple[Effect, ...]:
     ],
 )
 def test_the_category_of_our_own_knowledge(found: str, category: Category | None) -> None:
-    assert shipped_category(effects(found)) is category
+    assert find_shipped_category(effects(found)) is category
 
 
 @pytest.mark.parametrize(

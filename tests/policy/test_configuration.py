@@ -17,7 +17,7 @@ from lockgate.configuration.layers import files as layers
 from lockgate.configuration.layers.files import digest_of, trust_name
 from lockgate.configuration.load import Configuration, GateOptions, find_workspace, load, places
 from lockgate.core.model import LabelState, Verdict
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from support.prepared import open_new
 
 HEAVY = (
@@ -99,7 +99,7 @@ def states(found: Configuration) -> dict[str, str]:
 
 def test_without_files_the_shipped_defaults_hold(world: World) -> None:
     found = world.load()
-    assert [policy.profile for policy in found.policies] == [shipped_profiles()["quarantine"]]
+    assert [policy.profile for policy in found.policies] == [read_shipped_profiles()["quarantine"]]
     assert (found.problems, found.options) == ((), GateOptions())
     assert set(states(found).values()) == {"absent"}
 
@@ -128,7 +128,7 @@ def test_the_managed_layer(platform: str, path: str, monkeypatch: pytest.MonkeyP
 def test_who_has_a_file_of_lockbox_is_refused_as_before(world: World) -> None:
     """Unless a layer names a profile: a project that nobody trusts can only tighten by that."""
     world.user.write_text("{}")
-    assert [policy.profile for policy in world.load().policies] == [shipped_profiles()["quarantine-strict"]]
+    assert [policy.profile for policy in world.load().policies] == [read_shipped_profiles()["quarantine-strict"]]
     assert world.cells() == [(Verdict.DENY,)]
     theirs = world.project / "lockgate.yaml"
     theirs.write_text("profile: quarantine\n")

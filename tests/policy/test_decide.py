@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockgate.core.model import Effect, EffectKind, Label, LabelState, PolicyDecision, Tier, Variant, Verdict
 from lockgate.policy import build as compiler
 from lockgate.policy.decide import decide, possible, strictest
-from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, FLOOR, Profile, chain, shipped_profiles
+from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, FLOOR, Profile, chain, read_shipped_profiles
 
 A, C, J, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.JUDGE, Verdict.ASK, Verdict.DENY
 LABELS = {
@@ -149,7 +149,7 @@ CELLS = [
 
 @pytest.mark.parametrize(("profile", "row", "column", "able", "expected"), CELLS)
 def test_every_cell(profile: str, row: str, column: str, able: frozenset[Verdict], expected: Verdict) -> None:
-    decision = decide([effect(row)], LABELS[column], shipped_profiles()[profile], able=able)
+    decision = decide([effect(row)], LABELS[column], read_shipped_profiles()[profile], able=able)
     assert (decision.verdict, decision.column, decision.profile) == (expected, LabelState(column), profile)
     assert [(r.effect.rule, r.row, r.verdict) for r in decision.reasons] == [(f"test:{row}", row, expected)]
 
@@ -167,20 +167,20 @@ def test_a_person_who_is_there_is_asked_in_quarantine_alone(
         # What the relay holds to its word is contained, and nobody is asked.
         contained = row == "fetch_packages" and C in able and expected is C
         expected = C if contained else ATTENDED[row][place]
-    decision = decide([effect(row)], LABELS[column], shipped_profiles()[name], able=able)
+    decision = decide([effect(row)], LABELS[column], read_shipped_profiles()[name], able=able)
     assert (decision.verdict, [r.row for r in decision.reasons]) == (expected, [row])
 
 
 def test_what_takes_no_person_is_still_denied() -> None:
     both = [effect("egress"), effect("tamper")]
-    decision = decide(both, LABELS["untrusted"], shipped_profiles()["quarantine"], able=frozenset({Q}))
+    decision = decide(both, LABELS["untrusted"], read_shipped_profiles()["quarantine"], able=frozenset({Q}))
     assert (decision.verdict, [reason.row for reason in decision.reasons]) == (D, ["tamper"])
 
 
 def test_the_other_profiles_are_what_they_were() -> None:
     """``quarantine-strict`` is, byte for byte, what ``quarantine`` was before a person in front was asked."""
     recorded = json.loads((Path(__file__).parent / "profiles_before_attendance.json").read_text(encoding="utf-8"))
-    now = {name: profile.to_json() for name, profile in shipped_profiles().items()}
+    now = {name: profile.to_json() for name, profile in read_shipped_profiles().items()}
     strict = {**now["quarantine-strict"], "name": "quarantine"}
     told = {"quarantine": strict, "cascade": now["cascade"], "trifecta": now["trifecta"]}
     told["observe"] = {**now["observe"], "shadow": None}
@@ -195,7 +195,7 @@ def test_a_profile_has_every_row_and_no_other(name: str) -> None:
         "quarantine": {"execute_unlisted", "execute_installed", "destroy_remote", "fetch_packages"},
         "quarantine-strict": {"execute_unlisted"},
     }.get(name, set())
-    assert set(shipped_profiles()[name].table) == general | own | {"local"}
+    assert set(read_shipped_profiles()[name].table) == general | own | {"local"}
     assert {effect(row).row for row in ROWS} == set(ROWS)
 
 
@@ -203,12 +203,14 @@ def test_a_profile_has_every_row_and_no_other(name: str) -> None:
 @pytest.mark.parametrize("name", TABLES)
 def test_local_work_is_never_in_the_way(name: str, column: str) -> None:
     tier = Tier.LABELS if column == "clean" else Tier.LOCAL
-    assert decide([], LABELS[column], shipped_profiles()[name]) == PolicyDecision(A, LabelState(column), (), name, tier)
+    assert decide([], LABELS[column], read_shipped_profiles()[name]) == PolicyDecision(
+        A, LabelState(column), (), name, tier
+    )
 
 
 def test_observe_shadows_quarantine() -> None:
-    assert shipped_profiles()["observe"].shadow == shipped_profiles()["quarantine"]
-    assert [name for name, profile in shipped_profiles().items() if profile.shadow] == ["observe"]
+    assert read_shipped_profiles()["observe"].shadow == read_shipped_profiles()["quarantine"]
+    assert [name for name, profile in read_shipped_profiles().items() if profile.shadow] == ["observe"]
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -216,7 +218,7 @@ def test_observe_shadows_quarantine() -> None:
 @pytest.mark.parametrize("column", COLUMNS)
 def test_what_the_judge_flags(name: str, row: str, column: LabelState) -> None:
     """One label: denied. Both: a person, in the profile that calls one."""
-    profile = shipped_profiles()[name]
+    profile = read_shipped_profiles()[name]
     chain_here = profile.cell(row, column)
     decision = decide([effect(row)], LABELS[column.value], profile, able=frozenset({J}), flagged=True)
     if J not in chain_here:
@@ -232,7 +234,7 @@ def test_what_the_judge_flags(name: str, row: str, column: LabelState) -> None:
 def test_a_table_without_a_row_of_the_floor_asks_at_least(
     name: str, column: LabelState, row: str, general: str
 ) -> None:
-    profile = shipped_profiles()[name]
+    profile = read_shipped_profiles()[name]
     older = profile._replace(table={each: cells for each, cells in profile.table.items() if each != row})
     without = possible(older.cell(general, column), frozenset())
     assert decide([effect(row)], LABELS[column.value], older).verdict == max(without, Q)
@@ -245,12 +247,12 @@ def test_a_table_without_a_row_of_the_floor_asks_at_least(
 def test_to_let_run_the_general_row_is_not_to_let_run_the_floor(
     name: str, column: LabelState, row: str, general: str
 ) -> None:
-    loosened = shipped_profiles()[name].with_cells({general: {column: (A,)}})
+    loosened = read_shipped_profiles()[name].with_cells({general: {column: (A,)}})
     assert decide([effect(general), effect(row)], LABELS[column.value], loosened).verdict == Q
 
 
 def test_what_sends_a_secret_is_recorded_where_nothing_is_asked() -> None:
-    observe = shipped_profiles()["observe"]
+    observe = read_shipped_profiles()["observe"]
     assert observe.shadow is not None
     call = [effect("egress"), effect("egress_secret")]
     assert decide(call, LABELS["clean"], observe).verdict == A
@@ -258,7 +260,7 @@ def test_what_sends_a_secret_is_recorded_where_nothing_is_asked() -> None:
 
 
 def test_an_unknown_row_is_denied() -> None:
-    profile = shipped_profiles()["observe"]
+    profile = read_shipped_profiles()["observe"]
     without = profile._replace(table={row: cells for row, cells in profile.table.items() if row != "egress"})
     decision = decide([effect("egress")], LABELS["clean"], without)
     assert decision.verdict == D
@@ -267,12 +269,12 @@ def test_an_unknown_row_is_denied() -> None:
 
 def test_an_unknown_variant_is_denied() -> None:
     odd = effect("egress")._replace(variant=Variant.KNOWN)
-    assert decide([odd], LABELS["clean"], shipped_profiles()["observe"]).verdict == D
+    assert decide([odd], LABELS["clean"], read_shipped_profiles()["observe"]).verdict == D
 
 
 def test_only_the_strictest_effects_are_reasons_and_each_once() -> None:
     effects = [effect("ingest"), effect("egress", "a"), effect("egress", "b"), effect("egress", "a"), effect("fetch")]
-    decision = decide(effects, LABELS["untrusted"], shipped_profiles()["quarantine-strict"])
+    decision = decide(effects, LABELS["untrusted"], read_shipped_profiles()["quarantine-strict"])
     assert [(r.effect.what, r.verdict) for r in decision.reasons] == [("a", D), ("b", D)]
 
 
@@ -286,12 +288,12 @@ def test_only_the_strictest_effects_are_reasons_and_each_once() -> None:
     ],
 )
 def test_a_secret_read_by_the_call_that_carries_it_counts_as_read(label: str, carrier: str, verdict: Verdict) -> None:
-    decision = decide([effect("read_secret"), effect(carrier)], LABELS[label], shipped_profiles()["quarantine"])
+    decision = decide([effect("read_secret"), effect(carrier)], LABELS[label], read_shipped_profiles()["quarantine"])
     assert decision.verdict == verdict
 
 
 def test_strictest_keeps_the_reasons_of_all_that_say_so() -> None:
-    profile = shipped_profiles()["quarantine"]
+    profile = read_shipped_profiles()["quarantine"]
     allow = decide([effect("ingest")], LABELS["clean"], profile)
     deny = decide([effect("egress", "a")], LABELS["untrusted"], profile)
     other = decide([effect("egress", "b")], LABELS["both"], profile)
@@ -308,7 +310,7 @@ def test_strictest_keeps_the_reasons_of_all_that_say_so() -> None:
 effects = st.lists(st.sampled_from(sorted(ROWS)).map(effect), max_size=5)
 labels = st.sets(st.sampled_from(sorted(Label))).map(frozenset)
 hosts = st.sampled_from(ABLE)
-profiles = st.sampled_from(sorted(TABLES)).map(lambda name: shipped_profiles()[name])
+profiles = st.sampled_from(sorted(TABLES)).map(lambda name: read_shipped_profiles()[name])
 
 
 def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozenset[Verdict]) -> Verdict:
@@ -375,8 +377,8 @@ def test_a_further_label_never_loosens(name: str, able: frozenset[Verdict]) -> N
     for row in ROWS:
         for fewer, more in itertools.product(LABELS.values(), LABELS.values()):
             if fewer <= more:
-                before = decide([effect(row)], fewer, shipped_profiles()[name], able=able).verdict
-                after = decide([effect(row)], more, shipped_profiles()[name], able=able).verdict
+                before = decide([effect(row)], fewer, read_shipped_profiles()[name], able=able).verdict
+                after = decide([effect(row)], more, read_shipped_profiles()[name], able=able).verdict
                 # What is contained reaches nobody, so there is nothing left to ask.
                 assert after >= before or (row, after) == (row if row in FLOOR else "", C), (row, fewer, more)
 
@@ -407,7 +409,7 @@ def test_compiling_writes_what_is_shipped(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_chain_goes_from_lenient_to_strict_and_ends_in_what_every_host_can_do(name: str) -> None:
-    for cells in shipped_profiles()[name].table.values():
+    for cells in read_shipped_profiles()[name].table.values():
         for cell in cells.values():
             assert list(cell) == sorted(set(cell))
             assert cell[-1] in FINAL
@@ -415,7 +417,7 @@ def test_every_chain_goes_from_lenient_to_strict_and_ends_in_what_every_host_can
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_profile_survives_json(name: str) -> None:
-    assert Profile.from_json(shipped_profiles()[name].to_json()) == shipped_profiles()[name]
+    assert Profile.from_json(read_shipped_profiles()[name].to_json()) == read_shipped_profiles()[name]
 
 
 @pytest.mark.parametrize(
@@ -435,7 +437,7 @@ def test_a_chain_that_cannot_be(written: Any, error: type[Exception]) -> None:
 
 
 def test_replacing_a_cell_leaves_the_rest() -> None:
-    quarantine = shipped_profiles()["quarantine"]
+    quarantine = read_shipped_profiles()["quarantine"]
     changed = quarantine.with_cells({"egress": {LabelState.UNTRUSTED: (Q,)}})
     assert changed.cell("egress", LabelState.UNTRUSTED) == (Q,)
     for row, column in itertools.product(ROWS, COLUMNS):

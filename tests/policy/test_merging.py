@@ -15,7 +15,7 @@ from lockgate.core.model import Category, LabelState, Verdict
 from lockgate.policy.compiled import policy
 from lockgate.policy.lockbox.commands import STEPS
 from lockgate.policy.lockbox.merging import LockboxLayer, compile_layers, merge
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.policy.report import values
 from lockgate.resources.host_view import EVERY, Service, TrustedDomain
 
@@ -281,7 +281,7 @@ def test_paths() -> None:
 def test_nothing_said_asks_nothing() -> None:
     rules = policy(merge([])).rules
     assert (rules.command_category("x", ("x",)), rules.tool_category("mcp__x"), rules.service("x")) == (None,) * 3
-    assert policy(merge([])).profile == shipped_profiles()["quarantine"]
+    assert policy(merge([])).profile == read_shipped_profiles()["quarantine"]
 
 
 def test_every_value_is_shown_with_its_layer() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lockgate.core.model import Effect, Label, LabelState, Tier, Verdict
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import FLOOR, Profile, shipped_profiles
-from lockgate.policy.steps import deciding_step, steps
+from lockgate.policy.profiles import FLOOR, Profile, read_shipped_profiles
+from lockgate.policy.steps import find_deciding_step, steps
 from policy.test_decide import ABLE, LABELS, ROWS, effect
 
 A, C, J, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.JUDGE, Verdict.ASK, Verdict.DENY
@@ -21,7 +21,7 @@ LACKING = {C: "no sandbox", J: "no judge"}
 calls = st.lists(st.sampled_from(sorted(ROWS)).map(effect), max_size=5)
 labels = st.sets(st.sampled_from(sorted(Label))).map(frozenset)
 hosts = st.sampled_from(ABLE)
-profiles = st.sampled_from(sorted(shipped_profiles())).map(lambda name: shipped_profiles()[name])
+profiles = st.sampled_from(sorted(read_shipped_profiles())).map(lambda name: read_shipped_profiles()[name])
 
 
 # ---------------------------------------------------------------- what is told is what is decided
@@ -35,7 +35,7 @@ def test_the_first_step_that_decides_says_the_decision(
     decision = decide(call, label, profile, able=able)
     last = next(step for step in taken if step.verdict is not None)
     assert last.verdict is decision.verdict
-    assert deciding_step(taken) is (Tier.PERSON if decision.verdict is Q else decision.tier)
+    assert find_deciding_step(taken) is (Tier.PERSON if decision.verdict is Q else decision.tier)
 
 
 @given(calls, labels, profiles, hosts)
@@ -127,7 +127,7 @@ def test_a_judge_is_asked_only_where_it_can_be_and_only_where_it_matters(
 
 @pytest.mark.parametrize("said", [None, False, True], ids=["unasked", "fine", "flags"])
 @pytest.mark.parametrize("able", ABLE, ids=lambda able: "+".join(sorted(v.word for v in able)) or "bare")
-@pytest.mark.parametrize("name", sorted(shipped_profiles()))
+@pytest.mark.parametrize("name", sorted(read_shipped_profiles()))
 def test_a_further_label_never_loosens_for_calls_with_two_effects(
     name: str, able: frozenset[Verdict], said: bool | None
 ) -> None:
@@ -141,8 +141,8 @@ def test_a_further_label_never_loosens_for_calls_with_two_effects(
             if not fewer <= more:
                 continue
             call = [effect(one), effect(other)]
-            before = decide(call, fewer, shipped_profiles()[name], able=able, flagged=said)
-            after = decide(call, more, shipped_profiles()[name], able=able, flagged=said)
+            before = decide(call, fewer, read_shipped_profiles()[name], able=able, flagged=said)
+            after = decide(call, more, read_shipped_profiles()[name], able=able, flagged=said)
             flagged = said is True and before.tier is Tier.JUDGE
             # What is contained reaches nobody, so there is nothing left to ask.
             contained = after.verdict is C and not {one, other}.isdisjoint(FLOOR)
@@ -155,7 +155,7 @@ def test_in_the_cascade_what_leaves_with_a_label_is_never_let_run_unheard(
 ) -> None:
     leaves = {"fetch", "fetch_packages", "egress", "egress_secret", "egress_shell", "persist", "destroy"}
     leaves |= {"execute", "execute_download", "execute_runtime", "execute_unlisted", "execute_installed"}
-    decision = decide(call, label, shipped_profiles()["cascade"], able=able)
+    decision = decide(call, label, read_shipped_profiles()["cascade"], able=able)
     if label and any(one.row in leaves for one in call):
         assert decision.verdict > A
     if not label and all(one.row not in ("tamper", "tamper_self", *FLOOR) for one in call):
@@ -167,7 +167,7 @@ def test_trifecta_objects_only_where_all_three_meet(
     call: Sequence[Effect], label: frozenset[Label], able: frozenset[Verdict]
 ) -> None:
     call = [one for one in call if not one.row.startswith("tamper") and one.row not in FLOOR]
-    decision = decide(call, label, shipped_profiles()["trifecta"], able=able)
+    decision = decide(call, label, read_shipped_profiles()["trifecta"], able=able)
     if decision.verdict > A:
         assert decision.column is LabelState.BOTH
         assert {reason.row for reason in decision.reasons} <= {

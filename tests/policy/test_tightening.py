@@ -16,7 +16,7 @@ from lockgate.policy.compiled import Policy, policy, service
 from lockgate.policy.decide import decide, strictest
 from lockgate.policy.lockbox.commands import STEPS
 from lockgate.policy.lockbox.merging import LockboxLayer, compile_layers, merge
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.policy.report import loosenings
 from lockgate.resources.categories import overrule
 from lockgate.resources.host_view import Service
@@ -29,12 +29,12 @@ def layers(*contents: Mapping[str, Any]) -> list[LockboxLayer]:
 WORDS = ("^x", "x", "y", "--help", "!^x", "!x", "!y")
 TOOLS = ("X", "Y*", "mcp__a__b", "mcp__*")
 CATEGORIES = [category.value for category in Category]
-ROWS = sorted(set(shipped_profiles()["quarantine"].table) - {"local", "tamper_self"})
+ROWS = sorted(set(read_shipped_profiles()["quarantine"].table) - {"local", "tamper_self"})
 cells = st.sampled_from(["allow", "ask", "deny", ["contain", "ask"], ["judge", "deny"]])
 contents = st.fixed_dictionaries(
     {},
     optional={
-        "profile": st.sampled_from(sorted(shipped_profiles())),
+        "profile": st.sampled_from(sorted(read_shipped_profiles())),
         "table": st.dictionaries(
             st.sampled_from(ROWS), cells | st.dictionaries(st.sampled_from([*map(str, LabelState)]), cells), max_size=4
         ),

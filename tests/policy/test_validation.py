@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lockgate.policy import build as compiler
-from lockgate.policy.profiles import FIXED_ROWS, shipped_profiles
+from lockgate.policy.profiles import FIXED_ROWS, read_shipped_profiles
 from lockgate.policy.validation import LOCKBOX_KEYS, parse, schema_text
 
 ROOT = Path(__file__).parents[2]
@@ -127,8 +127,8 @@ def test_lockboxs_schema_has_lockboxs_keys() -> None:
 
 def test_the_schema_has_the_profiles_and_their_rows() -> None:
     properties = json.loads(schema_text("lockgate"))["properties"]
-    assert set(properties["profile"]["enum"]) == set(shipped_profiles())
-    rows = {row for profile in shipped_profiles().values() for row in profile.table}
+    assert set(properties["profile"]["enum"]) == set(read_shipped_profiles())
+    rows = {row for profile in read_shipped_profiles().values() for row in profile.table}
     assert set(properties["table"]["properties"]) == rows - FIXED_ROWS
 
 
@@ -153,7 +153,7 @@ def test_the_documentation_names_every_key() -> None:
     schema = json.loads(schema_text("lockgate"))
     names = {*schema["properties"], *schema["properties"]["bash_patterns"]["properties"]}
     names |= set(schema["properties"]["services"]["additionalProperties"]["properties"])
-    names |= set(schema["properties"]["table"]["properties"]) | set(shipped_profiles())
+    names |= set(schema["properties"]["table"]["properties"]) | set(read_shipped_profiles())
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 

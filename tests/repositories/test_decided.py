@@ -12,7 +12,7 @@ import pytest
 from lockgate.core.model import Label, Verdict
 from lockgate.gate.host.host_view import host_view_in
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.shell import analyse_shell
 from lockgate.system.folders import Folders
 
@@ -133,7 +133,7 @@ def verdict(root: Path, command: str) -> Verdict:
     around = host_view_in(Folders(str(home), f"{home}/state", f"{home}/config"), str(root))
     effects = analyse_shell(command, str(root), around).effects
     labels = frozenset({Label.UNTRUSTED, Label.SECRET})
-    return decide(effects, labels, shipped_profiles()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict
+    return decide(effects, labels, read_shipped_profiles()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -183,7 +183,7 @@ def test_a_gate_that_began_in_the_middle_of_an_upgrade_ends(machine: Machine, on
 
     path = Path(one.package, "core", "version.py")
     code = LoadedCode(time.time_ns())
-    assert not code.changed()
+    assert not code.has_changed()
     sys.modules["a_module_of_the_test"] = module = type(sys)("a_module_of_the_test")
     try:
         import lockgate.service.resident.identity as identity
@@ -192,9 +192,9 @@ def test_a_gate_that_began_in_the_middle_of_an_upgrade_ends(machine: Machine, on
         before = identity._PACKAGE
         identity._PACKAGE = str(one.package)
         try:
-            assert not LoadedCode(time.time_ns()).changed()
+            assert not LoadedCode(time.time_ns()).has_changed()
             os.utime(path)
-            assert LoadedCode(time.time_ns() - 10**9).changed()
+            assert LoadedCode(time.time_ns() - 10**9).has_changed()
         finally:
             identity._PACKAGE = before
     finally:

@@ -16,7 +16,7 @@ def test_eight_words_in_a_row_are_found_in_any_text_around_them(words: list[str]
     start = data.draw(st.integers(0, len(words) - 8))
     passage = words[start : start + 8]
     page, note = shingles_of(" ".join(words)), shingles_of(f"So it says: «{', '.join(passage).title()}».")
-    assert page.shared(note)
+    assert page.intersect(note)
 
 
 @pytest.mark.parametrize(("page", "note", "found"), [
@@ -29,14 +29,14 @@ def test_eight_words_in_a_row_are_found_in_any_text_around_them(words: list[str]
     pytest.param("\ud800 " * 9, "\ud800 " * 9, False, id="half a character"),
 ])  # fmt: skip
 def test_what_counts_as_a_passage(page: str, note: str, found: bool) -> None:
-    assert bool(shingles_of(page).shared(shingles_of(note))) is found
+    assert bool(shingles_of(page).intersect(shingles_of(note))) is found
 
 
 @given(st.lists(st.frozensets(st.integers(0, 2**32 - 1), max_size=9000), max_size=3), st.integers(0, 6))
 def test_what_is_kept_is_bounded_and_a_sample_of_all(groups: list[frozenset[int]], level: int) -> None:
     kept = Shingles(level=level)
     for group in groups:
-        kept = kept.united(Shingles(group))
+        kept = kept.unite(Shingles(group))
     everything = frozenset[int]().union(*groups)
     assert len(kept.hashes) <= 8192
     assert kept.level >= level

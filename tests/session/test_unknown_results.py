@@ -58,8 +58,8 @@ class Told(World):
         super().__init__(folder)
 
     def _monitor(self) -> Monitor:
-        read_on = self.client.reading_on(str(self.folder / "state"), stays=self.stays)
-        look_back = self.client.looking_back(str(self.folder / "state"), stays=self.stays)
+        read_on = self.client.make_reader_of_newer(str(self.folder / "state"), stays=self.stays)
+        look_back = self.client.make_reader_of_older(str(self.folder / "state"), stays=self.stays)
         return Monitor(super()._monitor().parts._replace(results_since=read_on, results_before=look_back))
 
     def _now(self) -> float:

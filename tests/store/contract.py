@@ -121,7 +121,7 @@ class StoreContract:
             assert (tx.call("s1", "c1"), tx.brief("b1")) == (CALL, BRIEF)
             assert tx.approvals() == [APPROVAL]
             assert tx.taints(Subject("s1", "a1")) == [TAINT]
-            assert tx.blocked("s1") == [("a1", "Bash: git push", 8.5)]
+            assert tx.list_blocked("s1") == [("a1", "Bash: git push", 8.5)]
             assert tx.knows_address("s1", b"k" * 16, human_only=True)
             assert tx.setting("x") == "y"
             assert tx.audit() == [record]
@@ -151,7 +151,7 @@ class StoreContract:
             assert [row.at for row in tx.calls("s")] == [1, 2, 3]
             assert [row.at for row in tx.calls("s", state="running")] == [1, 3]
             assert [row.at for row in tx.briefs("s")] == [1, 2, 3]
-            assert [at for _, _, at in tx.blocked("s")] == [1, 2, 3]
+            assert [at for _, _, at in tx.list_blocked("s")] == [1, 2, 3]
 
     def test_questions_are_found_by_session_and_state(self, store: Store) -> None:
         with store.transaction() as tx:
@@ -520,8 +520,8 @@ class StoreContract:
     def test_listening_can_be_begun_and_ended(self, store: Store) -> None:
         with store.listen(lambda _: None), store.listen(lambda _: None, watching=True), store.transaction() as tx:
             tx.put_approval(APPROVAL)
-            store.watched()
-        assert not store.watched()
+            store.is_watched()
+        assert not store.is_watched()
 
     def test_prune_forgets_ended_sessions_and_keeps_the_audit(self, store: Store) -> None:
         ended = {"old": (5.0, 5.0), "late": (5.0, 20.0), "new": (20.0, 20.0), "running": (0.0, 1.0)}
@@ -539,7 +539,7 @@ class StoreContract:
             assert tx.prune(10.0) == 1
         with store.reading() as tx:
             assert {row.session for row in tx.sessions()} == set(ended) - {"old"}
-            assert tx.agents("old") == tx.calls("old") == tx.briefs("old") == tx.blocked("old") == []
+            assert tx.agents("old") == tx.calls("old") == tx.briefs("old") == tx.list_blocked("old") == []
             assert tx.approvals(session="old") == []
             assert tx.taints(Subject("old")) == []
             assert not tx.knows_address("old", b"k")
@@ -548,7 +548,7 @@ class StoreContract:
                 assert tx.calls(session)
                 assert tx.briefs(session)
                 assert tx.approvals(session=session)
-                assert tx.blocked(session)
+                assert tx.list_blocked(session)
                 assert tx.taints(Subject(session))
                 assert tx.knows_address(session, b"k")
             assert len(tx.audit()) == len(ended)

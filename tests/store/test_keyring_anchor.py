@@ -60,7 +60,7 @@ def world(tmp_path: Path) -> Desk:
 
 def test_all_files_of_this_machine_are_put_back_and_not_the_keyring(world: Desk, keyring: Desktop) -> None:
     assert world.head_anchors().compare() == []
-    assert world.head_anchors().reached() == [f"keyring {world.state}"]
+    assert world.head_anchors().list_reached() == [f"keyring {world.state}"]
     world.copy()
     world.taint()
     assert world.head_anchors().compare() == []
@@ -210,7 +210,7 @@ def test_a_place_that_was_named_is_told_where_it_cannot_be_reached(world: Desk, 
 def test_a_person_can_say_no(world: Desk, keyring: Desktop) -> None:
     world.audit = {"keyring": False}
     assert world.head_anchors().compare() == []
-    assert world.head_anchors().reached() == []
+    assert world.head_anchors().list_reached() == []
     assert KeyringAnchor(os.path.realpath(world.state), world.state, "").read(world.store.gate[:32]) is None
 
 

@@ -14,7 +14,7 @@ from lockgate.store.administration import mend_schema
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.files import DATABASE, VERSION
 from lockgate.store.rows import BriefRow, CallRow, SessionRow
-from lockgate.store.sqlite.schema_objects import expected_database
+from lockgate.store.sqlite.schema_objects import make_expected_database
 from lockgate.store.sqlite.store import _OBJECTS_DIGEST, SqliteStore, objects_digest
 
 MEND = "lockgate store mend"
@@ -48,7 +48,7 @@ def _run(state: str, script: str) -> None:
 
 
 def test_the_digest_is_of_what_this_version_makes(state: str) -> None:
-    with closing(expected_database()) as made:
+    with closing(make_expected_database()) as made:
         assert objects_digest(made) == _OBJECTS_DIGEST
 
 

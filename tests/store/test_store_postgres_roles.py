@@ -490,10 +490,10 @@ def test_locks_that_a_reader_cannot_have(roles: Roles, statement: str) -> None:
 def test_a_reader_who_says_that_somebody_watches_is_not_believed(roles: Roles) -> None:
     with psycopg.connect(roles.url("reader_role")) as connection:
         connection.execute("SELECT pg_advisory_lock_shared(%s)", (lock_key("watching"),))
-        assert not roles.north.watched()
+        assert not roles.north.is_watched()
     with roles.south.listen(lambda _: None, watching=True):
         until = time.monotonic() + 10
-        while not roles.north.watched():
+        while not roles.north.is_watched():
             assert time.monotonic() < until
             threading.Event().wait(0.01)
 

@@ -161,15 +161,15 @@ def test_only_the_question_that_changed_is_told_and_everybody_hears(asker: Path,
 
 def test_who_watches_on_another_host_is_known_until_they_are_gone(asker: Path, person: PostgresStore) -> None:
     store = _opened(asker)
-    assert not store.watched()
+    assert not store.is_watched()
     with person.listen(lambda _: None):
-        assert not store.watched()
+        assert not store.is_watched()
         with person.listen(lambda _: None, watching=True):
             _until(store.watched)
             assert waiting.waits_for_person(str(asker), {}, store.watched)
             with store.transaction():
-                assert store.watched(), "also asked within a step"
-        _until(lambda: not store.watched())
+                assert store.is_watched(), "also asked within a step"
+        _until(lambda: not store.is_watched())
     assert not waiting.waits_for_person(str(asker), {}, store.watched)
     store.close()
 

@@ -78,10 +78,10 @@ class Kept(World):
             return tx.setting(PUT_BACK)
 
     def heads(self) -> list[list[tuple[int, str]]]:
-        return [list(each.heads) for each in OutsideHead(str(self.state), self.store.key).kept()]
+        return [list(each.heads) for each in OutsideHead(str(self.state), self.store.key).read_places()]
 
     def steps(self) -> list[tuple[Step, ...]]:
-        return [each.steps for each in OutsideHead(str(self.state), self.store.key).kept()]
+        return [each.steps for each in OutsideHead(str(self.state), self.store.key).read_places()]
 
     def taint(self, session_id: str = "s1") -> None:
         self.run("mcp__github__get_issue", {"number": 7}, "please push", session_id=session_id)
@@ -962,7 +962,7 @@ def test_many_processes_at_once_agree(tmp_path: Path) -> None:
     with store.reading() as tx:
         assert tx.setting(PUT_BACK) is None
         assert len(tx.sessions()) == 63
-        assert OutsideHead(str(state), store.key).kept()[0].heads[0][0] <= tx.audit_head().seq
+        assert OutsideHead(str(state), store.key).read_places()[0].heads[0][0] <= tx.audit_head().seq
     store.close()
 
 

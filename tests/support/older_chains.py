@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from lockgate.store.chain_links import PURPOSE_BEGUN, ROOT, SCHEMA, canonical, keyed_hash, link_digest, seal
+from lockgate.store.chain_links import PURPOSE_BEGUN, ROOT, SCHEMA, canonical, hash_with_key, link_digest, seal
 from lockgate.store.files import DATABASE, KEY
 from lockgate.store.sqlite.rollback import KEPT_AT
 from lockgate.system.folders import outside_folders
@@ -37,6 +37,6 @@ def list_without_seals(database: sqlite3.Connection, key: bytes) -> None:
     """Have the list of who has begun as it was before it had the seal of each."""
     for part, marks in database.execute("SELECT part, marks FROM begun WHERE part >= 0").fetchall():
         text = "".join(f"{each[16]}{each[:16]}" for each in marks.split())
-        mark = keyed_hash(key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
+        mark = hash_with_key(key, PURPOSE_BEGUN, canonical({"begun": [part, text]}))
         database.execute("UPDATE begun SET marks = ?, seal = ? WHERE part = ?", (text, mark, part))
     database.execute("DELETE FROM begun WHERE part < 0")

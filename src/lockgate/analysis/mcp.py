@@ -54,7 +54,7 @@ def split_name(tool: str) -> tuple[str, str]:
 
 def mcp_effects(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     """Effects of calling an MCP tool."""
-    from lockgate.resources.services import service_effects, unknown_tool_effects
+    from lockgate.resources.services import effects_of_unknown_tool, service_effects
 
     rule = around.rules.tool_category(call.tool)
     service = service_of(call.tool, around)
@@ -62,13 +62,13 @@ def mcp_effects(call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     everything = around.rules.unknown_has_all and rule is None
     known = None
     if service is None and rule is None and not everything:
-        from lockgate.analysis.mcp_servers import known_effects
+        from lockgate.analysis.mcp_servers import find_known_effects
 
-        known = known_effects(*split_name(call.tool), call, around)
+        known = find_known_effects(*split_name(call.tool), call, around)
     if known is not None:
         effects = known
     elif service is None:
-        effects = unknown_tool_effects(call.tool, "tool:mcp", everything=everything)
+        effects = effects_of_unknown_tool(call.tool, "tool:mcp", everything=everything)
     else:
         effects = service_effects(call.tool, service, everything=everything)
     if rule is not None:

@@ -38,7 +38,7 @@ _PASSED = frozenset({"-y", "--yes", "-q", "--quiet"})
 _LISTS = ("mcpServers", "servers", "mcp", "mcp_servers")
 
 
-def known_effects(server: str, tool: str, call: ToolCall, around: HostView) -> tuple[Effect, ...] | None:
+def find_known_effects(server: str, tool: str, call: ToolCall, around: HostView) -> tuple[Effect, ...] | None:
     """Effects of a call of a server that the table knows; ``None`` where it says nothing of it.
 
     Args:

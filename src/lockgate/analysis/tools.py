@@ -33,7 +33,7 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     row = _rows().get(call.tool)
     if row is None:
         named = effects_of_named_paths(call, around, only_reads=False)
-        return Analysis((*_unknown_tool_effects(call.tool, around), *named), written=find_paths(call.tool_input))
+        return Analysis((*_effects_of_tool_without_row(call.tool, around), *named), written=find_paths(call.tool_input))
     problem = _misfit(row, call.tool_input)
     if problem:
         return Analysis((not_understood(call.tool, problem),), hints=(_HINT,))
@@ -48,7 +48,7 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
         else:
             effects += _by_role(role, value, call, around)
         if role == "skill" and isinstance(value, str) and around.skills_run:
-            effects += _unread_skill_effects(value, row["comes_with_client"], call, around)
+            effects += _effects_of_unread_skill(value, row["comes_with_client"], call, around)
     if "where_tasks_are_shared" in row and around.shares_tasks():
         effects += [_effect(call, row, written) for written in row["where_tasks_are_shared"]]
     if call.tool == "Monitor":
@@ -84,7 +84,7 @@ def not_understood(tool: str, problem: str) -> Effect:
     return Effect(EffectKind.EXECUTE, tool, "tool:input", f"the input was not understood: {problem}")
 
 
-def known_tools() -> frozenset[str]:
+def list_known_tools() -> frozenset[str]:
     """The names of the tools in the table."""
     return frozenset(_rows())
 
@@ -112,8 +112,8 @@ def _misfit(row: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     return ""
 
 
-def _unknown_tool_effects(tool: str, around: HostView) -> tuple[Effect, ...]:
-    from lockgate.resources.services import service_effects, unknown_tool_effects
+def _effects_of_tool_without_row(tool: str, around: HostView) -> tuple[Effect, ...]:
+    from lockgate.resources.services import effects_of_unknown_tool, service_effects
 
     declared, rule = around.rules.service(tool), around.rules.tool_category(tool)
     everything = around.rules.unknown_has_all and rule is None
@@ -127,7 +127,7 @@ def _unknown_tool_effects(tool: str, around: HostView) -> tuple[Effect, ...]:
         if declared.public_sink is None and not everything:
             effects = tuple(runs if effect.kind is EffectKind.EGRESS else effect for effect in effects)
     elif everything:
-        effects = (runs, *unknown_tool_effects(tool, "tool:unknown", everything=True))
+        effects = (runs, *effects_of_unknown_tool(tool, "tool:unknown", everything=True))
     return effects if rule is None else overrule(effects, rule, tool, declared)
 
 
@@ -189,7 +189,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> tuple[E
     return _fetch(value, around) if role == "address" else ()
 
 
-def _unread_skill_effects(called: str, known: Sequence[str], call: ToolCall, around: HostView) -> tuple[Effect, ...]:
+def _effects_of_unread_skill(called: str, known: Sequence[str], call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     """The effect of a skill whose text is not found: the client may know where it lies, and runs the commands in it.
 
     A name of two parts may also be a prompt of an MCP server. Else it is likely a new one that comes with the client,

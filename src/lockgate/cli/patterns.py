@@ -12,7 +12,7 @@ import click
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.state import WRONG, patterns_here
 from lockgate.configuration.layers.files import read_file
-from lockgate.configuration.pattern_library.layers import Gathered, shipped_layer
+from lockgate.configuration.pattern_library.layers import Gathered, read_shipped_layer
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError, PatternError
 from lockgate.patterns.library.linking import Linked, link
@@ -164,7 +164,7 @@ def test(files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _of_files(files: Sequence[str]) -> tuple[Linked, list[ConfigError]]:
-    layers, problems = [shipped_layer()], []
+    layers, problems = [read_shipped_layer()], []
     for file in files:
         try:
             data = read_file(file)

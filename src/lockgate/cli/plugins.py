@@ -105,7 +105,7 @@ def load_plugins(folder: str) -> list[PluginStatus]:
 
 def _status_of(loader: Plugins, entry: PluginEntry) -> PluginStatus:
     try:
-        return PluginStatus(entry, loader.loaded(entry), "")
+        return PluginStatus(entry, loader.load(entry), "")
     except PluginError as error:
         return PluginStatus(entry, None, str(error))
 

@@ -191,7 +191,7 @@ def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
             {"brief": brief.brief, "state": brief.state, "agent": brief.agent, "text": brief.text, "at": iso(brief.at)}
             for brief in tx.briefs(row.session)
         ],
-        "blocked": [{"agent": agent, "what": what, "at": iso(at)} for agent, what, at in tx.blocked(row.session)],
+        "blocked": [{"agent": agent, "what": what, "at": iso(at)} for agent, what, at in tx.list_blocked(row.session)],
     }
 
 
@@ -232,7 +232,7 @@ def _lines(told: dict[str, Any], *, closed: bool, endorsable: bool) -> list[str]
     lines += _about(told)
     lines += _sources(told["provenance"], ended=bool(told["ended_at"]))
     lines += _agents(told)
-    lines += _blocked_lines(told["blocked"])
+    lines += _format_blocked(told["blocked"])
     if closed and Label.UNTRUSTED.value in told["labels"]:
         ways = _WAYS_OUT if told["client"] == "claude-code" else _OTHERS_WAYS_OUT
         ways = (_ENDORSE, *ways) if endorsable else ways
@@ -306,7 +306,7 @@ def _agents(told: dict[str, Any]) -> list[str]:
     return [*lines, "", "delegates' briefs:", *briefs] if briefs else lines
 
 
-def _blocked_lines(blocked: list[dict[str, Any]]) -> list[str]:
+def _format_blocked(blocked: list[dict[str, Any]]) -> list[str]:
     if not blocked:
         return []
     lines = [

@@ -52,7 +52,7 @@ def metrics(output: str | None, as_json: bool) -> None:
     except OSError as error:
         raise click.ClickException(f"cannot keep what was counted: {error.strerror}") from error
     if as_json:
-        click.echo(json.dumps(kept.counts.kept()))
+        click.echo(json.dumps(kept.counts.as_json()))
         return
     _put(_page(kept, gauges.look(store, state), gauges.verify_chain(store) if store is not None else None), output)
 
@@ -118,7 +118,7 @@ def _export(settings: TelemetrySettings, variables: Mapping[str, str], stop: thr
     from lockgate.service.observability.metrics_server import serve_metrics
     from lockgate.service.observability.process import Exporter
 
-    def changed() -> bool:
+    def has_changed() -> bool:
         try:
             return _read_settings(variables) != settings
         except StoreError:
@@ -127,7 +127,7 @@ def _export(settings: TelemetrySettings, variables: Mapping[str, str], stop: thr
     exporter = Exporter(state_dir(), settings, lambda problem: click.echo(visible(problem, 600), err=True))
     with serve_metrics(settings.metrics, exporter):
         click.echo(_goes_to(settings), err=True)
-        return exporter.run(stop, parent, changed)
+        return exporter.run(stop, parent, has_changed)
 
 
 def _goes_to(settings: TelemetrySettings) -> str:

@@ -12,7 +12,7 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import make_state, record_act
 from lockgate.configuration.layers.files import LayerPlace, digest_of, may_be_in_fleet, read_file, trust_name
 from lockgate.configuration.load import find_workspace, places
-from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, pattern_places, shipped_layer
+from lockgate.configuration.pattern_library.layers import gather_layers, is_patterns, pattern_places, read_shipped_layer
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
 from lockgate.core.record import Record
@@ -200,7 +200,7 @@ def patterns_layers(found: Sequence[tuple[LayerPlace, bytes]]) -> PatternLayers:
         return PatternLayers((), ())
     checks = real_checks()
     problems: list[ConfigError] = []
-    layers = [shipped_layer(), *gather_layers(folders(), checks)]
+    layers = [read_shipped_layer(), *gather_layers(folders(), checks)]
     for place, data in found:
         loaded = load(data, place.path, checks)
         problems += loaded.problems

@@ -133,7 +133,7 @@ class ClientAdapter:
         raise NotImplementedError
 
     # ------------------------------------------------------------ what the hook asks beside
-    def missed(self, event: Event) -> Sequence[Event]:
+    def find_missed(self, event: Event) -> Sequence[Event]:
         """What came into the context without an event of its own, as far as the client's files tell."""
         return ()
 
@@ -152,7 +152,7 @@ class ClientAdapter:
         """
         return None
 
-    def unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
+    def why_unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
         """Why a question about a call in the client's own dialog may be answered by somebody else than the person.
 
         Empty where it is put whole before that person alone. Of a client of which that was not observed, it is not.
@@ -173,7 +173,7 @@ class ClientAdapter:
         """The first calls whose results a session's transcript holds that are older than a time, likewise."""
         return ()
 
-    def looking_back(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
+    def make_reader_of_older(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
         """A reader of the results that are older than the beginning of a session.
 
         Args:
@@ -198,7 +198,7 @@ class ClientAdapter:
 
         return look
 
-    def reading_on(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
+    def make_reader_of_newer(self, state: str, *, stays: bool = False) -> Callable[[Context, float], Sequence[str]]:
         """A reader of newer results, which reads only where a transcript was written to since.
 
         Args:

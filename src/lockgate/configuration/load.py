@@ -15,11 +15,11 @@ from lockgate.configuration.layers.files import (
     LayerFile,
     LayerPlace,
     LayerState,
+    find_trusted_files,
     good_digest,
     look_at,
     may_be_in_fleet,
     text_digest,
-    trusted_files,
 )
 from lockgate.core.errors import ConfigError
 from lockgate.core.model import Verdict
@@ -28,7 +28,7 @@ from lockgate.core.version import PACKAGE_FOLDER, __version__
 from lockgate.policy.compiled import Policy, policy
 from lockgate.store import chain_links
 from lockgate.system.files import real_path
-from lockgate.system.folders import managed_folder
+from lockgate.system.folders import find_managed_folder
 
 if TYPE_CHECKING:
     from typing import Any
@@ -118,7 +118,7 @@ def places(home: str, config_dir: str, workspace: str) -> tuple[LayerPlace, ...]
         workspace: The project's root folder; empty where there is none.
     """
     found = [
-        LayerPlace("managed lockgate.yaml", os.path.join(managed_folder(), "lockgate.yaml")),
+        LayerPlace("managed lockgate.yaml", os.path.join(find_managed_folder(), "lockgate.yaml")),
         LayerPlace("user lockbox.json", os.path.join(home, ".claude", "lockbox.json")),
         LayerPlace("user lockgate.yaml", os.path.join(config_dir, "lockgate.yaml")),
     ]
@@ -166,7 +166,7 @@ def load(
     said = json.dumps(program, sort_keys=True) if program else ""
     name = _CACHE + text_digest("\0".join((home, config_dir, workspace, said)))[:32]
     with store.reading() as tx:
-        trusted = trusted_files(tx, looks)
+        trusted = find_trusted_files(tx, looks)
         key = _key(looks, trusted, fleet)
         if before is not None and before.digest == key and not (before.problems or fleet):
             return before  # nothing stands in for anything here
@@ -201,7 +201,7 @@ def load_for_cli(cwd: str) -> Configuration:
     try:
         fleet = _fleet(store, where.state, keep=False) if may_be_in_fleet(where.state) else None
         with store.reading() as tx:
-            return _configuration(compile_files(tx, looks, trusted_files(tx, looks), keep=False, fleet=fleet))
+            return _configuration(compile_files(tx, looks, find_trusted_files(tx, looks), keep=False, fleet=fleet))
     finally:
         store.close()
 
@@ -277,7 +277,7 @@ def _keep(tx: Transaction, name: str, value: Mapping[str, Any]) -> None:
 
 
 def _seal(tx: Transaction, name: str, text: str) -> str:
-    return tx.keyed(chain_links.PURPOSE_COMPILED, f"{name}\0{text}")
+    return tx.hash_with_key(chain_links.PURPOSE_COMPILED, f"{name}\0{text}")
 
 
 def _configuration(value: Mapping[str, Any]) -> Configuration:

@@ -75,7 +75,9 @@ def look_at_pause(tx: Transaction, state: str, now: Instant) -> Pause:
 
 
 def _seal(tx: Transaction, kept: list[Any], seq: int) -> str:
-    return tx.keyed(chain_links.PURPOSE_PAUSE, chain_links.canonical({"gate": tx.gate, "pause": kept, "seq": seq}))
+    return tx.hash_with_key(
+        chain_links.PURPOSE_PAUSE, chain_links.canonical({"gate": tx.gate, "pause": kept, "seq": seq})
+    )
 
 
 def _goes_on(tx: Transaction, seq: int, until: float) -> bool:
@@ -145,9 +147,9 @@ def may_pause(configuration: Configuration) -> bool:
 
 def pause_configuration(configuration: Configuration) -> Configuration:
     """A configuration as it is meanwhile: it lets every call run, and tells what it would have said."""
-    from lockgate.policy.profiles import PAUSED, shipped_profiles
+    from lockgate.policy.profiles import PAUSED, read_shipped_profiles
 
-    observe = shipped_profiles()["observe"]
+    observe = read_shipped_profiles()["observe"]
     policies = [
         policy
         if policy.profile.shadow

@@ -53,7 +53,7 @@ def npm_folders(home: str, *, cached: bool) -> dict[str, str]:
     return folders if cached else {**folders, "npm_config_cache": f"{home}/.cache/npm"}
 
 
-def contained_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
+def make_contained_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
     """The part of an environment that a contained command gets.
 
     Args:

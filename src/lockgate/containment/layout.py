@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from lockgate.containment import hidden_files
-from lockgate.containment.environment import TEMPORARY, contained_environment, npm_folders
+from lockgate.containment.environment import TEMPORARY, make_contained_environment, npm_folders
 from lockgate.containment.host import workspace_problem
 from lockgate.containment.leftovers import OPEN_TO_ALL, empty_file_in, prepare_own_folder, prepare_temporary_folder
 from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, WRITABLE, Mount, Plan
@@ -123,8 +123,8 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
         *(Mount(READ_ONLY, path, path) for path in own),
     ]
     cached = any(os.path.isdir(os.path.join(run.home, ".npm", name)) for name in ("_cacache", "_npx"))
-    environment = {**npm_folders(run.home, cached=cached), **contained_environment(run.environ, run.home)}
-    plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
+    environment = {**npm_folders(run.home, cached=cached), **make_contained_environment(run.environ, run.home)}
+    plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.list_protected())
     return Layout(_with_registries(run, plan, folder) if run.registries else plan, guard, roots, before, folder)
 
 

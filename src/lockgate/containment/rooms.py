@@ -54,7 +54,7 @@ def ports(state: str, names: Iterable[str]) -> frozenset[int]:
     """The ports at which something listens in rooms, each in its own network."""
     there = set(_list_names(state))
     return frozenset(
-        port for name in names if name in there for port in _listening_ports(_find_first_process(state, name))
+        port for name in names if name in there for port in _find_listening_ports(_find_first_process(state, name))
     )
 
 
@@ -99,7 +99,7 @@ def _find_holder(door: socket.socket, state: str, name: str) -> int:
     return int(pid) if user == os.geteuid() else 0
 
 
-def _listening_ports(pid: int) -> Iterator[int]:
+def _find_listening_ports(pid: int) -> Iterator[int]:
     for family in ("tcp", "tcp6"):
         try:
             with open(f"/proc/{pid}/net/{family}", encoding="ascii") as file:

@@ -230,7 +230,7 @@ class Effect(Record):
             return str(EffectKind.EXECUTE)
         return f"{self.kind}_{self.variant}"
 
-    def told(self, clean: Callable[[str], str]) -> Effect:
+    def map_texts(self, clean: Callable[[str], str]) -> Effect:
         """The effect with each of its texts put through a function that takes out what must not be shown."""
         return self._replace(what=clean(self.what), because=clean(self.because), address=clean(self.address))
 

@@ -114,7 +114,7 @@ class Monitor:
         return reported_calls.note(self._parts, event)
 
     @staticmethod
-    def found_in(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
+    def find_in_call(guard: Guard, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
         """What the pattern library says to a call, given as it is and as JSON, and what hides that in a text.
 
         It is what a request to run the call is decided on; nothing is decided or recorded here.

@@ -177,7 +177,7 @@ def contradictions(tx: Transaction, approvers: Approvers) -> list[Contradiction]
     found += [_of_record(tx, name, each) for name, each in chains.told.items() if name not in rows]
     found += _find_unsealed(tx)
     found += [_of_labels(tx, subject, gave) for subject, gave in chains.gave.items() if gave]
-    kept = {each.folder for each in packages.standing(tx)}
+    kept = {each.folder for each in packages.list_standing(tx)}
     found += [Contradiction(_LOST_PACKAGES, folder=folder) for folder in sorted(chains.packages - kept)]
     return [each for each in found if each is not None]
 

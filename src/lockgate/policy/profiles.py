@@ -147,7 +147,7 @@ def chain(words: Sequence[str] | str) -> Chain:
 
 
 @cache
-def shipped_profiles() -> Mapping[str, Profile]:
+def read_shipped_profiles() -> Mapping[str, Profile]:
     """The profiles of this package, by name."""
     with open(os.path.join(_FOLDER, "profiles.json"), encoding="utf-8") as file:
         return {name: Profile.from_json(value) for name, value in json.load(file).items()}

@@ -58,7 +58,7 @@ def steps(
     )
 
 
-def deciding_step(taken: Sequence[DecisionStep]) -> Tier:
+def find_deciding_step(taken: Sequence[DecisionStep]) -> Tier:
     """The first step that decides."""
     return next(step.tier for step in taken if step.verdict is not None)
 

@@ -18,7 +18,7 @@ _ACTS = frozenset({EffectKind.EGRESS, EffectKind.EXECUTE})
 _FIRM = frozenset({EffectKind.READ_SECRET, EffectKind.PERSIST, EffectKind.DESTROY, EffectKind.TAMPER})
 
 
-def shipped_category(effects: Iterable[Effect]) -> Category | None:
+def find_shipped_category(effects: Iterable[Effect]) -> Category | None:
     """Lockbox's category of effects; ``None`` where nothing but code that cannot be seen through acts."""
     kinds = {effect.kind for effect in effects}
     if EffectKind.EGRESS in kinds:
@@ -47,7 +47,7 @@ def overrule(
     acts = rule.category in (Category.ACTING, Category.UNSAFE_ACTING)
     public = acts and declared is not None and declared.public_source is True
     reads = public or rule.category in (Category.UNSAFE, Category.UNSAFE_ACTING)
-    if shipped_category(found) in rule.overrules:
+    if find_shipped_category(found) in rule.overrules:
         keep = _FIRM | (_READS if reads else frozenset()) | (_ACTS if acts else frozenset())
         found = tuple(effect for effect in found if effect.kind in keep)
         if rule.vouched and acts and not reads:

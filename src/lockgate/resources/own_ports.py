@@ -37,7 +37,7 @@ def effect_at_url(url: str, around: HostView) -> Effect | None:
     given = authority.partition("]")[2] if authority.startswith("[") else authority.partition(":")[1:]
     text = "".join(given).removeprefix(":")
     port = text or str(_PLAIN_PORTS.get(scheme.lower(), 0))
-    return _dashboard_effect(url, port, around) or _contained_effect(url, port, around)
+    return _dashboard_effect(url, port, around) or _effect_if_contained(url, port, around)
 
 
 def effect_at_port(what: str, port: str, around: HostView, *, raw: bool = True) -> Effect | None:
@@ -52,7 +52,7 @@ def effect_at_port(what: str, port: str, around: HostView, *, raw: bool = True) 
     found = _dashboard_effect(what, port, around)
     store = around.own_database() if raw and found is None else None
     if store is None or not _means(port, frozenset({store.port})):
-        return found or _contained_effect(what, port, around)
+        return found or _effect_if_contained(what, port, around)
     return Effect(EffectKind.TAMPER, what, "address:own-store", _STORE)
 
 
@@ -73,7 +73,7 @@ def _dashboard_effect(what: str, port: str, around: HostView) -> Effect | None:
     return Effect(EffectKind.TAMPER, what, "address:own", _BECAUSE, Variant.SELF)
 
 
-def _contained_effect(what: str, port: str, around: HostView) -> Effect | None:
+def _effect_if_contained(what: str, port: str, around: HostView) -> Effect | None:
     """What it is to ask a server that only contained commands of the session can reach: to be contained, too."""
     held = around.contained_ports()
     if not held or not _means(port, held):

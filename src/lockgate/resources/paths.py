@@ -68,8 +68,10 @@ def read_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
             continue
         found += _own_read(form, path, around)
         found += [effect for place in find(form) if _meant(place, form) and (effect := read_of(place, path))]
-        found += _configured_effects(form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
-        found += _labelled_effects(form, path, around)
+        found += _effects_of_configured_place(
+            form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET
+        )
+        found += _effects_of_label(form, path, around)
     if (labelled := around.labelled_files()) and not any(effect.rule == LABELLED for effect in found):
         place = absolute(path, cwd, around)
         source = around.labelled_content(place) if labelled and place is not None else ""
@@ -86,9 +88,11 @@ def recursive_read_effects(root: str, cwd: str, around: HostView) -> tuple[Effec
     found: list[Effect] = []
     for form in folders(root, cwd, around):
         found += [effect for place in find_below(form) if (effect := read_of(place, root))]
-        found += _configured_effects(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
+        found += _effects_of_configured_place(
+            below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET
+        )
         found += _own_read(form, root, around)
-        found += _labelled_effects(below(form), root, around)
+        found += _effects_of_label(below(form), root, around)
         if has_state_below(form, around):
             found.append(Effect(EffectKind.TAMPER, root, OWN_BELOW, _BELOW))
     return _first_of_each_kind(found)
@@ -101,7 +105,7 @@ def write_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
         found += _own_write(form, path, around)
         here = in_project(form, around)
         found += [effect for place in find(form) if place.project or not here if (effect := write_of(place, path))]
-        found += _configured_write_effects(form, path, around)
+        found += _effects_of_configured_write(form, path, around)
         found += _hook_folder(form, path, around)
         found += _program_folder(form, path, around)
     return unique(found)
@@ -128,7 +132,7 @@ def recursive_write_effects(root: str, cwd: str, around: HostView) -> tuple[Effe
     for form in folders(root, cwd, around):
         found += _own_write(form, root, around, whole=True)
         found += [effect for place in find_below(form) if (effect := _write_around(place, root))]
-        found += _configured_write_effects(below(form), root, around)
+        found += _effects_of_configured_write(below(form), root, around)
         found += _hook_folder(below(form), root, around)
     return _first_of_each_kind(found)
 
@@ -218,7 +222,7 @@ def _own_read(form: Path, path: str, around: HostView) -> list[Effect]:
     return [Effect(EffectKind.TAMPER, path, OWN_STATE, _OWN, Variant.SELF)]
 
 
-def _labelled_effects(form: Path, path: str, around: HostView) -> list[Effect]:
+def _effects_of_label(form: Path, path: str, around: HostView) -> list[Effect]:
     """The effect of reading a file, or one of several, into which an earlier call has written a stranger's text."""
     source = next(
         (source for file, source in around.labelled_files().items() if path_matches(form.names, names_of(file))), ""
@@ -265,7 +269,7 @@ def _compile(patterns: tuple[str, ...]) -> tuple[tuple[Names, str], ...]:
     return tuple(out)
 
 
-def _configured_effects(
+def _effects_of_configured_place(
     form: Path, path: str, patterns: tuple[str, ...], kind: EffectKind, gives: Label | None
 ) -> list[Effect]:
     for names, pattern in _compile(patterns):
@@ -276,10 +280,10 @@ def _configured_effects(
     return []
 
 
-def _configured_write_effects(form: Path, path: str, around: HostView) -> list[Effect]:
+def _effects_of_configured_write(form: Path, path: str, around: HostView) -> list[Effect]:
     return [
-        *_configured_effects(form, path, around.rules.protected_paths, EffectKind.TAMPER, None),
-        *_configured_effects(form, path, around.rules.persistent_paths, EffectKind.PERSIST, None),
+        *_effects_of_configured_place(form, path, around.rules.protected_paths, EffectKind.TAMPER, None),
+        *_effects_of_configured_place(form, path, around.rules.persistent_paths, EffectKind.PERSIST, None),
     ]
 
 

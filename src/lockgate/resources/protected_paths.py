@@ -77,7 +77,7 @@ class PathGuard:
         self._asked: dict[tuple[str, bool], ProtectedPath | None] = {}
         self._protected: tuple[Names, ...] | None = None
 
-    def protected(self) -> tuple[Names, ...]:
+    def list_protected(self) -> tuple[Names, ...]:
         """Patterns of what may not be changed, as far as they are looked for in any folder; ``.git`` itself may be."""
         if self._protected is not None:
             return self._protected
@@ -143,7 +143,7 @@ class PathGuard:
             return ProtectedPath(path, folder, protected=True)
         return None
 
-    def kept(self, root: str, paths: Iterable[str]) -> list[str]:
+    def filter_protected(self, root: str, paths: Iterable[str]) -> list[str]:
         """Those of the paths below a folder that may not be changed, in their order.
 
         Args:

@@ -46,11 +46,11 @@ def service_effects(what: str, service: Service, *, everything: bool) -> tuple[E
     }
     return (
         *_forbidden_effects(what, service),
-        *(_declared_effect(what, kind, service) for kind, has in flags.items() if has),
+        *(_effect_of_declared(what, kind, service) for kind, has in flags.items() if has),
     )
 
 
-def unknown_tool_effects(what: str, rule: str, *, everything: bool) -> tuple[Effect, ...]:
+def effects_of_unknown_tool(what: str, rule: str, *, everything: bool) -> tuple[Effect, ...]:
     """Effects of a tool of which nothing is declared and nothing is known.
 
     Args:
@@ -89,11 +89,11 @@ def apply_declaration(what: str, effects: Sequence[Effect], service: Service) ->
         EffectKind.DESTROY: service.dangerous_writes,
     }
     kinds = {effect.kind for effect in effects}
-    added = [_declared_effect(what, kind, service) for kind, has in flags.items() if has and kind not in kinds]
+    added = [_effect_of_declared(what, kind, service) for kind, has in flags.items() if has and kind not in kinds]
     return (*effects, *_forbidden_effects(what, service), *added)
 
 
-def _declared_effect(what: str, kind: EffectKind, service: Service) -> Effect:
+def _effect_of_declared(what: str, kind: EffectKind, service: Service) -> Effect:
     flag = _MEANINGS[kind]
     return Effect(kind, what, flag.rule, flag.because + _source_of(service), gives=flag.gives)
 

@@ -15,7 +15,7 @@ _AROUND_HOMES = frozenset({("",), ("", "home"), ("", "users")})
 """Folders that home folders lie in."""
 
 
-def named_write_effects(root: str, name: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
+def effects_of_named_write(root: str, name: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of changing whatever has a name at some depth of a folder, as ``find`` looks for it.
 
     In the project only what tampers counts, and names that nothing else there has: much has an ordinary name, and what
@@ -31,7 +31,7 @@ def named_write_effects(root: str, name: str, cwd: str, around: HostView) -> tup
     return unique(found)
 
 
-def named_read_effects(root: str, name: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
+def effects_of_named_read(root: str, name: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     """Effects of reading whatever has a name at some depth of a folder: ``~/.kube/config`` where that is ``config``.
 
     What has such a name in the project is read by that name alone.

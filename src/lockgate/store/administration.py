@@ -87,7 +87,7 @@ def has_records(state: str) -> bool:
     """
     if any(os.path.lexists(os.path.join(state, name)) for name in (DATABASE, ELSEWHERE)):
         return True
-    return os.path.lexists(os.path.join(state, KEY)) and bool(OutsideHead(state, read_key(state)).kept())
+    return os.path.lexists(os.path.join(state, KEY)) and bool(OutsideHead(state, read_key(state)).read_places())
 
 
 def use_own(state: str) -> None:

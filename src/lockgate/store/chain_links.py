@@ -165,7 +165,7 @@ def head_facts(key: bytes, head: AuditHead) -> HeadFacts | None:
     return facts if head.seal == seal(key, head.seq, head.digest, facts) else None
 
 
-def keyed_hash(key: bytes, purpose: bytes, text: str) -> str:
+def hash_with_key(key: bytes, purpose: bytes, text: str) -> str:
     """A keyed hash of a text for one purpose, so that none of one purpose passes for one of another."""
     return blake2b(text.encode(), key=key, person=purpose, digest_size=32).hexdigest()
 

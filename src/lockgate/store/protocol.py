@@ -110,7 +110,7 @@ class Transaction(Protocol):
     def block(self, session: str, agent: str, what: str, at: float) -> None:
         """Remember that something was blocked (Lockbox's ``blocked_tools``)."""
 
-    def blocked(self, session: str) -> list[tuple[str, str, float]]:
+    def list_blocked(self, session: str) -> list[tuple[str, str, float]]:
         """What was blocked in a session: (agent, what, when), oldest first."""
 
     def times_blocked(self, sessions: Collection[str]) -> dict[str, int]:
@@ -129,7 +129,7 @@ class Transaction(Protocol):
     def gate(self) -> str:
         """The id of this gate, whose chain ``append_audit`` appends to."""
 
-    def keyed(self, purpose: bytes, text: str) -> str:
+    def hash_with_key(self, purpose: bytes, text: str) -> str:
         """A keyed hash of a text that nobody can make without the key of this installation.
 
         Args:
@@ -269,7 +269,7 @@ class Store(Protocol):
             watching: Whether a person is here who answers questions. See ``watched``.
         """
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether a person on another machine waits for questions (``listen``, with ``watching``)."""
 
     def sync_commits(self, wanted: bool) -> None:

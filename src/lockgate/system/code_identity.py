@@ -20,6 +20,8 @@ BUILD = "build"
 """The file of the package that says which build it is; see :mod:`lockgate.core.version`."""
 _FACTS = 5
 _ALL = (1 << 64) - 1
+_MOST = 64
+"""Things told that are remembered."""
 
 
 def code_of(program: str) -> str:
@@ -69,10 +71,6 @@ class OwnCode:
         """Whether it is this very program, by whichever spelling of its path."""
         known = self.told[own].split(" ", 2 * _FACTS)[:-1]
         return facts == known and os.path.realpath(program) == os.path.realpath(own)
-
-
-_MOST = 64
-"""Things told that are remembered."""
 
 
 def _facts(found: os.stat_result) -> str:

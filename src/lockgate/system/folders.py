@@ -85,7 +85,7 @@ def outside_folders(state: str) -> tuple[str, str]:
     return os.path.join(os.path.dirname(state), _BESIDE), f"{RUNTIME}/{os.geteuid()}/lockgate"
 
 
-def managed_folder() -> str:
+def find_managed_folder() -> str:
     """The folder of the machine's administrator: layers for all users, and the fleet that the machine belongs to."""
     return "/Library/Application Support/lockgate" if sys.platform == "darwin" else "/etc/lockgate"
 

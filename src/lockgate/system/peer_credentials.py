@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _XUCRED = 76
 _LOCAL_PEERCRED, _LOCAL_PEERPID = 1, 2
 """Options of level 0 on macOS: see unix(4) there, and ``struct xucred`` in sys/ucred.h."""
+_OWN: list[tuple[str, int, int]] = []
+"""What this process sees, which does not change: it enters no other namespace."""
 
 
 class Peer(Record):
@@ -46,10 +48,6 @@ def sees_the_same(peer: Peer) -> bool:
         return peer.pid > 0 and _sees(str(peer.pid)) == _OWN[0]
     except OSError:
         return False
-
-
-_OWN: list[tuple[str, int, int]] = []
-"""What this process sees, which does not change: it enters no other namespace."""
 
 
 def _sees(process: str) -> tuple[str, int, int]:

@@ -36,7 +36,7 @@ class TtlCache:
         """Whether a look still holds; both moments are those of one clock, in seconds."""
         return now - at <= self.seconds
 
-    def remembering(
+    def remember(
         self, read: Callable[[_Asked, _Found | None], _Found], about: Callable[[_Asked], Hashable]
     ) -> Callable[[_Asked], _Found]:
         """The same look-up, which looks at the machine only so often for each thing that it is about.

@@ -306,7 +306,7 @@ def test_without_a_group_that_covers_them_known_values_are_nothing() -> None:
 def test_a_value_that_was_refused_often_is_not_judged_again() -> None:
     made = library(rule("key=(?P<value>[a-z0-9]+)", validate=(("not_placeholder", None),)))
     made_scanner, request = scanner(made), CheckRequest(Side.INPUT)
-    check_ = Check(made_scanner, request, made_scanner.chosen(request))
+    check_ = Check(made_scanner, request, made_scanner.choose(request))
     check_.look_at(Field("t", "t", "key=changeme " * 100 + "key=k8w2qzj5x7"))
     assert [match.start for match in check_.result().pattern_matches] == [1304]
     assert max(check_._judge.refused.values()) == 16

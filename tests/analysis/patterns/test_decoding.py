@@ -99,7 +99,7 @@ def test_what_is_encoded_is_found_where_it_is(name: str, around: tuple[bytes, by
     assert start >= len(around[0])
     assert end <= len(around[0]) + len(run)
     assert end - start >= len(KEY)
-    assert view.changed(at, at + len(KEY))
+    assert view.is_changed(at, at + len(KEY))
 
 
 @pytest.mark.parametrize("prefix", [b"a", b"ab", b"abc", b"abcd", b"path/to/file-"])
@@ -163,8 +163,8 @@ def test_of_escapes_the_place_is_exact() -> None:
     at = view.data.index(b"value")
     start, end = view.span(at, at + 5)
     assert text[start:end] == b"value"
-    assert not view.changed(at, at + 5)
-    assert view.changed(at - 1, at + 5)
+    assert not view.is_changed(at, at + 5)
+    assert view.is_changed(at - 1, at + 5)
     assert text[slice(*view.span(at - 1, at + 5))] == b'\\"value'
 
 

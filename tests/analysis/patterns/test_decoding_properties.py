@@ -76,7 +76,7 @@ def test_whatever_the_text_places_lie_inside_and_caps_hold(data: bytes) -> None:
         for at in range(0, len(view.data), 1 + len(view.data) // 20):
             start, end = view.span(at, at + 1)
             assert view.start <= start <= end <= view.end
-            if not view.changed(at, at + 1):
+            if not view.is_changed(at, at + 1):
                 assert data[start:end] == view.data[at : at + 1]
 
 

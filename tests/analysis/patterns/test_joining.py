@@ -79,7 +79,7 @@ def test_pieces_are_found_as_what_they_become(name: str, around: tuple[str, str]
     start, end = view.span(at, at + len(KEY))
     assert len(before) <= start <= end <= len(before) + len(run)
     assert end - start >= len(KEY)
-    assert view.changed(at, at + len(KEY))
+    assert view.is_changed(at, at + len(KEY))
 
 
 def test_what_stands_before_a_value_stays_before_it() -> None:
@@ -87,7 +87,7 @@ def test_what_stands_before_a_value_stays_before_it() -> None:
     assert b'password = "hunter2abcdef"' in view.data
     at = view.data.index(b"hunter2")
     assert view.span(at, at + 7) == (12, 19)
-    assert not view.changed(at, at + 7)
+    assert not view.is_changed(at, at + 7)
 
 
 def test_what_is_in_pieces_may_be_encoded() -> None:

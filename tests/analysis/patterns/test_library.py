@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.configuration.pattern_library.examples import failures
-from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import read_shipped_layer
 from lockgate.core.errors import ConfigError
 from lockgate.patterns.library import build
 from lockgate.patterns.library.linking import Linked, link
@@ -35,7 +35,7 @@ GROUPS = {
 
 @cache
 def shipped() -> Linked:
-    state = merge([shipped_layer()])
+    state = merge([read_shipped_layer()])
     assert (state.problems, state.notes) == ([], [])
     return link(state)
 

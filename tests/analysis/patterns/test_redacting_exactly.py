@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import read_shipped_layer
 from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field
@@ -29,7 +29,7 @@ OUTPUT = CheckRequest(Side.OUTPUT, "Bash", timeout_ms=1e6)
 
 @cache
 def shipped() -> Scanner:
-    return scanner(link(merge([shipped_layer()])).library)
+    return scanner(link(merge([read_shipped_layer()])).library)
 
 
 VALUES = st.one_of(

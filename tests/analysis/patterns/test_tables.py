@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import read_shipped_layer
 from lockgate.patterns.engine.request import CheckRequest
 from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field
@@ -21,7 +21,7 @@ A, B = "Tr0ub4dor&3x", "q9Xk2LmVz8" + "RtYw4PbN7sD"
 
 @cache
 def shipped() -> Scanner:
-    return scanner(link(merge([shipped_layer()])).library)
+    return scanner(link(merge([read_shipped_layer()])).library)
 
 
 def left(text: str) -> str:

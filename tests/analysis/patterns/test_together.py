@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import read_shipped_layer
 from lockgate.patterns.engine import batch as together
 from lockgate.patterns.engine import scanner as scanning
 from lockgate.patterns.engine.known_index import Index, build
@@ -75,7 +75,7 @@ def small(*more: str) -> Scanner:
 @cache
 def shipped() -> tuple[Scanner, Sequence[str]]:
     """What is shipped, with some known secrets, and all short texts in which it finds something, or just does not."""
-    linked = link(merge([shipped_layer()]))
+    linked = link(merge([read_shipped_layer()]))
     texts = (text for origin in linked.origins for text in (*origin.match, *origin.no_match))
     lines = {line for text in texts for line in (text, *text.splitlines()) if 0 < len(line) <= 64}
     return scanner(linked.library, known=_index().scan), sorted(lines)
@@ -198,7 +198,7 @@ def test_a_format_is_asked_for_where_its_rule_says(fields: tuple[str, ...]) -> N
         "*",
         "a" * 300,
     ):
-        assert bool(looks.held_to_format(name)) is is_for(looks.matcher.rule(0), name)
+        assert bool(looks.list_format_rules(name)) is is_for(looks.matcher.rule(0), name)
 
 
 @pytest.fixture

@@ -348,14 +348,14 @@ def test_who_joins_later_is_told_although_the_look_has_failed(monkeypatch: pytes
         desk = _NoStore()
         feed = events.Feed(desk)  # type: ignore[arg-type]
         caller = ApiCaller("a", False, frozenset())
-        async with feed.joined(caller, None):
+        async with feed.join(caller, None):
             desk.fails_at = desk.looks + 1
             feed._changed.set()
             task = feed._task
             assert task is not None
             await asyncio.wait([task], timeout=30)
             assert task.done(), "the control: it has failed"
-            async with feed.joined(caller, None):
+            async with feed.join(caller, None):
                 assert feed._task is not None
                 assert not feed._task.done()
 

@@ -39,13 +39,13 @@ def test_a_question_of_another_machine_is_answered_here(fleet: tuple[Machine, Ma
 
 def test_other_machines_know_that_somebody_watches_and_are_heard(fleet: tuple[Machine, Machine, Server]) -> None:
     _, there, server = fleet
-    assert not there.store.watched()
+    assert not there.store.is_watched()
     heard = ""
     with server.person().stream("GET", "events") as response:
         parts = response.iter_text()
         heard += next(parts)
         deadline = time.monotonic() + 20
-        while not there.store.watched():
+        while not there.store.is_watched():
             assert time.monotonic() < deadline
             time.sleep(0.02)
         approval = there.asked()

@@ -139,7 +139,7 @@ def test_requests_one_after_another_take_one_connection(tmp_path: Path, postgres
     desk = DashboardContext(where, *cast(Any, (None, None, None)))
 
     def request() -> object:
-        with desk.looking() as tx:
+        with desk.look() as tx:
             assert isinstance(tx, PostgresTransaction)
             return tx._one("SELECT pg_backend_pid()")
 
@@ -160,7 +160,7 @@ def test_requests_find_the_store_where_it_is_by_then(tmp_path: Path, postgres_ur
     desk = DashboardContext(Folders(str(tmp_path), str(state), ""), *cast(Any, (None, None, None)))
 
     def records() -> int:
-        with desk.looking() as tx:
+        with desk.look() as tx:
             return -1 if tx is None else tx.audit_head().seq
 
     found = [records()]

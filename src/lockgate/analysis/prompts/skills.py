@@ -81,7 +81,7 @@ def _of_text(name: str, text: str, arguments: str, cwd: str, around: HostView) -
         yield _opaque(name, "its commands are for another shell")
     names = _names(text)
     if not _PLAIN.fullmatch(arguments) and any(
-        _WORD.search(each) or names & _used_names(each) for each in _commands(text)
+        _WORD.search(each) or names & _list_used_names(each) for each in _commands(text)
     ):
         yield _opaque(name, "its commands are put together from parts of its arguments")
     commands = dict.fromkeys(
@@ -103,7 +103,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(_NAME.findall(match["names"])) if match else frozenset()
 
 
-def _used_names(command: str) -> frozenset[str]:
+def _list_used_names(command: str) -> frozenset[str]:
     return frozenset(_NAME.findall(command))
 
 

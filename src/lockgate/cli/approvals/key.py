@@ -77,7 +77,7 @@ def show() -> None:
 
     Exit status: 0 shown, 1 none is chosen.
     """
-    _tell(chosen_key())
+    _tell(read_chosen_key())
 
 
 class ChosenKey(Record):
@@ -88,7 +88,7 @@ class ChosenKey(Record):
     public: PublicKey
 
 
-def chosen_key() -> ChosenKey:
+def read_chosen_key() -> ChosenKey:
     """The key that the person at this terminal has chosen.
 
     Raises:
@@ -127,7 +127,7 @@ def signer(store: Store) -> answering.Signer | None:
     approvers = approvers_in_force()
     if approvers is None:
         return None
-    file = chosen_key().file
+    file = read_chosen_key().file
     _refuse_shared(file)
     try:
         return answering.signer_of(approvers, private_key(file, None), store.clock())

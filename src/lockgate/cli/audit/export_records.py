@@ -159,7 +159,7 @@ def _as_they_come(after: int | None) -> Iterator[AuditRow]:
     followed = Followed(state_dir())
     try:
         while True:
-            store = followed.opened()
+            store = followed.open()
             if store is not None:
                 place = _settle(store, place)
                 for page in pages(store, place):

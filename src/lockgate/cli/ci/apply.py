@@ -14,7 +14,7 @@ import click
 
 from lockgate.cli.ci.base_commit import BaseTree
 from lockgate.cli.ci.job import base_of, job_facts, log_text, read_event
-from lockgate.cli.ci.output import planned_target
+from lockgate.cli.ci.output import find_target
 from lockgate.cli.ci.plan import PLAN_FILE, PlanTarget, read_declaration, read_plan
 from lockgate.cli.ci.safe_markdown import PostingPlace, rewritten
 from lockgate.cli.ci.service_api import ServiceApi
@@ -48,7 +48,7 @@ def apply(plan_file: str, base: str, *, dry_run: bool) -> None:
     Exit status: 0 done; 1 it is refused, or the service did not do it; 2 usage; 3 state not readable.
     """
     require_person("carry out a plan")
-    target = planned_target(os.environ)
+    target = find_target(os.environ)
     outputs = _allow(plan_file, target, base)
     _refuse_secrets(outputs)
     requests = list(_requests(outputs, target))

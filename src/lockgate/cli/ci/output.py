@@ -52,7 +52,7 @@ def review(event: str, body_file: str) -> None:
     _add({"kind": "review", "event": _EVENTS[event], "body": _text(body_file)})
 
 
-def planned_target(environ: Mapping[str, str]) -> PlanTarget:
+def find_target(environ: Mapping[str, str]) -> PlanTarget:
     """Where the job of a process may act.
 
     Raises:
@@ -68,7 +68,7 @@ def planned_target(environ: Mapping[str, str]) -> PlanTarget:
 def _add(entry: Mapping[str, Any]) -> None:
     environ = _job_variables()
     root = environ.get("GITHUB_WORKSPACE") or os.getcwd()
-    count = add_act(root, planned_target(environ), entry)
+    count = add_act(root, find_target(environ), entry)
     click.echo(f"planned, and not done yet: another job looks at it ({count} in the plan)")
 
 

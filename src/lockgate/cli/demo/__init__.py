@@ -24,7 +24,7 @@ def _play(film: Film) -> dict[str, Any]:
     from lockgate.store.opening import open_store
 
     film.build()
-    before = film.pushed()
+    before = film.count_pushed()
     film.hook("SessionStart", source="startup")
     film.hook("UserPromptSubmit", prompt="please fix issue 7")
     _title("1. The agent reads an issue")
@@ -52,7 +52,7 @@ def _play(film: Film) -> dict[str, Any]:
         "calls_blocked": film.blocked,
         "questions_to_the_person": film.asked,
         "commits_pushed_before": before,
-        "commits_pushed_after": film.pushed(),
+        "commits_pushed_after": film.count_pushed(),
         "approved": approved,
         "audit_records": chain.records,
         "audit_chain_holds": chain.ok,

@@ -100,7 +100,7 @@ class Film:
         """Run one harmless git command in the stage's repository."""
         return self._run(["git", "-C", self.work, *arguments])
 
-    def pushed(self) -> int:
+    def count_pushed(self) -> int:
         """How many commits have reached the remote."""
         refs = self._run(["git", "-C", self.remote, "for-each-ref", "--format=%(refname)"])
         return int(self._run(["git", "-C", self.remote, "rev-list", "--count", "--all"])) if refs.strip() else 0

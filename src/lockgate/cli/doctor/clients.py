@@ -120,7 +120,7 @@ def _other_self_test(client: str, seen: CheckContext) -> Iterator[DoctorCheck]:
 
 def _self_test(seen: CheckContext) -> DoctorCheck:
     """Send a call that must be refused through the registered hook, as the client does."""
-    command = _registered_command(seen)
+    command = _find_registered_command(seen)
     if isinstance(command, DoctorCheck):
         return command
     target = os.path.join(seen.folders.state, "lockgate.db")
@@ -149,7 +149,7 @@ def _try_hook(name: str, command: str, payload: Mapping[str, Any], seen: CheckCo
     return DoctorCheck(name, "fail", "the hook let a call through that it must refuse", mend)
 
 
-def _registered_command(seen: CheckContext) -> str | DoctorCheck:
+def _find_registered_command(seen: CheckContext) -> str | DoctorCheck:
     """The registered command; or, where there is none that may be run, why."""
     own = hook_commands(seen, "PreToolUse")
     for layer, command in own:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import click
 
-from lockgate.cli.approvals.key import chosen_key
+from lockgate.cli.approvals.key import read_chosen_key
 from lockgate.cli.policy.files import public_key
 from lockgate.clients.common.hook_command import CALL_TIMEOUT
 from lockgate.configuration import load
@@ -97,7 +97,7 @@ def _check_signing(approvers: Mapping[str, Any]) -> Iterator[Found]:
         yield "fail", NOT_INSTALLED, "until then no yes counts: nobody can verify what approvers have signed"
         return
     try:
-        _, own = chosen_key()
+        _, own = read_chosen_key()
     except click.ClickException:
         return  # not everybody approves
     names = [each["name"] for each in approvers["keys"] if public_key(each["key"]).raw == own.raw]

@@ -348,7 +348,7 @@ def _outside(where: Folders) -> Iterator[DoctorCheck]:
         elsewhere = head_anchors(where)
         kept, lacking = elsewhere.places()
         problems = dict.fromkeys((*elsewhere.compare(), *elsewhere.problems(time.time())))
-        kept += elsewhere.reached()
+        kept += elsewhere.list_reached()
     except LockgateError:
         return  # said already
     if lacking:

@@ -33,7 +33,7 @@ class _Explain(click.Command):
         except click.NoSuchOption as error:
             if error.possibilities or words[0].startswith("-"):
                 raise
-            raise _unquoted_hint(words) from error
+            raise _make_quoting_hint(words) from error
 
 
 @click.command(cls=_Explain)
@@ -78,7 +78,7 @@ def explain(
     """  # noqa: D301 - the escape keeps click from folding the lines
     here = os.path.abspath(cwd) if cwd else os.getcwd()
     if len(words) > 1:
-        raise _unquoted_hint(words)
+        raise _make_quoting_hint(words)
     if as_json + jsonl + report > 1:
         raise click.UsageError("give one of --json, --jsonl and --report")
     if state is not None and (as_json or jsonl or report):
@@ -100,7 +100,7 @@ def explain(
         raise click.ClickException(visible(str(error), 600)) from error
 
 
-def _unquoted_hint(words: Sequence[str]) -> click.UsageError:
+def _make_quoting_hint(words: Sequence[str]) -> click.UsageError:
     quoted = visible(shlex.quote(" ".join(words)), 300)
     return click.UsageError(f"COMMAND is one argument; put it in quotes: lockgate explain {quoted}")
 

@@ -191,7 +191,7 @@ def _clean_json(value: Any, clean: Callable[[str], str]) -> Any:
 
 def _clean_analysis(analysis: Analysis, patterns: PatternFindings) -> Analysis:
     return analysis._replace(
-        effects=tuple(effect.told(patterns.clean) for effect in analysis.effects),
+        effects=tuple(effect.map_texts(patterns.clean) for effect in analysis.effects),
         hints=tuple(map(patterns.clean, analysis.hints)),
         programs=tuple(name if name is None else patterns.clean(name) for name in analysis.programs),
         flows=tuple(
@@ -257,7 +257,7 @@ def _labels(state: LabelState, patterns: PatternFindings) -> frozenset[Label]:
     return STATES[state] | {Label.SECRET} if patterns.holds_secret else STATES[state]
 
 
-def lacking_here(explanation: Explanation) -> dict[Verdict, str]:
+def find_lacking(explanation: Explanation) -> dict[Verdict, str]:
     """Why this host cannot contain or judge, where it cannot and some cell of the policies asks for it."""
     folder = explanation.call.cwd
     found = {}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lockgate.cli.explain.explanation import Explanation, lacking_here
+from lockgate.cli.explain.explanation import Explanation, find_lacking
 from lockgate.core.display_text import visible, visible_block
 from lockgate.core.version import __version__
 from lockgate.patterns.redaction.credentials import redact
@@ -29,7 +29,7 @@ def text(explanation: Explanation, expected: str | None) -> str:
     what = explanation.command or json.dumps(dict(call.tool_input), ensure_ascii=False)
     verdicts = ", ".join(f"{state.value} {verdict.word}" for state, verdict in explanation.verdicts.items())
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
-    lacking = lacking_here(explanation)
+    lacking = find_lacking(explanation)
     lines = [
         f"**Call** (`{_public(call.tool, 100)}`, credentials and folders taken out; please read it once more)",
         "",

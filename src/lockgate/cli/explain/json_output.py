@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
+from lockgate.cli.explain.explanation import Explanation, Verdicts, find_lacking
 from lockgate.core.display_text import visible
 from lockgate.core.model import LabelState, Verdict
-from lockgate.policy.steps import DecisionStep, deciding_step
+from lockgate.policy.steps import DecisionStep, find_deciding_step
 
 if TYPE_CHECKING:
     from lockgate.shell.report.outline import CommandStep, ProgramRun
@@ -32,7 +32,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
     """The object of ``--json``."""
     call, analysis = explanation.call, explanation.analysis
     outline = explanation.outline()
-    lacking = lacking_here(explanation)
+    lacking = find_lacking(explanation)
     steps = {state: explanation.steps(state, lacking) for state in LabelState}
     return {
         "tool_name": call.tool,
@@ -47,7 +47,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
             "verdicts": _words(explanation.here(lacking)),
             "cannot_contain": lacking.get(Verdict.CONTAIN, ""),
             "cannot_judge": lacking.get(Verdict.JUDGE, ""),
-            "decided_by": {state.value: deciding_step(taken).value for state, taken in steps.items()},
+            "decided_by": {state.value: find_deciding_step(taken).value for state, taken in steps.items()},
             "tiers": {state.value: [_tier(step) for step in taken] for state, taken in steps.items()},
         },
         "objections": [

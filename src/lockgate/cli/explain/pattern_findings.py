@@ -88,11 +88,11 @@ def open_check() -> Iterator[Check]:
 
 def _find(guard: Guard, context: Context, call: ToolCall, outline: Callable[[], CommandStep | None]) -> PatternFindings:
     try:
-        result, mask = Monitor.found_in(guard, context, call, json.dumps(dict(call.tool_input), default=str))
+        result, mask = Monitor.find_in_call(guard, context, call, json.dumps(dict(call.tool_input), default=str))
         if not result.pattern_matches:
             return PatternFindings(result)
         words = call._replace(tool_input={"command": list(dict.fromkeys(_words(outline())))})
-        _, of_words = Monitor.found_in(guard, context, words, "")
+        _, of_words = Monitor.find_in_call(guard, context, words, "")
     except PatternError as error:  # the gate refuses the call, too
         return PatternFindings(
             GuardrailResult(GuardrailDecision.BLOCK, f"the pattern library cannot be asked: {error}")

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
+from lockgate.cli.explain.explanation import Explanation, Verdicts, find_lacking
 from lockgate.core.display_text import visible
 from lockgate.core.model import Effect, EffectKind, LabelState, Variant, Verdict
 from lockgate.patterns.model import GuardrailDecision
-from lockgate.policy.steps import DecisionStep, deciding_step
+from lockgate.policy.steps import DecisionStep, find_deciding_step
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,6 +30,9 @@ _COLOURS = {
     Verdict.DENY: "red",
 }
 _ALARMING = frozenset({EffectKind.EGRESS, EffectKind.PERSIST, EffectKind.DESTROY, EffectKind.TAMPER})
+_ASKED = frozenset({Verdict.ASK})
+"""What a host can do in front of which a person is."""
+_TEACHING = "to teach it: an entry (docs/contributing-programs.md), or a pattern under bash_patterns: safe of your own"
 
 
 def show(explanation: Explanation, state: LabelState | None = None) -> None:
@@ -71,7 +74,7 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
     tree.add(_colour(f"verdict under {profiles}", explanation.verdicts, explanation.here({}, _ASKED)))
     named = set(explanation.tables.values())
     _add_objections(tree, explanation)
-    lacking = lacking_here(explanation)
+    lacking = find_lacking(explanation)
     lacks = {verdict: why for verdict, why in lacking.items() if verdict in named}
     for verdict, why in lacks.items():
         tree.add(Text(f"this host cannot {verdict.word}: {visible(why, 300)}"))
@@ -105,7 +108,7 @@ def _add_tiers(tree: Tree, steps: Mapping[LabelState, Sequence[DecisionStep]], s
     from rich.text import Text
 
     if state is None:
-        said = ", ".join(f"{one.value} {deciding_step(taken).value}" for one, taken in steps.items())
+        said = ", ".join(f"{one.value} {find_deciding_step(taken).value}" for one, taken in steps.items())
         tree.add(Text(f"decided by: {said}"))
         return
     branch = tree.add(Text(f"tiers where {state.value}, the first that decides ends it"))
@@ -192,11 +195,6 @@ def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: C
         branch.add(Text(f"its result makes the session {effect.gives.value}"))
     if len(explanation.analysis.effects) > 1:
         branch.add(_colour("alone", explanation.of(effect), explanation.of(effect, _ASKED)))
-
-
-_ASKED = frozenset({Verdict.ASK})
-"""What a host can do in front of which a person is."""
-_TEACHING = "to teach it: an entry (docs/contributing-programs.md), or a pattern under bash_patterns: safe of your own"
 
 
 def _kind(effect: Effect) -> str:

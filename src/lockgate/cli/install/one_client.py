@@ -108,7 +108,7 @@ def make_sure(client: str, asked: InstallOptions, where: Folders) -> str:
             _prepare_patterns(where, asked.project if asked.scope != "user" else "")
             _renew_gate(where)
             _prove(client, where, asked.project)
-    left = "" if asked.trust else registration.left_to_do(client)
+    left = "" if asked.trust else registration.describe_next_step(client)
     return left or "Sessions that start from now on are guarded. Check it: lockgate doctor"
 
 

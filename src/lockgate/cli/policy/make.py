@@ -129,7 +129,7 @@ def _policy_files(folder: str) -> dict[str, bytes]:
 def _check(bundle: Bundle) -> int:
     """Refuse a policy that is not valid, or whose patterns do not do what they say; gives how many examples hold."""
     from lockgate.configuration.pattern_library.examples import failures
-    from lockgate.configuration.pattern_library.layers import shipped_layer
+    from lockgate.configuration.pattern_library.layers import read_shipped_layer
     from lockgate.patterns.library.linking import link
     from lockgate.patterns.library.loading import load, real_checks
     from lockgate.patterns.library.merging import PatternLayer, merge
@@ -139,7 +139,7 @@ def _check(bundle: Bundle) -> int:
         return 0
     document = load(bundle.files[manifest.PATTERNS], manifest.PATTERNS, real_checks()).document
     assert document is not None
-    state = merge([shipped_layer(), PatternLayer(manifest.PATTERNS, manifest.PATTERNS, document)])
+    state = merge([read_shipped_layer(), PatternLayer(manifest.PATTERNS, manifest.PATTERNS, document)])
     report(state.problems)
     try:
         ran, failed = failures(link(state), {manifest.PATTERNS})

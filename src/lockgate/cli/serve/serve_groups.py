@@ -13,7 +13,7 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import make_state, record_act
 from lockgate.core.display_text import visible
 from lockgate.core.errors import RemoteError
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.service.containers.groups import ContainerGroup, Groups, new_secret
 from lockgate.system.folders import folders
 
@@ -40,9 +40,9 @@ def add(
     Exit status: 0 added, 1 it cannot be, 2 usage, 3 the state cannot be used.
     """
     require_person("let a container ask the gate")
-    if profile and profile not in shipped_profiles():
+    if profile and profile not in read_shipped_profiles():
         raise click.UsageError(
-            f"there is no profile {visible(profile)!r}; known: {', '.join(sorted(shipped_profiles()))}"
+            f"there is no profile {visible(profile)!r}; known: {', '.join(sorted(read_shipped_profiles()))}"
         )
     if not os.path.isabs(inside) or not inside.isprintable():
         raise click.UsageError("--inside must be an absolute path")

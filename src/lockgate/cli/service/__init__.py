@@ -43,7 +43,7 @@ def install(dry_run: bool, no_start: bool) -> None:
         return
     require_person("install a service")
     before = read_service_file(found.path)
-    new = _missing_folders(os.path.dirname(found.path))
+    new = _find_missing_folders(os.path.dirname(found.path))
     try:
         _write(found)
     except OSError as error:
@@ -128,7 +128,7 @@ def _write(found: ServiceManager) -> None:
     replace(found.path, found.text, draft=f"{found.path}.{os.getpid()}.draft", mode=0o644)
 
 
-def _missing_folders(folder: str) -> list[str]:
+def _find_missing_folders(folder: str) -> list[str]:
     """Which of a folder and those above it are not there yet, the innermost first."""
     missing = []
     while not os.path.lexists(folder):

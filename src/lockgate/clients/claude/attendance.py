@@ -44,7 +44,7 @@ _ELSEWHERE = frozenset(
 """Options by which somebody else may be asked than the person in the terminal, or that bring hooks of their own."""
 
 
-def unattended(context: Context, folders: Folders, environ: Mapping[str, str]) -> str:
+def why_unattended(context: Context, folders: Folders, environ: Mapping[str, str]) -> str:
     """Why a question may be answered by somebody else, or be seen by nobody; empty where the person before it answers.
 
     Args:
@@ -97,7 +97,7 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
     usual = {name: value for name, value in environ.items() if name != "CLAUDE_CONFIG_DIR"}
     for named in (environ, usual) if len(usual) < len(environ) else (usual,):
         seen = claude_settings_view.look(folders, context.workspace, named, "")
-        seen = seen._replace(layers=(*seen.layers, *_served_layers(seen.claude), *given))
+        seen = seen._replace(layers=(*seen.layers, *_read_served_layers(seen.claude), *given))
         for layer in seen.layers:
             if layer.problem:
                 return f"{layer.file} cannot be read ({layer.problem})"
@@ -108,7 +108,7 @@ def _foreign(context: Context, folders: Folders, environ: Mapping[str, str], sta
     return ""
 
 
-def _served_layers(claude: str) -> Iterator[SettingsLayer]:
+def _read_served_layers(claude: str) -> Iterator[SettingsLayer]:
     """The settings that a server has given the client, which keeps them beside the person's."""
     from lockgate.clients.install.claude_settings_view import SettingsLayer
 

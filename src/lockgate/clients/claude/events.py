@@ -16,7 +16,7 @@ from lockgate.clients.common.payload import (
     kind,
     of_agent,
     optional,
-    required_object,
+    require_object,
     session_ended,
     text,
 )
@@ -52,7 +52,7 @@ CLIENT = "claude-code"
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    tool_input = required_object(payload, "tool_input")
+    tool_input = require_object(payload, "tool_input")
     tool = text(payload, "tool_name")
     return ToolCall(tool, tool_input, context.cwd, identifier(payload, "tool_use_id", maybe=True))
 
@@ -73,8 +73,8 @@ def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     import lockgate.clients.claude.results as results
     from lockgate.clients.common import result_texts
 
-    agent, background = results.spawned_agent(call.tool, result)
-    kept, shown = result_texts.kept_file(call.tool, result)
+    agent, background = results.find_spawned_agent(call.tool, result)
+    kept, shown = result_texts.find_kept_file(call.tool, result)
     return ToolFinished(
         context,
         call,
@@ -130,7 +130,7 @@ def _config_changed(payload: Mapping[str, Any], context: Context, launch: HookLa
         harm = transcripts.harm_to_plugin(file, launch.plugin, context.workspace)
 
     source = text(payload, "source")
-    return ConfigChanged(context, source, file, harm, acting_settings(source, file, entries))
+    return ConfigChanged(context, source, file, harm, find_acting_settings(source, file, entries))
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
@@ -197,7 +197,7 @@ _ACTING = (
 """Settings that name a command, code that is loaded, or variables of the client."""
 
 
-def acting_settings(source: str, file: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def find_acting_settings(source: str, file: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """The settings in a changed file that act, for a person; empty where there are none.
 
     Only the files of a project: whoever brings in a branch brings in those, and no agent can write the others.
@@ -281,7 +281,7 @@ class Claude(AnswersApart):
 
     # Who wrote what the client submits as the user's turn: the marks are those of version 2.1.329.
 
-    def missed(self, event: Event) -> Sequence[Event]:
+    def find_missed(self, event: Event) -> Sequence[Event]:
         """What instructions for agents of any kind include: the client loads them without an event."""
         if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
             from lockgate.clients.claude import agents_md
@@ -299,7 +299,7 @@ class Claude(AnswersApart):
 
         return turns.turn_reader(context, home)
 
-    def unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
+    def why_unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
         """Why a question may be answered by somebody else than the person in the terminal; empty where it cannot."""
         from lockgate.clients.claude import attendance
         from lockgate.system import caller
@@ -308,7 +308,7 @@ class Claude(AnswersApart):
             return "in the client's window about such a call the person would not read why they are asked"
         if call.tool == self.ASKING_TOOL and context.mode in attendance.WITHOUT_ASKING:
             return f"in the permission mode {context.mode} the client refuses its tool for questions"
-        return attendance.unattended(context, folders, caller.environ())
+        return attendance.why_unattended(context, folders, caller.environ())
 
     def has_history(self, context: Context) -> bool:
         """Whether a session's transcript shows that it has read something already."""

@@ -45,7 +45,9 @@ def may_be_refused(context: Context, call: ToolCall, home: str) -> bool:
     if not started.exact and (not started.words or started.has(_SETTINGS)):
         return True
     rules = [rule for settings in _settings(context, home, started) for rule in _rules(settings, *_REFUSING)]
-    return any(_mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_disallowed_rules(started)])
+    return any(
+        _mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_find_disallowed_rules(started)]
+    )
 
 
 def asks_by_default(context: Context, call: ToolCall, home: str) -> bool:
@@ -149,7 +151,7 @@ def _command_line_settings(started: CommandLine) -> Iterator[str]:
             yield value if equals else following
 
 
-def _disallowed_rules(started: CommandLine) -> Iterator[str]:
+def _find_disallowed_rules(started: CommandLine) -> Iterator[str]:
     """Rules on the client's command line: after a flag, in one word or several, up to the next flag."""
     listening = False
     said = []

@@ -81,7 +81,7 @@ def _strings(value: Any) -> Iterator[str]:
             todo.extend(reversed(item))
 
 
-def spawned_agent(tool: str, tool_response: Any) -> tuple[str, bool]:
+def find_spawned_agent(tool: str, tool_response: Any) -> tuple[str, bool]:
     """For a call that started a sub-agent, or a task: the agent's id, and whether it goes on in the background.
 
     Returns:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import HookOutput, OwnDialect, refusal_text
 from lockgate.clients.common import tool_names
-from lockgate.clients.common.payload import identifier, prompt_submitted, required_object, session_started, text
+from lockgate.clients.common.payload import identifier, prompt_submitted, require_object, session_started, text
 from lockgate.core.events import Answer, Context, Event, ToolFinished, ToolRequested
 from lockgate.core.model import ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
@@ -56,7 +56,7 @@ def _in_our_words(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, A
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd, call_id)
     if known := _in_our_words(call.tool, call.tool_input):
         return call._replace(tool=known[0], tool_input=known[1])
     if _SERVER_MARK in call.tool:
@@ -71,7 +71,7 @@ def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
 def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    return results.finished_event(context, _call(payload, context), payload.get("tool_output"))
+    return results.make_finished_event(context, _call(payload, context), payload.get("tool_output"))
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {

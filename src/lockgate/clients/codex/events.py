@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.clients.adapter import AnswersApart
 from lockgate.clients.codex import transcript
 from lockgate.clients.common import tool_names
-from lockgate.clients.common.payload import identifier, of_agent, required_object, session_ended, text
+from lockgate.clients.common.payload import identifier, of_agent, require_object, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -56,7 +56,7 @@ _MACHINE_MARKS = ("<agent_message", "<subagent_notification", "<codex_delegation
 def _call(payload: Mapping[str, Any], context: Context, *, ran: bool = False) -> ToolCall:
     call = ToolCall(
         text(payload, "tool_name"),
-        required_object(payload, "tool_input"),
+        require_object(payload, "tool_input"),
         context.cwd,
         identifier(payload, "tool_use_id", maybe=True),
     )
@@ -91,7 +91,7 @@ def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
     call, result = _call(payload, context, ran=True), payload["tool_response"]
-    return results.finished_event(context, call, result)
+    return results.make_finished_event(context, call, result)
 
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
@@ -165,7 +165,7 @@ class Codex(AnswersApart):
 
         return answers
 
-    def missed(self, event: Event) -> Sequence[Event]:
+    def find_missed(self, event: Event) -> Sequence[Event]:
         """Web searches, which the model's provider makes: no hook is run for them, but the transcript tells."""
         if not isinstance(event, ToolRequested | ToolFinished | PromptSubmitted):
             return ()

@@ -37,7 +37,7 @@ class UnguardedSession(Record):
     """When the first and the last of the unknown calls ran, in seconds since the epoch."""
 
 
-def unguarded_sessions(logs: Iterable[SessionLog], known: GateRecords) -> list[UnguardedSession]:
+def find_unguarded_sessions(logs: Iterable[SessionLog], known: GateRecords) -> list[UnguardedSession]:
     """The sessions that ran something without the gate, the last first.
 
     Several logs of one session, as of its sub-agents, count as one.

@@ -33,6 +33,8 @@ REPORTS = frozenset({"PostToolBatch", "Stop"})
 Observed with 2.1.197 and 2.1.329: a batch that is blocked ends the turn, and the model never sees the results. An end
 of a turn that is blocked makes the model go on, and end again.
 """
+_OWN_FOLDERS = '--home "$h" --state "$h/.local/state/lockgate" --config "$h/.config/lockgate"'
+_SAYS = 'echo "lockgate: the hook could not run (exit code $r); run: lockgate doctor" >&2'
 
 
 def hook_timeout(event: str | None) -> int:
@@ -92,7 +94,7 @@ def _program(launch: HookLaunch) -> list[str]:
     return [launch.python, "-I", "-S", launch.hook]
 
 
-def started_files(words: Sequence[str]) -> tuple[str, ...]:
+def find_started_files(words: Sequence[str]) -> tuple[str, ...]:
     """The files that a command of :func:`hook_words` needs: the program, and what it runs."""
     places = (0, 2, 4) if "--script" in words[:4] else (0, 3)
     return tuple(words[place] for place in places if place < len(words))
@@ -107,10 +109,10 @@ def hook_command(launch: HookLaunch, event: str, client: str = _CLAUDE) -> str:
     Hooks stay behind where a package is uninstalled, or its environment is made anew. Nothing of ours is there to say
     so then, so the shell does, and names what to do.
     """
-    return f"{_started_file(launch, event, client)} {_otherwise(launch, event, client)}"
+    return f"{_find_started_file(launch, event, client)} {_otherwise(launch, event, client)}"
 
 
-def _started_file(launch: HookLaunch, event: str, client: str) -> str:
+def _find_started_file(launch: HookLaunch, event: str, client: str) -> str:
     if launch.for_everyone:
         program = _join([*_program(launch), client])
         return f"{_find_home(_code(event))} {program} {_OWN_FOLDERS} --event {event}"
@@ -134,9 +136,6 @@ def _find_home(code: int) -> str:
     return f'{find} case $h in /*) ;; *) echo "{says}" >&2; exit {code};; esac;'
 
 
-_OWN_FOLDERS = '--home "$h" --state "$h/.local/state/lockgate" --config "$h/.config/lockgate"'
-
-
 _DEAF = 'trap "" PIPE; '
 """Where nobody reads what the shell says, it must still come to its exit code: what ends by a signal blocks nothing."""
 
@@ -155,9 +154,6 @@ def _otherwise(launch: HookLaunch, event: str, client: str, deaf: str = _DEAF) -
         f' [ "$r" -eq 2 ] || {_SAYS}; else'
         f" printf '%s\\n' {quote(gone)} >&2; fi; exit {_code(event)}; }}"
     )
-
-
-_SAYS = 'echo "lockgate: the hook could not run (exit code $r); run: lockgate doctor" >&2'
 
 
 def former_otherwise(launch: HookLaunch, event: str, client: str = _CLAUDE) -> tuple[str, str]:
@@ -195,7 +191,7 @@ def valid_entries(launch: HookLaunch, events: Iterable[str]) -> dict[str, list[M
         event: [
             *(hook_entry(each, event) for each in either),
             *(
-                _entry(f"{_started_file(each, event, _CLAUDE)} {former}", event)
+                _entry(f"{_find_started_file(each, event, _CLAUDE)} {former}", event)
                 for each in either
                 for former in former_otherwise(each, event)
             ),

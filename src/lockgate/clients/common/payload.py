@@ -156,7 +156,7 @@ def identifier(payload: Mapping[str, Any], field: str, *, maybe: bool = False) -
     return value
 
 
-def required_object(payload: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+def require_object(payload: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     """A required object.
 
     Raises:

@@ -55,7 +55,7 @@ def texts_of(tool: str, result: Any) -> list[tuple[str, str]]:
     return [(_path(place), text) for place, text in _texts(tool, result)]
 
 
-def unread_fields_of(tool: str, result: Any) -> list[str]:
+def find_unread_fields(tool: str, result: Any) -> list[str]:
     """The names of fields that hold a picture, a sound or a file, which no text tells and the model is shown.
 
     Args:
@@ -202,7 +202,7 @@ def _with_lines_counted(tool: str, result: Any) -> Any:
 
 
 # ---------------------------------------------------------------- results that are too long to be shown
-def kept_file(tool: str, result: Any) -> tuple[str, str]:
+def find_kept_file(tool: str, result: Any) -> tuple[str, str]:
     """The file in which the client keeps the whole of a cut result, and the path of the text that shows its beginning.
 
     Only ``Bash`` writes one before the hook is run: those of other tools are written from what the hook has left.

@@ -19,7 +19,7 @@ _ENVELOPE = frozenset(
 """Names of fields that protocols and clients give, and nobody who writes a result."""
 
 
-def finished_event(
+def make_finished_event(
     context: Context, call: ToolCall, result: Any, *, agent: str = "", background: bool = False, whole: bool = True
 ) -> ToolFinished:
     """A call that has come back.
@@ -48,7 +48,7 @@ def finished_event(
 
 
 def with_texts(result: Any, texts: Mapping[str, str]) -> Any:
-    """The result in which some texts are others, by the paths of :func:`finished_event`."""
+    """The result in which some texts are others, by the paths of :func:`make_finished_event`."""
     return result_texts.with_texts("", result, texts)
 
 
@@ -59,11 +59,11 @@ def all_text(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
 
     Args:
         tool: The tool, in the words of the analysis.
-        result: As for :func:`finished_event`.
+        result: As for :func:`make_finished_event`.
         texts: What :func:`lockgate.clients.common.result_texts.texts_of` gives for it.
     """
     lines = [text for _, text in texts]
-    lines += (f"[{name}]" for name in result_texts.unread_fields_of("", result))
+    lines += (f"[{name}]" for name in result_texts.find_unread_fields("", result))
     return "\n".join(lines) or fields_text(tool, result)
 
 
@@ -77,9 +77,9 @@ def fields_text(tool: str, result: Any) -> str:
 
 
 def _is_known(tool: str) -> bool:
-    from lockgate.analysis.tools import known_tools
+    from lockgate.analysis.tools import list_known_tools
 
-    return tool == "Bash" or tool in known_tools()
+    return tool == "Bash" or tool in list_known_tools()
 
 
 def _has_number_or_name(result: Any) -> bool:

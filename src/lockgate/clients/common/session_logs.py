@@ -73,13 +73,13 @@ def session_logs(home: str, environ: Mapping[str, str], since: float) -> Iterato
     for place in _PLACES:
         base = Path(client_folder(place.moved_by, f"{home}/{place.folder}", environ))
         for file in sorted(path for pattern in place.patterns for path in base.glob(pattern)):
-            if _changed_at(file) >= since:
+            if _time_of_change(file) >= since:
                 for log in place.read(str(file)):
                     if calls := tuple(call for call in log.calls if since <= call.at < _LATEST):
                         yield log._replace(client=place.client, calls=calls)
 
 
-def _changed_at(file: Path) -> float:
+def _time_of_change(file: Path) -> float:
     """When a file was last written to. A database is written to through its log, a file beside it."""
     times = []
     for name in (file, file.with_name(file.name + "-wal")):

@@ -17,7 +17,7 @@ from lockgate.clients.common.payload import (
     optional,
     prompt_submitted,
     quote_text,
-    required_object,
+    require_object,
     session_ended,
     text,
 )
@@ -63,7 +63,7 @@ def _transcript(session: str, environ: Mapping[str, str]) -> str:
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    call = ToolCall(text(payload, "toolName"), required_object(payload, "toolArgs"), context.cwd)
+    call = ToolCall(text(payload, "toolName"), require_object(payload, "toolArgs"), context.cwd)
     return tool_names.translate(CLIENT, call)
 
 
@@ -75,9 +75,9 @@ def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
 def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    background = tool_names.goes_on(CLIENT, text(payload, "toolName"), required_object(payload, "toolArgs"))
-    result = required_object(payload, "toolResult").get("textResultForLlm")
-    return results.finished_event(context, _call(payload, context), result, background=background, whole=False)
+    background = tool_names.goes_on(CLIENT, text(payload, "toolName"), require_object(payload, "toolArgs"))
+    result = require_object(payload, "toolResult").get("textResultForLlm")
+    return results.make_finished_event(context, _call(payload, context), result, background=background, whole=False)
 
 
 def _read_failure(payload: Mapping[str, Any], context: Context) -> Event:

@@ -17,7 +17,7 @@ from lockgate.clients.common.payload import (
     of_agent,
     optional,
     prompt_submitted,
-    required_object,
+    require_object,
     session_ended,
     session_started,
     text,
@@ -60,7 +60,7 @@ _MOST = 1024 * 1024
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd, call_id)
     if call.tool.startswith(_MCP):
         name = call.tool[len(_MCP) :]
         # The server is not named, so that nothing that is declared of a server holds for the tool.
@@ -79,7 +79,7 @@ def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
         raise BadInputError("the payload has no tool_output")
     from lockgate.clients.common import results
 
-    return results.finished_event(context, _call(payload, context), payload["tool_output"])
+    return results.make_finished_event(context, _call(payload, context), payload["tool_output"])
 
 
 def _read_failure(payload: Mapping[str, Any], context: Context) -> Event:

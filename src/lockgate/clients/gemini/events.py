@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, hook_output, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
-from lockgate.clients.common.payload import identifier, required_object, session_begun, session_ended, text
+from lockgate.clients.common.payload import identifier, require_object, session_begun, session_ended, text
 from lockgate.core.events import (
     REGISTERED,
     Answer,
@@ -47,7 +47,7 @@ _BLOCKS = frozenset({"BeforeTool", "AfterTool", "BeforeAgent"})
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd)
+    call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd)
     server = payload.get("mcp_context")
     if isinstance(server, Mapping):
         return call._replace(tool=f"mcp__{identifier(server, 'server_name')}__{identifier(server, 'tool_name')}")
@@ -61,11 +61,13 @@ def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
-    response = required_object(payload, "tool_response")
+    response = require_object(payload, "tool_response")
     from lockgate.clients.common import results
 
-    background = tool_names.goes_on(CLIENT, text(payload, "tool_name"), required_object(payload, "tool_input"))
-    event = results.finished_event(context, _call(payload, context), response.get("llmContent"), background=background)
+    background = tool_names.goes_on(CLIENT, text(payload, "tool_name"), require_object(payload, "tool_input"))
+    event = results.make_finished_event(
+        context, _call(payload, context), response.get("llmContent"), background=background
+    )
     lines = (line.removeprefix("Output: ") for line in event.text.split("\n") if not _FRAME.fullmatch(line))
     return event._replace(text="\n".join(lines))
 

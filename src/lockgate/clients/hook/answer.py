@@ -69,7 +69,7 @@ class EventRequest:
         self.event = _with_job(self.client.decode(payload, environ, launch), environ)
         return self.event
 
-    def spelt(self, answer: Answer) -> HookOutput:
+    def spell(self, answer: Answer) -> HookOutput:
         """Spell an answer."""
         if answer.new_input is not None or answer.harmless:
             from lockgate.core.events import ToolRequested
@@ -82,7 +82,7 @@ class EventRequest:
                 answer = answer._replace(permitted=permitted)
         return self.client.encode(self.name or "", answer, self.event)
 
-    def refused(self, message: str) -> HookOutput:
+    def spell_failure(self, message: str) -> HookOutput:
         """Spell "the gate could not decide", so that the client blocks."""
         name = self.name or self.payload.get(self.client.EVENT_FIELD)
         return self.client.encode_failure(name, message, self.payload)

@@ -81,10 +81,10 @@ class Deadline:
     def _arm(self, left: float) -> None:
         import signal
 
-        def expired(*_: object) -> None:
+        def expire(*_: object) -> None:
             self._refuse(f"the decision took longer than {self._allowed + self._lent:g} s")
 
-        signal.signal(signal.SIGALRM, expired)
+        signal.signal(signal.SIGALRM, expire)
         signal.setitimer(signal.ITIMER_REAL, left)
 
     def _arm_outside(self, left: float) -> None:

@@ -123,7 +123,7 @@ def _refuse(message: str) -> NoReturn:
         from lockgate.clients.adapter import adapter
 
         if _ASKED:
-            stdout, stderr, code = _ASKED[0].refused(message)
+            stdout, stderr, code = _ASKED[0].spell_failure(message)
         else:
             stdout, stderr, code = adapter(_SPEAKS[0]).encode_failure(_EVENT[0], message, {})
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
@@ -192,9 +192,9 @@ def _decide(asked: EventRequest, data: bytes, deadline: Deadline) -> HookOutput:
     else:
         gate = _gate(client, where, deadline)
         _GATE.append(gate)
-    for told_late in client.missed(event):
+    for told_late in client.find_missed(event):
         gate.handle(told_late)
-    return asked.spelt(gate.handle(event))
+    return asked.spell(gate.handle(event))
 
 
 def _record_refusals(state: str) -> None:
@@ -227,13 +227,13 @@ def _gate(client: ClientAdapter, where: Folders, deadline: Deadline) -> Monitor:
 
     rule = has_rule(client, where)
     files = client.parents_of, client.has_history
-    asking = client.turn_reader, client.unattended
+    asking = client.turn_reader, client.why_unattended
 
     def prolong(seconds: float) -> float:
         client.load_answers()
         return deadline.prolong(seconds)
 
-    told = client.reading_on(where.state), client.looking_back(where.state)
+    told = client.make_reader_of_newer(where.state), client.make_reader_of_older(where.state)
     gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking, *told, client.ASKING_TOOL)
     if client.OBJECTS:
         from lockgate.clients.hook.answer import with_objections
@@ -273,9 +273,9 @@ def main(
         _occupy_descriptors()
         _keep_output()
         from lockgate.clients.hook.deadline import Deadline
-        from lockgate.clients.hook.options import announced_event, parse
+        from lockgate.clients.hook.options import parse, read_announced_event
 
-        _EVENT[0] = announced_event(arguments)
+        _EVENT[0] = read_announced_event(arguments)
         _speak_for(arguments)
         options = parse(arguments)
         state = options.state

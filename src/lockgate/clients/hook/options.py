@@ -67,7 +67,7 @@ def parse(arguments: Sequence[str]) -> HookOptions:
     return options
 
 
-def announced_event(arguments: Sequence[str]) -> str | None:
+def read_announced_event(arguments: Sequence[str]) -> str | None:
     """The event that a command line names, read before anything can fail."""
     for index, argument in enumerate(arguments):
         if argument == "--event" and index + 1 < len(arguments):

@@ -71,11 +71,11 @@ def settings_file(scope: str, folders: Folders, project: str, environ: Mapping[s
         base = client_folder("CLAUDE_CONFIG_DIR", os.path.join(folders.home, ".claude"), environ)
         return os.path.join(base, "settings.json")
     if scope == MANAGED:
-        return os.path.join(managed_folder(), "managed-settings.d", "lockgate.json")
+        return os.path.join(find_managed_folder(), "managed-settings.d", "lockgate.json")
     return os.path.join(project, ".claude", "settings.json" if scope == "project" else "settings.local.json")
 
 
-def managed_folder() -> str:
+def find_managed_folder() -> str:
     """Where an administrator's settings for this client are (code.claude.com, "Claude Code settings")."""
     return "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
 
@@ -213,7 +213,7 @@ def _write_settings(change: SettingsChange) -> None:
         return
     make_folders(os.path.dirname(change.file), 0o755)
     # A link (of a dotfiles repository, say) stays one: its target is replaced.
-    new = 0o644 if change.file.startswith(managed_folder() + os.sep) else 0o600
+    new = 0o644 if change.file.startswith(find_managed_folder() + os.sep) else 0o600
     put_file(os.path.realpath(change.file), change.after.encode("utf-8"), new if change.before is None else None)
 
 

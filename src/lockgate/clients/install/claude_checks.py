@@ -11,8 +11,8 @@ from pathlib import Path
 
 from lockgate.clients.common.hook_command import (
     find_missing_entries,
+    find_started_files,
     remote_words,
-    started_files,
     valid_entries,
 )
 from lockgate.clients.common.transcripts import EVENTS
@@ -93,7 +93,7 @@ def _current(seen: CheckContext) -> Iterator[DoctorCheck]:
         except InstallError as error:
             yield DoctorCheck(name, "fail", str(error))
             continue
-        gone = _missing_program(seen, layer)
+        gone = _find_missing_program(seen, layer)
         entries = valid_entries(launch, EVENTS)
         weak = find_weakened_events(layer.settings, entries)
         stale = find_missing_entries(layer.settings, entries)
@@ -131,10 +131,10 @@ def _remote(seen: CheckContext, layer: SettingsLayer) -> tuple[str, ...]:
     return remote_words(*(given.get(name, "") for name in ("--remote", "--key-file", "--ca-file")))
 
 
-def _missing_program(seen: CheckContext, layer: SettingsLayer) -> str:
+def _find_missing_program(seen: CheckContext, layer: SettingsLayer) -> str:
     for own, command in hook_commands(seen, "PreToolUse"):
         if own == layer:
-            return next((path for path in started_files(_words(command)) if not os.access(path, os.R_OK)), "")
+            return next((path for path in find_started_files(_words(command)) if not os.access(path, os.R_OK)), "")
     return ""
 
 

@@ -70,7 +70,7 @@ def look(folders: Folders, project: str, environ: Mapping[str, str], version: st
 
 def find_managed_files() -> list[str]:
     """The settings files that only an administrator can write."""
-    folder = Path(claude.managed_folder())
+    folder = Path(claude.find_managed_folder())
     return [str(folder / "managed-settings.json"), *sorted(map(str, folder.glob("managed-settings.d/*.json")))]
 
 

@@ -50,7 +50,7 @@ def _codex(command: str, event: str) -> Mapping[str, Any]:
     return {"type": "command", "command": command, "timeout": timeout}
 
 
-def _named_hook(command: str, event: str) -> Mapping[str, Any]:
+def _make_named_hook(command: str, event: str) -> Mapping[str, Any]:
     # In milliseconds: Qwen Code takes only numbers below 1000 for seconds.
     return {"type": "command", "name": "lockgate", "command": command, "timeout": hook_timeout(event) * 1000}
 
@@ -109,7 +109,7 @@ WAYS: Mapping[str, ClientHooks] = {
         then="Codex runs no hook that you have not trusted, and says nothing: open it, type /hooks and trust them,"
         " or run this again with --trust. Then: lockgate doctor",
     ),
-    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _named_hook),
+    "gemini-cli": ClientHooks((".gemini", "settings.json"), (".gemini", "settings.json"), "", _make_named_hook),
     "copilot-cli": ClientHooks(
         (".copilot", "hooks", "lockgate.json"),
         (".github", "hooks", "lockgate.json"),
@@ -142,7 +142,7 @@ WAYS: Mapping[str, ClientHooks] = {
         then="Kimi Code obeys refusals, and nothing else: a secret in a result reaches its model, and nobody is asked."
         " docs/kimi-code.md says more.",
     ),
-    "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _named_hook),
+    "qwen-code": ClientHooks((".qwen", "settings.json"), (".qwen", "settings.json"), "QWEN_HOME", _make_named_hook),
 }
 """How each client is told, by its name."""
 

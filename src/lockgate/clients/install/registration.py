@@ -170,7 +170,7 @@ def _key_of(state: str) -> bytes:
         return b""
 
 
-def left_to_do(client: str) -> str:
+def describe_next_step(client: str) -> str:
     """What a person must still do after an installation; empty where that is nothing."""
     return "" if client == _CLAUDE else others.WAYS[client].then
 

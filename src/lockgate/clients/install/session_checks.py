@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import closing
 
-from lockgate.clients.common.guarded_sessions import GateRecords, UnguardedSession, unguarded_sessions
+from lockgate.clients.common.guarded_sessions import GateRecords, UnguardedSession, find_unguarded_sessions
 from lockgate.clients.common.session_logs import READS, SessionLog, session_logs
 from lockgate.clients.install import other_checks
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
@@ -38,7 +38,7 @@ def session_checks(seen: CheckContext, days: float) -> list[DoctorCheck]:
         return [DoctorCheck(_NAME, "ok", "nothing is recorded yet, so there is nothing to compare with")]
     since, known = recorded
     logs = list(session_logs(seen.folders.home, seen.environ, since))
-    unguarded = [_check_of(session, seen) for session in unguarded_sessions(logs, known)]
+    unguarded = [_check_of(session, seen) for session in find_unguarded_sessions(logs, known)]
     return unguarded or [DoctorCheck(_NAME, "ok", _in_all(logs))]
 
 

@@ -23,7 +23,7 @@ from lockgate.clients.adapter import (
 from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
-    required_object,
+    require_object,
     session_begun,
     session_ended,
     text,
@@ -56,7 +56,7 @@ _ABOUT_RULES = (b"[permission", b"permission.", b"permission =", b"permission=",
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, _CALL_ID, maybe=True)
-    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd, call_id)
     return tool_names.translate(CLIENT, call)
 
 
@@ -71,14 +71,14 @@ def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     shown = text(payload, "tool_output", empty=True)
     if len(shown.encode("utf-16-le", "surrogatepass")) >= 2 * _TOLD:
         shown += _CUT
-    tool, tool_input = text(payload, "tool_name"), required_object(payload, "tool_input")
+    tool, tool_input = text(payload, "tool_name"), require_object(payload, "tool_input")
     background = tool_names.goes_on(CLIENT, tool, tool_input)
-    event = results.finished_event(context, _call(payload, context), shown, background=background, whole=False)
+    event = results.make_finished_event(context, _call(payload, context), shown, background=background, whole=False)
     return event._replace(texts=(), names=shown)
 
 
 def _read_failure(payload: Mapping[str, Any], context: Context) -> Event:
-    error = required_object(payload, "error")
+    error = require_object(payload, "error")
     return ToolFailed(context, _call(payload, context), text(error, "message", empty=True), or_refused=True)
 
 

@@ -14,7 +14,7 @@ from lockgate.clients.common import tool_names
 from lockgate.clients.common.payload import (
     identifier,
     prompt_submitted,
-    required_object,
+    require_object,
     session_started,
     text,
 )
@@ -34,7 +34,7 @@ _RULED = "ruled"
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd, call_id)
     if call.tool.startswith("mcp__"):  # a name of the client's own, that says nothing of a server
         return call._replace(tool=f"{context.client}:{call.tool}")
     return tool_names.translate(context.client, call)
@@ -53,7 +53,7 @@ def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
     output = text(payload, "tool_output", empty=True)
-    return results.finished_event(context, _call(payload, context), output, whole=False)
+    return results.make_finished_event(context, _call(payload, context), output, whole=False)
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from lockgate.clients.adapter import HookOutput, OwnDialect, refusal_text
 from lockgate.clients.common import tool_names, transcripts
-from lockgate.clients.common.payload import identifier, optional, required_object, session_ended, text
+from lockgate.clients.common.payload import identifier, optional, require_object, session_ended, text
 from lockgate.core.events import (
     REGISTERED,
     Answer,
@@ -41,7 +41,7 @@ _TURN = b'"role":"assistant"'
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd, call_id)
     return tool_names.translate(CLIENT, call)
 
 
@@ -53,7 +53,7 @@ def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
 def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    return results.finished_event(context, _call(payload, context), payload.get("tool_output"))
+    return results.make_finished_event(context, _call(payload, context), payload.get("tool_output"))
 
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:

@@ -26,7 +26,7 @@ from lockgate.clients.common.payload import (
     identifier,
     of_agent,
     optional,
-    required_object,
+    require_object,
     session_begun,
     session_ended,
     text,
@@ -82,7 +82,7 @@ _NEWS = "<task-notification"
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
-    call = ToolCall(text(payload, "tool_name"), required_object(payload, "tool_input"), context.cwd, call_id)
+    call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd, call_id)
     return tool_names.translate(CLIENT, call)
 
 
@@ -94,16 +94,16 @@ def _read_request(payload: Mapping[str, Any], context: Context) -> Event:
 def _read_result(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.clients.common import results
 
-    tool, tool_input = text(payload, "tool_name"), required_object(payload, "tool_input")
+    tool, tool_input = text(payload, "tool_name"), require_object(payload, "tool_input")
     background = tool_names.goes_on(CLIENT, tool, tool_input)
-    shown = required_object(payload, "tool_response").get("llmContent")
-    event = results.finished_event(context, _call(payload, context), shown, background=background)
+    shown = require_object(payload, "tool_response").get("llmContent")
+    event = results.make_finished_event(context, _call(payload, context), shown, background=background)
     if tool != _SHELL:
         return event
-    return event._replace(text=_printed_text(event.text, str(tool_input.get("command", ""))))
+    return event._replace(text=_read_printed_text(event.text, str(tool_input.get("command", ""))))
 
 
-def _printed_text(text: str, command: str) -> str:
+def _read_printed_text(text: str, command: str) -> str:
     """What a command has printed, without the lines that the client puts before and behind it; in doubt all of it."""
     before = f"Command: {command}\nDirectory: "
     if not text.startswith(before):

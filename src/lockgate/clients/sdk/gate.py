@@ -204,8 +204,8 @@ def _open_parts(
     )
     # Sessions of a program itself have no transcript, for which these say nothing.
     parts = parts._replace(parents=ADAPTER.parents_of, history=ADAPTER.has_history)
-    parts = parts._replace(results_since=ADAPTER.reading_on(where.state, stays=True))
-    parts = parts._replace(results_before=ADAPTER.looking_back(where.state, stays=True))
+    parts = parts._replace(results_since=ADAPTER.make_reader_of_newer(where.state, stays=True))
+    parts = parts._replace(results_before=ADAPTER.make_reader_of_older(where.state, stays=True))
     consultants = parts.consultants._replace(turn=lambda context: ADAPTER.turn_reader(context, where.home))
     # A function that asks is not seen to wait: no question counts as one that was left behind.
     consultants = consultants._replace(is_waited=lambda _: True)
@@ -221,11 +221,11 @@ def _folders(state: str | os.PathLike[str] | None) -> Folders:
 
 
 def _waiter(where: Folders) -> AsyncPerson:
-    async def waited(question: PersonQuestion) -> None:
+    async def wait(question: PersonQuestion) -> None:
         await asyncio.to_thread(notification_text.start, where, question)
         await waiting.wait_in_loop(where.state, question, lambda: open_existing(where.state))
 
-    return waited
+    return wait
 
 
 def _valid(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from lockgate.configuration.layers.files import read_file
-from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import read_shipped_layer
 from lockgate.configuration.pattern_library.opening import ProcessorTime
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
@@ -60,7 +60,7 @@ class PatternLibrary:
         """
         from lockgate.patterns.library.linking import link
 
-        state = merge([shipped_layer(), *map(_layer_of, files)])
+        state = merge([read_shipped_layer(), *map(_layer_of, files)])
         if state.problems:
             raise state.problems[0]
         undecided = frozenset(name for name, group in state.groups.items() if "mode" not in group.keys)

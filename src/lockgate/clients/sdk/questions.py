@@ -32,7 +32,7 @@ class Asking:
     async def wait(self, question: PersonQuestion) -> None:
         """Get the question answered without blocking the event loop. The answer is in the store."""
         if isinstance(self._ask, str):
-            await self._driver.waited(question)
+            await self._driver.wait_async(question)
             return
         asked, left = await asyncio.wrap_future(self._driver.submit(lambda parts: _question(parts, question)))
         reply: Any = _NOT_ASKED

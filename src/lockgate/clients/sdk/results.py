@@ -20,7 +20,7 @@ _ANY_TOOL = ""
 """No tool of Claude Code's: a program's tools may have the same names, and their results another shape."""
 
 
-def finished_event(context: Context, call: ToolCall, output: Any) -> ToolFinished:
+def make_finished_event(context: Context, call: ToolCall, output: Any) -> ToolFinished:
     """The event of a call that has come back.
 
     Args:
@@ -90,7 +90,7 @@ def decision_of(call: ToolCall, answer: Answer) -> Decision:
     )
 
 
-def undecided_decision(tool_input: Mapping[str, Any], error: Exception) -> Decision:
+def make_undecided_decision(tool_input: Mapping[str, Any], error: Exception) -> Decision:
     """What is to happen with a call on which the gate failed to decide."""
     reason = f"Lockgate could not decide and blocks to be safe: {_what_failed(error)}"
     return Decision("deny", tool_input, reason, reason)

@@ -114,7 +114,7 @@ class Driver:
                 ask = self._advise(outcome)
             step = _stepper(deliberation, ask)
 
-    async def answered(self, event: Event, person: AsyncPerson, *, rewrites: bool = True) -> Answer:
+    async def answer_async(self, event: Event, person: AsyncPerson, *, rewrites: bool = True) -> Answer:
         """Do what :meth:`answer` does without blocking the event loop."""
         deliberation = self._deliberation(event, rewrites)
         step: Callable[[], Need | Answer] = _stepper(deliberation, None)
@@ -139,7 +139,7 @@ class Driver:
         """Block until a person has decided elsewhere, or the time is over."""
         self._parts.consultants.wait(question)
 
-    async def waited(self, question: PersonQuestion) -> None:
+    async def wait_async(self, question: PersonQuestion) -> None:
         """Wait until a person has decided elsewhere, the time is over, or the gate is closed."""
         closing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         decided = asyncio.ensure_future(self._waited(question))

@@ -10,10 +10,10 @@ from lockgate.clients.sdk.model import Ask, Decision, Result
 from lockgate.clients.sdk.questions import Asking
 from lockgate.clients.sdk.results import (
     decision_of,
-    finished_event,
     hook_decision_of,
+    make_finished_event,
+    make_undecided_decision,
     result_of,
-    undecided_decision,
     unreadable,
 )
 from lockgate.clients.sdk.runner import Driver
@@ -71,10 +71,10 @@ class Session:
         """
         try:
             event = self._request(tool, tool_input, call_id, cwd)
-            answer = await self._driver.answered(event, self._asking.wait, rewrites=rewrites)
+            answer = await self._driver.answer_async(event, self._asking.wait, rewrites=rewrites)
             return decision_of(event.call, answer)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            return undecided_decision(tool_input, error)
+            return make_undecided_decision(tool_input, error)
 
     def check_sync(
         self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "", rewrites: bool = True
@@ -84,7 +84,7 @@ class Session:
             event = self._request(tool, tool_input, call_id, cwd)
             return decision_of(event.call, self._driver.answer(event, self._asking.block, rewrites=rewrites))
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            return undecided_decision(tool_input, error)
+            return make_undecided_decision(tool_input, error)
 
     async def finished(
         self, tool: str, tool_input: Mapping[str, Any], output: Any, *, call_id: str = "", cwd: str = ""
@@ -99,8 +99,8 @@ class Session:
             cwd: As for :meth:`check`.
         """
         try:
-            event = finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
-            return result_of(output, await self._driver.answered(event, self._asking.wait))
+            event = make_finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
+            return result_of(output, await self._driver.answer_async(event, self._asking.wait))
         except Exception as error:  # noqa: BLE001 - what cannot be looked at is not shown
             return unreadable(output, error)
 
@@ -109,7 +109,7 @@ class Session:
     ) -> Result:
         """Do what :meth:`finished` does, and block until it is done."""
         try:
-            event = finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
+            event = make_finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
             return result_of(output, self._driver.answer(event, self._asking.block))
         except Exception as error:  # noqa: BLE001 - what cannot be looked at is not shown
             return unreadable(output, error)

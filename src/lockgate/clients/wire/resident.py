@@ -60,6 +60,7 @@ _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors(
 """The encoding of :func:`os.fsdecode`."""
 MOST_ENVIRONMENTS, LONGEST_ENVIRONMENT = 32, 64 * 1024
 """Environments that are cached, and the most bytes of one: a client gives all its hooks the same one."""
+KNOWN_ENVIRONMENTS: dict[bytes, tuple[Mapping[str, str], int]] = {}
 
 
 class HookRequest(Record):
@@ -136,9 +137,6 @@ def _code(told: bytes) -> str:
             _CODES.clear()
         found = _CODES[told] = os.fsdecode(told)
     return found
-
-
-KNOWN_ENVIRONMENTS: dict[bytes, tuple[Mapping[str, str], int]] = {}
 
 
 def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:

@@ -44,9 +44,9 @@ def layers_of(fleet: Fleet) -> Bound:
     try:
         files = fleet.files()
     except BundleError as error:
-        return _locked_layer(fleet, (ConfigError(_path(fleet), 0, "", str(error)),), whole=False)
+        return _make_locked_layer(fleet, (ConfigError(_path(fleet), 0, "", str(error)),), whole=False)
     if fleet.current is None:
-        return _locked_layer(fleet, (), whole=True)
+        return _make_locked_layer(fleet, (), whole=True)
     layers, states, problems = [], [], []
     for name in (LOCKBOX, CONFIGURATION):
         if name not in files:
@@ -56,24 +56,24 @@ def layers_of(fleet: Fleet) -> Bound:
         layers.append(LockboxLayer(_NAME + name, parsed.value or {}))
         states.append(LayerState(_NAME + name, _path(fleet), "valid", fleet.current.files[name]))
     if problems:  # another version of Lockgate has found it valid
-        return _locked_layer(fleet, tuple(problems), whole=True)
+        return _make_locked_layer(fleet, tuple(problems), whole=True)
     if layers:
         layers[-1] = layers[-1]._replace(value={**layers[-1].value, "strict": True})
     return Bound(tuple(layers), tuple(states), (), whole=True)
 
 
-def _locked_layer(fleet: Fleet, problems: tuple[ConfigError, ...], *, whole: bool) -> Bound:
+def _make_locked_layer(fleet: Fleet, problems: tuple[ConfigError, ...], *, whole: bool) -> Bound:
     from lockgate.policy.lockbox.merging import LockboxLayer
 
     state = LayerState(_NAME + CONFIGURATION, _path(fleet), LOCKED)
-    return Bound((LockboxLayer(_NAME + CONFIGURATION, locked_configuration()),), (state,), problems, whole)
+    return Bound((LockboxLayer(_NAME + CONFIGURATION, make_locked_configuration()),), (state,), problems, whole)
 
 
-def locked_configuration() -> Mapping[str, Any]:
+def make_locked_configuration() -> Mapping[str, Any]:
     """The configuration that denies every effect."""
-    from lockgate.policy.profiles import DEFAULT, FIXED_ROWS, shipped_profiles
+    from lockgate.policy.profiles import DEFAULT, FIXED_ROWS, read_shipped_profiles
 
-    rows = shipped_profiles()[DEFAULT].table.keys() - FIXED_ROWS
+    rows = read_shipped_profiles()[DEFAULT].table.keys() - FIXED_ROWS
     return {"strict": True, "mcp_default": "unsafe_acting", "table": dict.fromkeys(sorted(rows), "deny")}
 
 

@@ -18,7 +18,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import BundleError
 from lockgate.core.record import Record
 from lockgate.system.files import open_regular, read_open
-from lockgate.system.folders import managed_folder
+from lockgate.system.folders import find_managed_folder
 
 MOST_KEYS = 16
 MOST_BYTES = 20_000
@@ -48,7 +48,7 @@ def pins_of(state: str) -> Pins | None:
     Args:
         state: The state folder.
     """
-    managed = _read(os.path.join(managed_folder(), FLEET), managed=True)
+    managed = _read(os.path.join(find_managed_folder(), FLEET), managed=True)
     return managed or _read(own_path(state), managed=False)
 
 
@@ -103,6 +103,6 @@ def decode(data: bytes, empty: Pins) -> Pins:
     if not isinstance(source, str) or (source and not os.path.isabs(source)) or "\0" in source:
         raise BundleError("`source` must be an absolute path")
     if not source and empty.managed:
-        source = os.path.join(managed_folder(), BUNDLE)
+        source = os.path.join(find_managed_folder(), BUNDLE)
     keys = {key.raw: key for key in map(parse, lines)}
     return empty._replace(fleet=fleet, keys=tuple(keys.values()), source=source, digest=digest_of(data))

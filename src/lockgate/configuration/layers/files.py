@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.digests import sha256
 from lockgate.system.files import read_regular
-from lockgate.system.folders import managed_folder
+from lockgate.system.folders import find_managed_folder
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -98,7 +98,7 @@ def may_be_in_fleet(state: str) -> bool:
     Args:
         state: The state folder.
     """
-    return _may_be_there(os.path.join(managed_folder(), FLEET)) or _may_be_there(os.path.join(state, FLEET_FOLDER))
+    return _may_be_there(os.path.join(find_managed_folder(), FLEET)) or _may_be_there(os.path.join(state, FLEET_FOLDER))
 
 
 def _may_be_there(path: str) -> bool:
@@ -125,7 +125,7 @@ def _setting_name(prefix: str, path: str) -> str:
     return prefix + path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def trusted_files(tx: Transaction, looks: Sequence[LayerFile]) -> frozenset[tuple[str, str]]:
+def find_trusted_files(tx: Transaction, looks: Sequence[LayerFile]) -> frozenset[tuple[str, str]]:
     """Paths of project files with the digest that a person trusts."""
     found = ((look.place.path, tx.setting(trust_name(look.place.path))) for look in looks if look.place.project)
     return frozenset((path, digest) for path, digest in found if digest)

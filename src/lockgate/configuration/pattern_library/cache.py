@@ -16,7 +16,7 @@ import json
 import os
 import stat
 
-from lockgate.configuration.layers.files import LayerState, good_digest, text_digest, trusted_files
+from lockgate.configuration.layers.files import LayerState, find_trusted_files, good_digest, text_digest
 from lockgate.configuration.pattern_library.layers import SHIPPED, looks_at
 from lockgate.core.errors import ConfigError
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -142,7 +142,7 @@ def freshness(tx: Transaction, looks: Sequence[LayerFile]) -> str:
     facts = [
         [_FORMAT, __version__, code],
         [[look.place.name, look.place.path, look.digest, look.problem, look.place.bound] for look in looks],
-        sorted(trusted_files(tx, looks)),
+        sorted(find_trusted_files(tx, looks)),
     ]
     return text_digest(json.dumps(facts))
 

@@ -11,16 +11,16 @@ from lockgate.configuration.layers.files import (
     LayerPlace,
     LayerState,
     digest_of,
+    find_trusted_files,
     last_good,
     look_at,
     may_be_in_fleet,
-    trusted_files,
 )
 from lockgate.core.errors import ConfigError, PatternError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.files import real_path
-from lockgate.system.folders import Folders, managed_folder
+from lockgate.system.folders import Folders, find_managed_folder
 
 if TYPE_CHECKING:
     from lockgate.patterns.library.linking import Linked
@@ -61,7 +61,7 @@ def pattern_places(where: Folders, workspace: str) -> tuple[LayerPlace, ...]:
         workspace: The project's root folder, absolute; empty where there is none.
     """
     found = [
-        LayerPlace("managed patterns.yaml", os.path.join(managed_folder(), "patterns.yaml")),
+        LayerPlace("managed patterns.yaml", os.path.join(find_managed_folder(), "patterns.yaml")),
         LayerPlace("user patterns.yaml", os.path.join(where.config, "patterns.yaml")),
     ]
     if os.path.isabs(workspace) and "\0" not in workspace:
@@ -106,7 +106,7 @@ def gather(tx: Transaction | None, looks: Sequence[LayerFile], checks: PatternCh
     from lockgate.patterns.library.merging import merge
 
     reader = _LayerReader(tx, looks, checks)
-    state = merge([shipped_layer(), *reader.layers])
+    state = merge([read_shipped_layer(), *reader.layers])
     return Gathered(
         linked=link(state),
         layers=tuple(reader.states),
@@ -141,7 +141,7 @@ def gather_layers(where: Folders, checks: PatternChecks) -> list[PatternLayer]:
     return _LayerReader(None, looks_at(where, ""), checks).layers
 
 
-def shipped_layer() -> PatternLayer:
+def read_shipped_layer() -> PatternLayer:
     """What is shipped, as the lowest layer. It was checked when it was built."""
     from lockgate.patterns.library import merging
     from lockgate.system.documents.values import Document
@@ -156,7 +156,7 @@ class _LayerReader:
     def __init__(self, tx: Transaction | None, looks: Sequence[LayerFile], checks: PatternChecks | None) -> None:
         self.tx = tx
         self.checks = checks
-        self.trusted = trusted_files(tx, looks) if tx is not None else frozenset()
+        self.trusted = find_trusted_files(tx, looks) if tx is not None else frozenset()
         self.layers: list[PatternLayer] = []
         self.states: list[LayerState] = []
         self.problems: list[ConfigError] = []

@@ -50,21 +50,21 @@ class Plugins:
     def before(self, question: RulesQuestion) -> list[Objection]:
         """What plugins have against a call. Never raises: one that fails denies."""
 
-        def given() -> dict[str, Any]:
+        def collect() -> dict[str, Any]:
             call = question.call
             return {"tool_name": call.tool, "tool_input": copy_value(call.tool_input), "context": _context(question)}
 
-        return self._ask(question.sets.plugins, lambda plugin: plugin.before, given)
+        return self._ask(question.sets.plugins, lambda plugin: plugin.before, collect)
 
     def after(self, question: ResultQuestion) -> list[Objection]:
         """What plugins have against a result. Never raises: one that fails denies."""
 
-        def given() -> dict[str, Any]:
+        def collect() -> dict[str, Any]:
             call = question.call
             told = {"tool_name": call.tool, "tool_input": copy_value(call.tool_input), "context": _context(question)}
             return {**told, "tool_output": question.text}
 
-        return self._ask(question.sets.plugins, lambda plugin: plugin.after, given)
+        return self._ask(question.sets.plugins, lambda plugin: plugin.after, collect)
 
     def add(self, name: str, loaded: object) -> PluginEntry:
         """Take an object of this program for a plugin, which is loaded by that.
@@ -81,7 +81,7 @@ class Plugins:
             self._loaded[entry] = (self._mark(entry), plugin_of(entry, loaded))
         return entry
 
-    def loaded(self, entry: PluginEntry) -> Plugin:
+    def load(self, entry: PluginEntry) -> Plugin:
         """A plugin, loaded now where it was not, or where its file is another one.
 
         Raises:
@@ -134,7 +134,7 @@ class Plugins:
         given: Callable[[], dict[str, Any]],
     ) -> Objection | None:
         try:
-            plugin = self.loaded(entry)
+            plugin = self.load(entry)
         except PluginError as error:
             return Objection(f"plugin:{name_of(entry)}", str(error))
         hook = hook_of(plugin)

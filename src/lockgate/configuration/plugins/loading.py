@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from lockgate.configuration.plugins.time_limit import AbandonedCalls
 
 GROUP = "lockgate"
+_EVENTS: Sequence[str] = tuple(event.value for event in HookEvent)
+_GIVEN = {
+    HookEvent.BEFORE_TOOL_USE.value: ("tool_name", "tool_input", "context"),
+    HookEvent.AFTER_TOOL_USE.value: ("tool_name", "tool_input", "tool_output", "context"),
+}
+_PLAIN: HookimplOpts = {
+    "wrapper": False,
+    "hookwrapper": False,
+    "optionalhook": False,
+    "tryfirst": False,
+    "trylast": False,
+    "specname": None,
+}
 
 
 def name_of(entry: PluginEntry) -> str:
@@ -159,18 +172,3 @@ def _hook(event: str, found: Sequence[HookImpl]) -> PluginFunction | None:
     except TypeError as error:
         raise PluginError(f"its `{event}` cannot be called with {', '.join(takes) or 'nothing'}: {error}") from None
     return PluginFunction(made.function, takes)
-
-
-_EVENTS: Sequence[str] = tuple(event.value for event in HookEvent)
-_GIVEN = {
-    HookEvent.BEFORE_TOOL_USE.value: ("tool_name", "tool_input", "context"),
-    HookEvent.AFTER_TOOL_USE.value: ("tool_name", "tool_input", "tool_output", "context"),
-}
-_PLAIN: HookimplOpts = {
-    "wrapper": False,
-    "hookwrapper": False,
-    "optionalhook": False,
-    "tryfirst": False,
-    "trylast": False,
-    "specname": None,
-}

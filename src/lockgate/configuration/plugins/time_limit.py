@@ -97,8 +97,8 @@ def call(work: Callable[[], Any], seconds: float, late: AbandonedCalls) -> Timed
 def _await(value: Awaitable[Any], seconds: float) -> Any:
     import asyncio
 
-    async def bounded() -> Any:
+    async def run_bounded() -> Any:
         # What can be cancelled is, so that its thread ends too: once nobody waits for it any more.
         return await asyncio.wait_for(value, max(seconds, 0) + _AFTER)
 
-    return asyncio.run(bounded())
+    return asyncio.run(run_bounded())

@@ -105,7 +105,7 @@ def entries(root: str, seen: Iterable[Suspect], guard: PathGuard, *, anchored: b
     known = guard.from_root(root, anchored=anchored)
     states = {root: _OPEN}
 
-    def found_at(path: str, *, folder: bool) -> ProtectedPath | None:
+    def find_at(path: str, *, folder: bool) -> ProtectedPath | None:
         below = path[len(root.rstrip("/")) :].split("/")[1:]
         folded = [name.lower() if name.isascii() else names_of(f"/{name}")[-1] for name in below]
         patterns = () if known is None else (*known, *(one for name in folded for one in guard.patterns(name)))
@@ -116,7 +116,7 @@ def entries(root: str, seen: Iterable[Suspect], guard: PathGuard, *, anchored: b
     def state_of(folder: str) -> int:
         if folder not in states:
             above = state_of(os.path.dirname(folder))
-            found = None if above == _HIDDEN else found_at(folder, folder=True)
+            found = None if above == _HIDDEN else find_at(folder, folder=True)
             inside = _OPEN if found is None else _HIDDEN if found.hidden else _PROTECTED if found.protected else _OPEN
             states[folder] = max(above, inside)
         return states[folder]
@@ -126,7 +126,7 @@ def entries(root: str, seen: Iterable[Suspect], guard: PathGuard, *, anchored: b
         if above == _HIDDEN:
             continue
         # A link may lead to a folder now or later.
-        found = found_at(each.path, folder=each.kind in "dl")
+        found = find_at(each.path, folder=each.kind in "dl")
         if found is None and each.kind == "s":
             found = ProtectedPath(each.path, hidden=True)
         if found is not None and (found.hidden or above == _OPEN):

@@ -220,16 +220,16 @@ def _by_pip(words: Sequence[str], folder: str, read: ReadFile) -> Wanted:
     for option, word in _operands(words, _PIP_FLAGS, _PIP_VALUES, _LISTS | _CONSTRAINTS | _PLACES):
         is_said = is_said or option not in _CONSTRAINTS
         if option in _LISTS or option in _CONSTRAINTS:
-            found = found.joined(lock_files.requirements(_below(folder, word), read))
+            found = found.join(lock_files.requirements(_below(folder, word), read))
             continue
         named = lock_files.extras_of(word)
         if named is None or not named[0].startswith("."):
             raise UncoveredError(f"{word!r} is a new dependency")
         place, extras = _below(folder, named[0]), named[1]
         if needs:
-            found = found.joined(lock_files.project(place, read, extras, build=build))
+            found = found.join(lock_files.project(place, read, extras, build=build))
         elif build:
-            found = found.joined(lock_files.builders(place, read))
+            found = found.join(lock_files.builders(place, read))
     if not is_said:
         raise UncoveredError("it does not say what is installed")
     return found

@@ -152,7 +152,7 @@ def pnpm_lock(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
     for place in table(held, "importers") or (".",):
         check_committed(path_in(check_inside(path_in(folder, str(place))), "package.json"), read)
     locked = Wanted({}, frozenset(names), frozenset(files), has_store=True)
-    return locked.joined(find_manager_version(folder, read, index))
+    return locked.join(find_manager_version(folder, read, index))
 
 
 # ---------------------------------------------------------------- yarn
@@ -184,7 +184,7 @@ def _classic(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wan
         elif line.startswith("  resolved") or not _CLASSIC_LINE.fullmatch(line):
             raise UncoveredError(f"{path} holds {quote_start(line.strip())}, which is not known")
     check_committed(path_in(folder, "package.json"), read)
-    return Wanted({}, frozenset(names), frozenset(files)).joined(find_manager_version(folder, read, index))
+    return Wanted({}, frozenset(names), frozenset(files)).join(find_manager_version(folder, read, index))
 
 
 def _berry(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
@@ -205,7 +205,7 @@ def _berry(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wante
         files.add(_of_registry(address, found["name"], index, path))
         names.add(found["name"])
     check_committed(path_in(folder, "package.json"), read)
-    return Wanted({}, frozenset(names), frozenset(files)).joined(find_manager_version(folder, read, index))
+    return Wanted({}, frozenset(names), frozenset(files)).join(find_manager_version(folder, read, index))
 
 
 # ---------------------------------------------------------------- all

@@ -65,9 +65,9 @@ def requirements(path: str, read: ReadFile, depth: int = 0) -> Wanted:
         nested = _NESTED.fullmatch(line)
         if nested is not None:
             below = path_in(posixpath.dirname(path), nested["path"])
-            found = found.joined(requirements(check_inside(below), read, depth + 1))
+            found = found.join(requirements(check_inside(below), read, depth + 1))
         elif not _HARMLESS_LINE.fullmatch(line):
-            found = found.joined(_requirement(line, path))
+            found = found.join(_requirement(line, path))
     return found
 
 
@@ -123,9 +123,9 @@ def uv_lock(folder: str, read: ReadFile, index: str) -> Wanted:
         local = next((source[kind] for kind in ("editable", "virtual", "directory") if kind in source), None)
         if isinstance(local, str):
             below = check_inside(path_in(folder, local))
-            found = found.joined(Wanted() if "virtual" in source else builders(below, read))
+            found = found.join(Wanted() if "virtual" in source else builders(below, read))
         elif str(source.get("registry", "")).rstrip("/") == index:
-            found = found.joined(_read_locked(package, _normalise(name), path))
+            found = found.join(_read_locked(package, _normalise(name), path))
         else:
             raise UncoveredError(f"{path} takes {quote_start(name)} from another place than the index")
     return found
@@ -156,7 +156,7 @@ def poetry_lock(folder: str, read: ReadFile, index: PackageIndex, *, build: bool
             raise UncoveredError(f"{path} takes {quote_start(name)} from another place than the index")
         hashes = _hashes_of(tables(package.get("files"), path), name, path)
         release = f"{index.base.removesuffix('/simple')}/pypi/{name}/{version}/json"
-        found = found.joined(Wanted({name: hashes}, releases=frozenset((release,) if is_pypi else ())))
+        found = found.join(Wanted({name: hashes}, releases=frozenset((release,) if is_pypi else ())))
     return found
 
 
@@ -217,7 +217,7 @@ def _projects(
         if own and _normalise(parsed.name) == own:
             due += [each for extra in parsed.extras for each in (extras or {}).get(_normalise(extra), ())]
         else:
-            found = found.joined(_requirement(text, path))
+            found = found.join(_requirement(text, path))
     return found
 
 

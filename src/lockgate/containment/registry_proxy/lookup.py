@@ -59,8 +59,8 @@ def find_wanted_of(
         environment = _environment_of(install, folder, commands, workspace, environ)
         place = os.path.relpath(folder, root)
         files: dict[str, str] = {}
-        wanted = find_wanted(install, "" if place == "." else place, _remembering(read, files), indexes)
-        found = found.joined(wanted)
+        wanted = find_wanted(install, "" if place == "." else place, _remember_reads(read, files), indexes)
+        found = found.join(wanted)
         if wanted != Wanted() and not install.asks_only:
             named = files if wanted.is_pinned else {}
             beside = os.path.dirname(environment)
@@ -69,16 +69,16 @@ def find_wanted_of(
     return found
 
 
-def _remembering(read: ReadFile, files: dict[str, str]) -> ReadFile:
+def _remember_reads(read: ReadFile, files: dict[str, str]) -> ReadFile:
     """Read committed files, and note what each of them holds."""
 
-    def reading(path: str) -> bytes | None:
+    def read_and_note(path: str) -> bytes | None:
         data = read(path)
         if data is not None:
             files[path] = sha256(data).hexdigest()
         return data
 
-    return reading
+    return read_and_note
 
 
 def _folder(command: Command) -> str:
@@ -108,7 +108,7 @@ def _environment_of(
     elif install.program == "uv" and not active:
         places = [os.path.join(folder, ".venv")]  # it takes the folder's own
     else:
-        every = [active, *(_activated_environment(command) for command in commands)]
+        every = [active, *(_find_activated_environment(command) for command in commands)]
         places = [os.path.realpath(place) for place in every if place]
     inside = next((place for place in places if _is_below(place, workspace)), "")
     if not inside:
@@ -116,7 +116,7 @@ def _environment_of(
     return inside
 
 
-def _activated_environment(command: Command) -> str:
+def _find_activated_environment(command: Command) -> str:
     """The environment that a command activates; empty where it does not."""
     words = command.words
     if words[:1] not in (("source",), (".",)) or len(words) < 2 or not words[1].endswith("/bin/activate"):

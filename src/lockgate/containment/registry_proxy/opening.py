@@ -33,6 +33,8 @@ _KEPT_SECONDS = 86_400.0
 """For how long a note is kept: each decision writes it anew."""
 _STARTED: list[subprocess.Popen[bytes]] = []
 """Relays that this process has started: they are reaped when the next one is."""
+_NPM_ASKS_LESS = {"npm_config_audit": "false", "npm_config_update_notifier": "false"}
+"""npm sends the list of all packages to have it audited: that is refused, so it is told not to try."""
 
 
 class OpenedProxy(Record):
@@ -138,10 +140,6 @@ def _yarn_and_pnpm(registry: str, cache: str) -> dict[str, str]:
         "YARN_ENABLE_TELEMETRY": "0",
         "COREPACK_NPM_REGISTRY": registry,
     }
-
-
-_NPM_ASKS_LESS = {"npm_config_audit": "false", "npm_config_update_notifier": "false"}
-"""npm sends the list of all packages to have it audited: that is refused, so it is told not to try."""
 
 
 @contextlib.contextmanager

@@ -149,12 +149,12 @@ class Relay:
                 length = answer.headers.get("content-length") if passed.kind in (FILE, WHEEL) else None
                 sized = ("content-length", length) if length else ("transfer-encoding", "chunked")
                 body = _at_most(answer.iter_raw(_CHUNK), MOST_FILE) if passed.method == "GET" else []
-                speaker.answer(answer.status_code, [*_returned_headers(answer), sized], body)
+                speaker.answer(answer.status_code, [*_filter_headers(answer), sized], body)
                 return
             page = b"".join(_at_most(answer.iter_bytes(_CHUNK), MOST_PAGE))
             with self._turn:
                 self._filter.learn(passed, answer.headers.get("content-type", ""), page)
-            speaker.answer(answer.status_code, [*_returned_headers(answer), ("content-length", str(len(page)))], [page])
+            speaker.answer(answer.status_code, [*_filter_headers(answer), ("content-length", str(len(page)))], [page])
 
     def _pass_wheel(self, answer: httpx.Response, speaker: _Speaker) -> None:
         """Pass a wheel on, once it is known what its metadata names."""
@@ -166,9 +166,7 @@ class Relay:
                 self._filter.learn_from_wheel(kept)
             kept.seek(0)
             sized = ("content-length", str(size))
-            speaker.answer(
-                answer.status_code, [*_returned_headers(answer), sized], iter(lambda: kept.read(_CHUNK), b"")
-            )
+            speaker.answer(answer.status_code, [*_filter_headers(answer), sized], iter(lambda: kept.read(_CHUNK), b""))
 
 
 class _AnsweredError(LockgateError):
@@ -245,7 +243,7 @@ def _headers(passed: Passed) -> dict[str, str]:
     return {**said, "authorization": let_in} if let_in else said
 
 
-def _returned_headers(answer: httpx.Response) -> list[tuple[str, str]]:
+def _filter_headers(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(name, answer.headers[name]) for name in TOLD_BACK if name in answer.headers]
 
 

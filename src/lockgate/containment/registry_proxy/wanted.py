@@ -45,7 +45,7 @@ class Wanted(Record):
         """Whether each package has digests, or an address in a lock file."""
         return all(self.projects.values()) and (bool(self.files) or not self.packages)
 
-    def joined(self, other: Wanted) -> Wanted:
+    def join(self, other: Wanted) -> Wanted:
         """What both may ask for. A project of which one may have any file is so in both."""
         projects = dict(self.projects)
         for name, digests in other.projects.items():

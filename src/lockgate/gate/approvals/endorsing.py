@@ -98,7 +98,7 @@ def endorse_file(store: Store, path: str, text: str, *, by: str, signer: Signer 
 def packages_to_endorse(store: Store) -> list[InstalledPackages]:
     """The packages that untrusted sessions have installed on this machine, and that nobody has endorsed."""
     with store.reading() as tx:
-        return packages.standing(tx)
+        return packages.list_standing(tx)
 
 
 def endorse_packages(
@@ -122,7 +122,7 @@ def endorse_packages(
         now = store.clock()
         if not packages.end(tx, shown):
             raise EndorsementError("something else is installed there by now: look at that first")
-        body = event_record(Context(client, Subject("")), packages.ENDED, {**packages.told(shown), "by": by})
+        body = event_record(Context(client, Subject("")), packages.ENDED, {**packages.describe(shown), "by": by})
         tx.append_audit(now, {**body, **sign_record(signer, packages.ENDED, body, now)})
 
 

@@ -74,7 +74,7 @@ def is_granted(
     if not host or Label.SECRET in labels:
         return False
     wanted = {"host": host, "labels": sorted(labels)}
-    given = (row for row in _used_approvals(tx, subject.session) if row.agent == subject.agent)
+    given = (row for row in _list_used_approvals(tx, subject.session) if row.agent == subject.agent)
     same = (row for row in given if row.about.get(FETCHES) == wanted)
     return any(is_proven(tx, row, approvers) and not is_endorsed_since(tx, row) for row in same)
 
@@ -84,11 +84,11 @@ def end(tx: Transaction, session: str) -> None:
 
     What each was said for stays, as its record is bound to that.
     """
-    for row in _used_approvals(tx, session):
+    for row in _list_used_approvals(tx, session):
         tx.put_approval(row._replace(about={**row.about, FETCHES_OVER: True}))
 
 
-def _used_approvals(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
+def _list_used_approvals(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
     rows = tx.approvals(session=session, state="used")
     return [row for row in rows if FETCHES in row.about and FETCHES_OVER not in row.about]
 

@@ -52,11 +52,11 @@ def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signe
         body: The record, without what proves the yes.
         signer: The approver who says it, where one does.
     """
-    shown = shown_digest(row.about)
+    shown = digest_of_shown(row.about)
     proof: dict[str, Any] = {
         "basis": row.basis,
         "shown": shown,
-        "seal": tx.keyed(chain_links.PURPOSE_YES, _bound_text(row, shown)),
+        "seal": tx.hash_with_key(chain_links.PURPOSE_YES, _text_to_bind(row, shown)),
     }
     if signer is not None:
         import lockgate.gate.approvals.signatures as signatures
@@ -67,12 +67,12 @@ def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any], signe
     return row._replace(about={**row.about, ANSWER: [tx.gate, link.seq]})
 
 
-def shown_digest(about: Mapping[str, Any]) -> str:
+def digest_of_shown(about: Mapping[str, Any]) -> str:
     """Digest of the call as a person is shown it. Somebody else may have written another call into the question."""
     return sha256(_TEXT({name: about.get(name) for name in _SHOWN}).encode()).hexdigest()
 
 
-def told_digest(about: Mapping[str, Any]) -> str:
+def digest_of_told(about: Mapping[str, Any]) -> str:
     """Digest of all that a question tells a person: the call, and why it is asked."""
     return sha256(_TEXT({name: value for name, value in about.items() if name not in _LATER}).encode()).hexdigest()
 
@@ -95,8 +95,8 @@ def is_as_asked(tx: Transaction, row: ApprovalRow) -> bool:
 
 
 def _seal_of_question(tx: Transaction, row: ApprovalRow) -> str:
-    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, told_digest(row.about))
-    return tx.keyed(chain_links.PURPOSE_YES, chain_links.canonical({"asked": what}))
+    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, digest_of_told(row.about))
+    return tx.hash_with_key(chain_links.PURPOSE_YES, chain_links.canonical({"asked": what}))
 
 
 def is_proven(
@@ -182,10 +182,12 @@ def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any],
     bound = (row.approval, row.session, row.agent, row.digest, row.basis, row.about.get(FETCHES))
     if not yes or told != bound:
         return False
-    return gate != tx.gate or body.get("seal") == tx.keyed(chain_links.PURPOSE_YES, _bound_text(row, body.get("shown")))
+    return gate != tx.gate or body.get("seal") == tx.hash_with_key(
+        chain_links.PURPOSE_YES, _text_to_bind(row, body.get("shown"))
+    )
 
 
-def _bound_text(row: ApprovalRow, shown: object) -> str:
+def _text_to_bind(row: ApprovalRow, shown: object) -> str:
     """All that a yes is bound to. A record of an older version does not tell what was shown."""
     times = (float(at) for at in (row.asked_at, row.expires_at, row.decided_at))
     what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, row.decided_by)

@@ -18,12 +18,12 @@ from lockgate.gate.approvals.proof import (
     UNPROVEN,
     UNSIGNED,
     as_asked,
+    digest_of_shown,
+    digest_of_told,
     is_as_asked,
     is_proven,
     may_be_used,
     record_yes,
-    shown_digest,
-    told_digest,
 )
 from lockgate.store.audit.record import event_record
 from lockgate.store.rows import ApprovalRow
@@ -284,7 +284,7 @@ def _answerable(
     if approve and row.about.get(IN_DIALOG):
         raise ApprovalError("this call is asked about in the client's window: say yes there")
     if approve and not (
-        is_as_asked(tx, row) and told_digest(row.about if seen is None else seen) == told_digest(row.about)
+        is_as_asked(tx, row) and digest_of_told(row.about if seen is None else seen) == digest_of_told(row.about)
     ):
         raise ApprovalError(
             "this question does not show the call that was asked about: an older Lockgate asked it, "
@@ -366,7 +366,7 @@ def settle(
 
 def _looks_otherwise_now(tx: Transaction, row: ApprovalRow, shown: str) -> bool:
     """Whether a question shows what it showed when it was asked, and would show something else by now."""
-    return bool(shown) and is_as_asked(tx, row) and shown_digest(row.about) != shown
+    return bool(shown) and is_as_asked(tx, row) and digest_of_shown(row.about) != shown
 
 
 def _against(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: str) -> str:

@@ -91,7 +91,7 @@ def trust_of(configured: Mapping[str, Any] | None) -> Trust:
     )
 
 
-def known_line(key: bytes, line: str) -> str:
+def hash_line(key: bytes, line: str) -> str:
     """The keyed hash of a line: the state tells nobody what stands in an issue."""
     return str(blake2b(line.encode("utf-8", "replace"), key=key, person=_PERSON, digest_size=8).hexdigest())
 
@@ -179,7 +179,7 @@ class Lookup:
             said = KnownObject(f"{each.host}: {error}")
         except (LookupError, TypeError, AttributeError):
             said = KnownObject(f"{each.host}: it answers other JSON")
-        kept = sorted(known_line(self._store.fleet_key, line) for line in said.lines)
+        kept = sorted(hash_line(self._store.fleet_key, line) for line in said.lines)
         authors = [author._asdict() for author in said.authors]
         with self._store.transaction() as tx:
             now = self._clock()
@@ -362,7 +362,7 @@ class Lookup:
 
     def _able(self, api: ReadingApi, root: str, host: str, people: Sequence[str]) -> frozenset[str]:
         """Those of some people who may write to the repository."""
-        unknown = [login for login in people if self._known_answer(f"{host}{root}/{login}") is None]
+        unknown = [login for login in people if self._find_known_answer(f"{host}{root}/{login}") is None]
         paths = [f"{root}/{quote(login)}/permission" for login in unknown]
         for login, answer in zip(unknown, api.get_all(paths), strict=True):
             permission = facts.permission_of(answer, login)
@@ -370,9 +370,9 @@ class Lookup:
         return frozenset(login for login in people if self._knows(f"{host}{root}/{login}"))
 
     def _knows(self, name: str) -> bool:
-        return bool(self._known_answer(name))
+        return bool(self._find_known_answer(name))
 
-    def _known_answer(self, name: str) -> bool | None:
+    def _find_known_answer(self, name: str) -> bool | None:
         with self._store.reading() as tx:
             kept = _read_cached(tx, name.lower(), self._clock())
         return bool(kept["is_so"]) if kept else None

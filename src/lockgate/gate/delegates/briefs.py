@@ -74,10 +74,10 @@ def brief_of(call: ToolCall) -> str | BriefRefusal:
 
 def fits(text: str) -> bool:
     """Whether the whole of a brief is sure to be seen in a client's own question. A longer one is read elsewhere."""
-    return len(shown_lines(text)) <= SHOWN_LINES
+    return len(lines_to_show(text)) <= SHOWN_LINES
 
 
-def shown_lines(text: str) -> list[str]:
+def lines_to_show(text: str) -> list[str]:
     """The lines that a brief takes in such a question, with a bar before each."""
     return add_bars(visible_block(text), SHOWN_COLUMNS)
 

@@ -190,7 +190,7 @@ def _make_configure(
 
     look_up: Callable[[Context], Configuration] = read
     if cache is not None:
-        look_up = cache.remembering(read, lambda context: context.workspace)
+        look_up = cache.remember(read, lambda context: context.workspace)
 
     def configure(context: Context) -> Configuration:
         found = _unless_paused(look_up(context), store, context, where.state)
@@ -230,7 +230,7 @@ def host_view_reader(where: Folders, cache: TtlCache | None) -> Callable[[Contex
     def read_host_view(context: Context, _: object) -> tuple[HostView, list[str]]:
         return host_view_in(where, context.workspace), task_folders()
 
-    look = cache.remembering(read_host_view, lambda context: (context.workspace, caller.mark()))
+    look = cache.remember(read_host_view, lambda context: (context.workspace, caller.mark()))
     kept: dict[Hashable, tuple[object, HostView]] = {}
     """The view of this machine in a session of a client, with what it was made of."""
 
@@ -277,7 +277,7 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
                     labels.append(None)
             return labels[0]
 
-        def outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
+        def read_outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
             from lockgate.gate.host.repositories.repository import find_outgoing
 
             files, blobs = find_outgoing(folder, where.home, remote, revision), look().blobs()
@@ -289,8 +289,8 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
             kept_content=lambda path: look().content(path),
             labelled_files=lambda: found.files() if (found := look_at_labels()) else {},
             labelled_content=lambda path: found.content(path) if (found := look_at_labels()) else "",
-            outgoing=outgoing,
-            contained_ports=lambda: _contained_ports(store, where.state, context.subject.session),
+            outgoing=read_outgoing,
+            contained_ports=lambda: _find_contained_ports(store, where.state, context.subject.session),
         )
 
     return earlier
@@ -309,9 +309,9 @@ def _installs(
 
             found, wanted = look_into_installs(store, where, context, analyses)
         if any(effect.kind is EffectKind.EXECUTE for effect in effects) and _has_packages(store):
-            from lockgate.gate.host.installed_packages import held_by_packages
+            from lockgate.gate.host.installed_packages import restrict_by_packages
 
-            found = held_by_packages(store, where, context, found, wanted)
+            found = restrict_by_packages(store, where, context, found, wanted)
         return found, wanted
 
     return look
@@ -332,7 +332,7 @@ def _head(where: Folders) -> Callable[[Context], tuple[str, str]]:
     return head
 
 
-def _contained_ports(store: Store, state: str, session: str) -> frozenset[int]:
+def _find_contained_ports(store: Store, state: str, session: str) -> frozenset[int]:
     """Ports at which what contained commands of a session have left listens, each in its own network."""
     if not os.path.isdir(os.path.join(state, "rooms")):  # as nearly always: nothing is loaded for that
         return frozenset()
@@ -439,14 +439,14 @@ class _Asked:
         """Whether some person can hear of a question."""
         from lockgate.gate.approvals import waiting
 
-        return waiting.waits_for_person(self._where.state, configuration.options.approvals, self._store.watched)
+        return waiting.waits_for_person(self._where.state, configuration.options.approvals, self._store.is_watched)
 
     def listened(self, configuration: Configuration, tx: Transaction) -> bool:
         """Whether some person is known to hear of a question."""
         from lockgate.gate.approvals import waiting
 
         told = waiting.was_told(tx, self._store.clock())
-        return waiting.is_listened_to(self._where.state, configuration.options.approvals, told, self._store.watched)
+        return waiting.is_listened_to(self._where.state, configuration.options.approvals, told, self._store.is_watched)
 
     def can_judge(self, configuration: Configuration) -> bool:
         """Whether the configured judge can be asked."""

@@ -72,7 +72,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
         hook_folders=_hook_folders(where.home, workspace),
         read_script=files.read_script,
         read_skills=_skill_reader(where.home, workspace),
-        nested_skills=_nested_skill_reader(workspace),
+        nested_skills=_make_nested_skill_reader(workspace),
         shares_tasks=_shares_tasks(where.home),
         is_there=files.is_there,
         is_known_program=_is_known_program,
@@ -233,7 +233,7 @@ def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str |
     return read
 
 
-def _nested_skill_reader(workspace: str) -> Callable[[str], tuple[str | None, ...] | None]:
+def _make_nested_skill_reader(workspace: str) -> Callable[[str], tuple[str | None, ...] | None]:
     def read(name: str) -> tuple[str | None, ...] | None:
         from lockgate.gate.host.claude_skills import read_nested_skills
 

@@ -22,7 +22,7 @@ _CODE = frozenset({Variant.PLAIN, Variant.SCRIPT, Variant.RUNTIME})
 """Kinds of code that may load an installed package."""
 
 
-def held_by_packages(
+def restrict_by_packages(
     store: Store, where: Folders, context: Context, analyses: Sequence[Analysis], wanted: Wanted | None
 ) -> list[Analysis]:
     """What a call can do, where it may run packages that a session with untrusted text has installed.
@@ -30,12 +30,12 @@ def held_by_packages(
     Such a session itself has it as before: there all code that cannot be seen through is contained.
     """
     with store.reading() as tx:
-        every = packages.standing(tx)
+        every = packages.list_standing(tx)
         if Label.UNTRUSTED in tx.labels(context.subject):
             return list(analyses)
     workspace = os.path.realpath(context.workspace)
     left = [each for each in every if any(_meets(each, analysis, workspace) for analysis in analyses)]
-    left = [each for each in left if not _ended_by_commit(store, where, context, each)]
+    left = [each for each in left if not _is_ended_by_commit(store, where, context, each)]
     if not left:
         return list(analyses)
     return [_held(analysis, left[0].folder, wanted) for analysis in analyses]
@@ -60,13 +60,13 @@ def _held(analysis: Analysis, folder: str, wanted: Wanted | None) -> Analysis:
     bare = next((why for effect in analysis.effects if (why := _needs(effect, wanted))), "")
     because = f"it may run packages that a session with untrusted text has installed in {visible(folder, _MOST_SHOWN)}"
 
-    def held(effect: Effect) -> Effect:
+    def restrict(effect: Effect) -> Effect:
         if not _runs_code(effect):
             return effect
         why = f"{effect.because}; {because}"
         return effect._replace(variant=Variant.INSTALLED, because=why, uncontainable=bare)
 
-    return analysis._replace(effects=tuple(map(held, analysis.effects)))
+    return analysis._replace(effects=tuple(map(restrict, analysis.effects)))
 
 
 def _needs(effect: Effect, wanted: Wanted | None) -> str:
@@ -76,7 +76,7 @@ def _needs(effect: Effect, wanted: Wanted | None) -> str:
     return f"`{effect.what}` needs the network, which a contained command has not"
 
 
-def _ended_by_commit(store: Store, where: Folders, context: Context, seen: packages.InstalledPackages) -> bool:
+def _is_ended_by_commit(store: Store, where: Folders, context: Context, seen: packages.InstalledPackages) -> bool:
     """Whether somebody has committed the files that name the packages, when no untrusted session went on."""
     from lockgate.gate.host.repositories.repository import repository_at
     from lockgate.store.audit.record import event_record
@@ -100,7 +100,7 @@ def _ended_by_commit(store: Store, where: Folders, context: Context, seen: packa
     with store.transaction() as tx:
         if packages.end(tx, seen):
             tx.append_audit(
-                store.clock(), event_record(context, packages.ENDED, {**packages.told(seen), "commit": head})
+                store.clock(), event_record(context, packages.ENDED, {**packages.describe(seen), "commit": head})
             )
     return True
 

@@ -27,7 +27,7 @@ class Slots:
         self._count = count
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
+    async def hold(self) -> AsyncIterator[None]:
         """Hold a slot; waits for one for as long as the caller lets it.
 
         Raises:

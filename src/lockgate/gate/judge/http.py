@@ -75,7 +75,7 @@ async def ask(
     """
     failures = [_BUSY]
     try:
-        async with asyncio.timeout(until - time.monotonic()), slots.held():
+        async with asyncio.timeout(until - time.monotonic()), slots.hold():
             failures.clear()
             return await _try(settings, prompt, key, until, failures)
     except TimeoutError:

@@ -273,12 +273,12 @@ def _address(call: ToolCall) -> str:
     return address if isinstance(address, str) and "\n" not in address else ""
 
 
-def unasked_note(because: str) -> str:
+def note_of_unasked(because: str) -> str:
     """The text that says why nobody was asked."""
     return f"Nobody was asked: {visible(because, 400)}."
 
 
-def changed_call_note(call: ToolCall, approval: str) -> str:
+def note_of_changed_call(call: ToolCall, approval: str) -> str:
     """The text about another call that ran than the one that a person was asked about."""
     return (
         f"Lockgate: another call ran than the one that a person was asked about ({call_text(call, 200)}): something "

@@ -53,7 +53,7 @@ def refusal_texts(call: ToolCall, reasons: Sequence[Reason], result: GuardrailRe
     to_agent = [f"Lockgate blocked this call of {tool}: {_why(reasons)}.", _advice(result)]
     to_person = [
         f"{_name_canaries(result)}Lockgate blocked a call of {tool}: {_why(reasons)}.",
-        _known_secrets_text(result),
+        _text_of_known_secrets(result),
         _way(result),
     ]
     return Message("\n".join(to_agent), " ".join(filter(None, to_person)))
@@ -76,7 +76,7 @@ def _way(result: GuardrailResult) -> str:
     return _PERSON_KNOWN if matches and all(match.detail for match in matches) else _PERSON
 
 
-def _known_secrets_text(result: GuardrailResult) -> str:
+def _text_of_known_secrets(result: GuardrailResult) -> str:
     """The known secrets that were found. The agent is not told: it would learn where to find them."""
     found = [match for match in result.pattern_matches if match.detail and not match.rule.startswith(CANARY)]
     names = list(dict.fromkeys(visible(match.detail, 120) for match in found))
@@ -85,7 +85,7 @@ def _known_secrets_text(result: GuardrailResult) -> str:
 
 def pattern_question(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, shown: str) -> str:
     """The question for a native prompt. ``shown`` is the call with marks in the place of what was found."""
-    why = " ".join(filter(None, (f"Lockgate asks: {_why(reasons)}.", _known_secrets_text(result))))
+    why = " ".join(filter(None, (f"Lockgate asks: {_why(reasons)}.", _text_of_known_secrets(result))))
     return f"{why}\nLet exactly this {visible(call.tool, 80)} run once:\n{shown}"
 
 
@@ -98,7 +98,7 @@ def remarks(result: GuardrailResult) -> Message:
     marks = f"\n{_MARK}" if any(match.rule == MARK_RULE for match in found) else ""
     return Message(
         f"Lockgate remarks on this call, and lets it run: {said}. If this was not meant, mend it.{marks}",
-        " ".join(filter(None, (f"Lockgate remarks: {said}.", _known_secrets_text(result)))),
+        " ".join(filter(None, (f"Lockgate remarks: {said}.", _text_of_known_secrets(result)))),
     )
 
 

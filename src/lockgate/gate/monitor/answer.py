@@ -67,7 +67,7 @@ def _ask_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
 
     if briefs.fits(ruling.brief):
         return calls.brief_question(
-            briefs.shown_lines(brief), question.taints, has_steps=bool(briefs.steps(ruling.brief))
+            briefs.lines_to_show(brief), question.taints, has_steps=bool(briefs.steps(ruling.brief))
         )
     return calls.long_brief_question(brief, ruling.brief_id[: briefs.SHOWN_ID], question.taints)
 
@@ -89,7 +89,7 @@ def _message(question: DecisionInput, ruling: Ruling) -> Answer:
     if ruling.place is not None and ruling.place.because:
         from lockgate.gate.messages import dialog
 
-        why = dialog.unasked_note(ruling.place.because)
+        why = dialog.note_of_unasked(ruling.place.because)
         refusal = refusal._replace(to_agent=f"{refusal.to_agent}\n{why}", to_person=f"{refusal.to_person}\n{why}")
     return Answer(decision.verdict, refusal.to_agent, refusal.to_person, decision=decision)
 

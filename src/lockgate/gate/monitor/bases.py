@@ -55,7 +55,7 @@ def base_of(tx: Transaction, session: str) -> BaseCommit | None:
 
 
 def _seal(tx: Transaction, session: str, base: BaseCommit) -> str:
-    return tx.keyed(PURPOSE_ROOM, canonical({"session": session, "root": base.root, "commit": base.commit}))
+    return tx.hash_with_key(PURPOSE_ROOM, canonical({"session": session, "root": base.root, "commit": base.commit}))
 
 
 def _forget_old(tx: Transaction) -> None:

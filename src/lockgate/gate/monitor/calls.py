@@ -166,7 +166,7 @@ def _decide(parts: Parts, case: _Case, answers: _Answers) -> Answer | JudgeQuest
         if is_news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": answers.waited}
-            _record(question, ruling, _timing(ended - case.began, steps, parts.trace()), trial=is_trial)
+            _record(question, ruling, _make_timing(ended - case.began, steps, parts.trace()), trial=is_trial)
         said = answer(question, ruling)
         if call.tool == parts.consultants.asking_tool:
             from lockgate.gate.monitor import question_by_tool
@@ -398,7 +398,7 @@ def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[s
     return without(tx, subject.session, taints, turn)
 
 
-def _timing(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:
+def _make_timing(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:
     told = {name: round(taken * 1000, 3) for name, taken in steps.items() if taken}
     return record.Timing(round(seconds * 1000, 3), told, trace)
 
@@ -434,7 +434,9 @@ def _note_deployments(question: DecisionInput, ruling: Ruling, told: Analysis) -
 
     row = question.tx.call(question.context.subject.session, session.call_key(question.call, question.digest))
     if row is not None:
-        question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked_deployments(told)}))
+        question.tx.put_call(
+            row._replace(facts={**row.facts, deployments.FACT: deployments.list_asked_deployments(told)})
+        )
 
 
 def _note_packages(question: DecisionInput, ruling: Ruling) -> None:

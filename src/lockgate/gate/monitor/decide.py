@@ -238,7 +238,7 @@ def _possible(
     flagged = None if question.opinion is None else question.opinion.flagged
     labels = question.labels
 
-    def decided(able: frozenset[Verdict]) -> PolicyDecision:
+    def decide_with(able: frozenset[Verdict]) -> PolicyDecision:
         return strictest(
             decide(analysis.effects, labels, profile, able=able, flagged=flagged)
             for analysis, profile in zip(analyses, profiles, strict=True)
@@ -247,13 +247,13 @@ def _possible(
     judging = asking | (_JUDGING if question.judges else _BARE)
     if flagged is None:
         # A judge is asked about the whole of a call that is not contained, and so is what it says about that whole.
-        decision = decided(_CONTAINING | judging)
+        decision = decide_with(_CONTAINING | judging)
         if decision.verdict is Verdict.ALLOW:
             return _TableResult(decision)
         new_input = _contain(question) if decision.verdict is Verdict.CONTAIN else None
         if new_input is not None:
             return _TableResult(decision, new_input)
-    return _TableResult(decided(judging))
+    return _TableResult(decide_with(judging))
 
 
 def _contain(question: DecisionInput) -> Mapping[str, Any] | None:
@@ -316,7 +316,7 @@ def _with_known_addresses(question: DecisionInput, analysis: Analysis, key: byte
     # With a secret in the context, a result may have been shaped with it: then only a person's address is known.
     human_only = Label.SECRET in question.labels
 
-    def known(effect: Effect) -> Effect:
+    def as_known(effect: Effect) -> Effect:
         if effect.kind is not EffectKind.FETCH or effect.variant is not Variant.PLAIN or not effect.address:
             return effect
         subject = question.context.subject
@@ -326,13 +326,13 @@ def _with_known_addresses(question: DecisionInput, analysis: Analysis, key: byte
             return effect
         return effect._replace(variant=Variant.KNOWN)
 
-    def given(effect: Effect) -> bool:
+    def is_given(effect: Effect) -> bool:
         # Who gives an address to install from has said that what lies there is run.
         if effect.variant is not Variant.DOWNLOAD or not effect.address:
             return False
         return session.knows(question.tx, key, question.context.subject.session, effect.address, human_only=True)
 
-    return analysis._replace(effects=tuple(known(effect) for effect in analysis.effects if not given(effect)))
+    return analysis._replace(effects=tuple(as_known(effect) for effect in analysis.effects if not is_given(effect)))
 
 
 # ---------------------------------------------------------------- scripts

@@ -43,7 +43,7 @@ def is_known(tx: Transaction, name: str) -> bool:
     return kept is not None and kept.seal == _seal(tx, name, kept.because, kept.at)
 
 
-def asked_deployments(analysis: Analysis) -> list[list[str]]:
+def list_asked_deployments(analysis: Analysis) -> list[list[str]]:
     """The deployments that a person is asked about with a call."""
     return [[effect.deployment, effect.because] for effect in analysis.effects if effect.deployment]
 
@@ -76,7 +76,7 @@ def forget(tx: Transaction, name: str) -> bool:
 
 
 def _seal(tx: Transaction, name: str, because: str, at: float) -> str:
-    return tx.keyed(PURPOSE_DEPLOYMENT, canonical({"name": name, "because": because, "at": at}))
+    return tx.hash_with_key(PURPOSE_DEPLOYMENT, canonical({"name": name, "because": because, "at": at}))
 
 
 def _parse(text: str) -> _SealedDeployment | None:

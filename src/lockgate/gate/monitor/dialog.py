@@ -142,7 +142,7 @@ def came_back(tx: Transaction, context: Context, call: ToolCall, now: float) -> 
     _record_answer(tx, context, mark_question(changed, {CHANGED: True}))
     source = f"{call.tool}, whose input somebody has changed"
     tx.add_taints(context.subject, [Taint(Label.UNTRUSTED, source, call.tool, call.call_id, now)])
-    text = dialog.changed_call_note(call, row.approval)
+    text = dialog.note_of_changed_call(call, row.approval)
     return Answer(context=text, to_person=text)
 
 

@@ -104,7 +104,7 @@ def remember_read(tx: Transaction, session: str, text: str, now: float) -> None:
     if not read.hashes:
         return
     known = _passages(tx, session)
-    both = known.united(read)
+    both = known.unite(read)
     if both == known:
         return
     if not known.hashes:
@@ -129,11 +129,11 @@ def note_written(
     """
     places = [posixpath.normpath(posixpath.join(call.cwd, path)) for path in analysis.written[:_MOST_WRITTEN]]
     before = {path: tx.setting(_name(path)) for path in places} if tx.setting(ANY_LABELLED) is not None else {}
-    kept = _kept_source(analysis)
+    kept = _find_kept_source(analysis)
     found = {path: LabelledFile(path, kept, session, now) for path in places if kept}
     found |= {path: LabelledFile(path, what, session, now) for path, what in _downloads(analysis).items()}
     says = "\n".join(_texts(call.tool_input)) if source and places else ""
-    passages = _passages(tx, session).shared(shingles_of(says)) if says else frozenset[int]()
+    passages = _passages(tx, session).intersect(shingles_of(says)) if says else frozenset[int]()
     for path in places if passages else ():
         data = read(path)
         old = shingles_of(data.decode("utf-8", "replace")) if data else Shingles()
@@ -181,7 +181,7 @@ def _texts(tool_input: Mapping[str, Any]) -> Iterator[str]:
             todo += item
 
 
-def _kept_source(analysis: Analysis) -> str:
+def _find_kept_source(analysis: Analysis) -> str:
     """The source of the strangers' text that a command writes into files; empty where it writes none.
 
     A labelled file that the command reads is no such source: a formatter would label all that it is given.

@@ -84,7 +84,7 @@ class Mask(Record):
 
     def effect(self, effect: Effect) -> Effect:
         """An effect that names no value."""
-        return effect.told(self.text)
+        return effect.map_texts(self.text)
 
     def _json(self, value: Any) -> Any:
         if isinstance(value, str):

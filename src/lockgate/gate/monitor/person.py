@@ -9,7 +9,7 @@ from lockgate.core.model import Tier, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials, questions
-from lockgate.gate.approvals.proof import shown_digest
+from lockgate.gate.approvals.proof import digest_of_shown
 from lockgate.gate.monitor.decide import DecisionInput, Ruling
 from lockgate.store.audit import record
 from lockgate.system.digests import sha256
@@ -36,7 +36,7 @@ def ask(question: DecisionInput, ruling: Ruling, approval: str, *, twice: bool =
     """
     tx, now, basis = question.tx, question.now, basis_of(question, ruling)
     if approval:
-        row = _settle(question, approval, basis, shown=_shown_digest(question, ruling), twice=twice)
+        row = _settle(question, approval, basis, shown=_find_shown_digest(question, ruling), twice=twice)
         if ruling.decision.verdict is not Verdict.ASK:
             return ruling._replace(approval=approval)
         if row.state == "used":
@@ -74,9 +74,9 @@ def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | N
     return refused._replace(approval=no.approval, person=word, person_says=no.reason)
 
 
-def _shown_digest(question: DecisionInput, ruling: Ruling) -> str:
+def _find_shown_digest(question: DecisionInput, ruling: Ruling) -> str:
     """Digest of the call as a person had to be shown it."""
-    return shown_digest(about(question, ruling))
+    return digest_of_shown(about(question, ruling))
 
 
 def _settle(question: DecisionInput, approval: str, basis: str, *, shown: str = "", twice: bool = False) -> ApprovalRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.model import EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.authors.acts import note_act
-from lockgate.gate.authors.lookup import known_line, known_of, trust_of
+from lockgate.gate.authors.lookup import hash_line, known_of, trust_of
 from lockgate.gate.authors.objects import objects_of
 from lockgate.gate.authors.words import find_foreign
 
@@ -71,12 +71,12 @@ def vouch(
     unnamed = next((each for each in objects if not trust.names(each)), None)
     if unnamed is not None:
         return Vouching(because=f"{unnamed.name}: its owner is not named")
-    known = _known_objects(parts, objects)
+    known = _find_known_objects(parts, objects)
     if None in known:
         from lockgate.core.questions import ResultQuestion
 
         yield ResultQuestion(event.context, call, "", objects=objects, trust=trust)
-        known = _known_objects(parts, objects)
+        known = _find_known_objects(parts, objects)
     text = without_quiet_lines(event.text, quiet)
     return _judge(dict(zip((each.name for each in objects), known, strict=True)), text, parts.store.fleet_key)
 
@@ -86,7 +86,7 @@ def _judge(known: Mapping[str, KnownObject | None], text: str, key: bytes) -> Vo
         if each is None or each.stranger:
             return Vouching(because=f"{name}: {each.stranger if each else 'it is not known'}")
     lines = frozenset(line for each in known.values() if each is not None for line in each.lines)
-    foreign = find_foreign(text, lambda line: known_line(key, line) in lines)
+    foreign = find_foreign(text, lambda line: hash_line(key, line) in lines)
     told = [f"{name}: {', '.join(a.sentence for a in each.authors)}" for name, each in known.items() if each]
     return Vouching(not foreign, foreign or "; ".join(told))
 
@@ -97,7 +97,7 @@ def note_writing(question: DecisionInput, ruling: Ruling) -> None:
         note_act(question.tx, question.now)
 
 
-def _known_objects(parts: Parts, objects: tuple[ServiceObject, ...]) -> list[KnownObject | None]:
+def _find_known_objects(parts: Parts, objects: tuple[ServiceObject, ...]) -> list[KnownObject | None]:
     with parts.store.reading() as tx:
         now = parts.clock()
         return [known_of(tx, each.name, now) for each in objects]

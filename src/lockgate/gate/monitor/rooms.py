@@ -56,4 +56,4 @@ def another(tx: Transaction, subject: Subject, labels: Iterable[Label], named: s
 
 def _name(tx: Transaction, session: str, delegate: str, labels: Iterable[Label]) -> str:
     bound = {"session": session, "delegate": delegate, "labels": sorted(label.name for label in labels)}
-    return tx.keyed(PURPOSE_ROOM, canonical(bound))[:_DIGITS]
+    return tx.hash_with_key(PURPOSE_ROOM, canonical(bound))[:_DIGITS]

@@ -127,7 +127,7 @@ def _with_kept(
 
     seen: list[tuple[str, GuardrailResult]] = []
 
-    def redacted(text: str) -> str:
+    def redact_kept(text: str) -> str:
         result, changed = guard.check_output(event.context, event.call, [(event.kept, text)])
         seen.append((text, result))
         because = _withheld(result, changed)
@@ -138,7 +138,7 @@ def _with_kept(
         return changed.get(event.kept, text) if enforced else text
 
     try:
-        write_kept(event.context, event.kept, redacted)
+        write_kept(event.context, event.kept, redact_kept)
     except (OSError, LockgateError):
         return found._replace(exposed=event.kept) if enforced else found
     for text, result in seen:

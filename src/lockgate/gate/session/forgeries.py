@@ -41,11 +41,11 @@ def record_forged_pause(tx: Transaction, context: Context, problem: str, now: fl
         problem: What is wrong with the pause.
         now: The time.
     """
-    if problem and (problem != told_of_forged_pause(tx, now) or now - _last(tx, _PAUSE)[0] > _AGAIN_SECONDS):
+    if problem and (problem != tell_of_forged_pause(tx, now) or now - _last(tx, _PAUSE)[0] > _AGAIN_SECONDS):
         _record(tx, context, _PAUSE, ("forged-pause", "problem", problem), now)
 
 
-def told_of_forged_answer(tx: Transaction, now: float) -> str:
+def tell_of_forged_answer(tx: Transaction, now: float) -> str:
     """What to tell a person of the last forged answer, for a day; without a full stop."""
     at, process = _last(tx, _ANSWER)
     if now - at >= _SHOWN_SECONDS:
@@ -54,7 +54,7 @@ def told_of_forged_answer(tx: Transaction, now: float) -> str:
     return f"a process without the key of this installation answered in the gate's place{ended}; no hook followed it"
 
 
-def told_of_forged_pause(tx: Transaction, now: float) -> str:
+def tell_of_forged_pause(tx: Transaction, now: float) -> str:
     """What to tell a person of the last forged pause, for a day; without a full stop."""
     at, problem = _last(tx, _PAUSE)
     return problem if now - at < _SHOWN_SECONDS else ""

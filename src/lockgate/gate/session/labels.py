@@ -74,7 +74,7 @@ def lock_state(tx: Transaction, session: str) -> dict[str, Any]:
         "locked": first is not None,
         "locked_by": first.source if first else None,
         "locked_at": datetime.fromtimestamp(first.at, UTC).isoformat() if first else None,
-        "blocked_tools": list(dict.fromkeys(what for _, what, _ in tx.blocked(session))),
+        "blocked_tools": list(dict.fromkeys(what for _, what, _ in tx.list_blocked(session))),
     }
 
 

@@ -62,7 +62,7 @@ class InstalledPackages(Record):
         return any(_is_below(path, place) for path in paths for place in places)
 
 
-def standing(tx: Transaction) -> list[InstalledPackages]:
+def list_standing(tx: Transaction) -> list[InstalledPackages]:
     """All that is kept on this machine. What somebody else has changed counts, and only a person's word ends it."""
     prefix = _name(tx, "")
     return [_read(tx, name.removeprefix(prefix), text) for name, text in tx.settings(prefix).items()]
@@ -76,7 +76,7 @@ def note(tx: Transaction, found: InstalledPackages, *, exact: bool) -> None:
         found: What is to be kept of the folder.
         exact: Whether the install removes what its files do not name.
     """
-    before = next((each for each in standing(tx) if each.folder == found.folder), None)
+    before = next((each for each in list_standing(tx) if each.folder == found.folder), None)
     if before is not None:
         labels = tuple(sorted({*before.labels, *found.labels}))
         # What an earlier install has left is named by the files of this one only where that removes all else.
@@ -92,7 +92,7 @@ def put_back(tx: Transaction, folder: str, now: float) -> None:
 
 def call_runs(tx: Transaction) -> None:
     """Note that an untrusted session's command runs, which may commit."""
-    for each in standing(tx):
+    for each in list_standing(tx):
         if each.head:
             _put(tx, each._replace(head=""))
 
@@ -101,26 +101,26 @@ def call_ended(tx: Transaction, subject: Subject, root: str, head: str) -> None:
     """Note what is checked out after a command of an untrusted session."""
     if Label.UNTRUSTED not in tx.labels(subject):
         return
-    for each in standing(tx):
+    for each in list_standing(tx):
         if each.root == root and head and each.head != head:
             _put(tx, each._replace(head=head))
 
 
 def wait_for_commit(tx: Transaction, seen: InstalledPackages, head: str) -> None:
     """Note what is checked out where nobody told it: whoever committed that, the next commit is a person's."""
-    if seen in standing(tx):
+    if seen in list_standing(tx):
         _put(tx, seen._replace(head=head))
 
 
 def end(tx: Transaction, seen: InstalledPackages) -> bool:
     """End one as it was seen; whether it was still so."""
-    if seen not in standing(tx):
+    if seen not in list_standing(tx):
         return False
     tx.put_setting(_name(tx, seen.folder), None)
     return True
 
 
-def told(seen: InstalledPackages) -> dict[str, Any]:
+def describe(seen: InstalledPackages) -> dict[str, Any]:
     """What the audit tells of one."""
     return {"folder": seen.folder, "labels": list(seen.labels), "files": dict(seen.files), "by_session": seen.session}
 
@@ -135,7 +135,7 @@ def _put(tx: Transaction, found: InstalledPackages) -> None:
 
 
 def _seal(tx: Transaction, kept: Mapping[str, Any]) -> str:
-    return tx.keyed(chain_links.PURPOSE_PACKAGES, chain_links.canonical(kept))
+    return tx.hash_with_key(chain_links.PURPOSE_PACKAGES, chain_links.canonical(kept))
 
 
 def _read(tx: Transaction, folder: str, text: str) -> InstalledPackages:

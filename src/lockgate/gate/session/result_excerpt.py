@@ -57,10 +57,10 @@ def is_all_text(tool: str, result: Any) -> bool:
     """
     if isinstance(result, str):
         return True
-    from lockgate.analysis.tools import known_tools
+    from lockgate.analysis.tools import list_known_tools
 
     # The records of a client's own tools have fields that are for its screen. Of others nothing is known.
-    own = tool == "Bash" or tool in known_tools()
+    own = tool == "Bash" or tool in list_known_tools()
     todo = [result]
     while todo:
         item = todo.pop()

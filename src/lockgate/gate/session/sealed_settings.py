@@ -25,7 +25,9 @@ def seal_setting(tx: Transaction, purpose: bytes, name: str, kept: dict[str, Any
         name: What it is about, so that it cannot be put in the place of another one.
         kept: What it says; ``at`` is when it was kept, in seconds since the epoch.
     """
-    return chain_links.canonical({**kept, "seal": tx.keyed(purpose, chain_links.canonical({"id": name, **kept}))})
+    return chain_links.canonical(
+        {**kept, "seal": tx.hash_with_key(purpose, chain_links.canonical({"id": name, **kept}))}
+    )
 
 
 def unseal_setting(tx: Transaction, purpose: bytes, name: str, value: str | None, now: float) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def unseal_setting(tx: Transaction, purpose: bytes, name: str, value: str | None
     try:
         kept = json.loads(value or "")
         seal = kept.pop("seal")
-        holds = compare_digest(str(seal), tx.keyed(purpose, chain_links.canonical({"id": name, **kept})))
+        holds = compare_digest(str(seal), tx.hash_with_key(purpose, chain_links.canonical({"id": name, **kept})))
         holds = holds and abs(now - kept["at"]) <= _SECONDS
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}

@@ -325,16 +325,16 @@ class StateWarning(Record):
 
 def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
     """What a person is told about the state now."""
-    from lockgate.gate.session.forgeries import told_of_forged_answer, told_of_forged_pause
+    from lockgate.gate.session.forgeries import tell_of_forged_answer, tell_of_forged_pause
 
     found = []
     if reason := _put_back_reason(tx):
         short = "STATE PUT BACK (lockgate audit verify)"
         found.append(StateWarning(short, reason, put_back_note(tx), "lockgate audit accept"))
-    if says := told_of_forged_answer(tx, now):
+    if says := tell_of_forged_answer(tx, now):
         note = f"Lockgate: {says}. Find out what started it; look: lockgate audit show."
         found.append(StateWarning("GATE FORGED (lockgate doctor)", says, note, "lockgate audit show"))
-    if says := told_of_forged_pause(tx, now):
+    if says := tell_of_forged_pause(tx, now):
         note = f"Lockgate: {says}. Find out what wrote it; look: lockgate audit show. Remove it: lockgate resume."
         found.append(StateWarning("PAUSE FORGED (lockgate doctor)", says, note, "lockgate resume"))
     return found

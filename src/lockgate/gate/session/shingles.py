@@ -37,7 +37,7 @@ class Shingles(Record):
     level: int = 0
     """How many zero bits each of the hashes ends in: the higher, the smaller the sample."""
 
-    def united(self, other: Shingles) -> Shingles:
+    def unite(self, other: Shingles) -> Shingles:
         """The passages of both, as far as there is room."""
         level = max(self.level, other.level)
         hashes = _sample(self.hashes | other.hashes, level)
@@ -46,7 +46,7 @@ class Shingles(Record):
             hashes = _sample(hashes, level)
         return Shingles(hashes, level)
 
-    def shared(self, other: Shingles) -> frozenset[int]:
+    def intersect(self, other: Shingles) -> frozenset[int]:
         """The hashes of passages that are in both."""
         return self.hashes & other.hashes
 

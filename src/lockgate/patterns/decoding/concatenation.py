@@ -33,6 +33,7 @@ and what a terminal takes for a colour or a movement (ECMA-48, section 5.4)."""
 _WIDE = rb"\xef[\xbc\xbd][\x80-\xbf]|\xf0\x9d[\x90-\x9f][\x80-\xbf]|" + _TAGS
 """Characters that look like letters, the fullwidth forms and the mathematical alphabets, or that spell ASCII unseen."""
 _FIRST_TAG, _LAST_TAG = 0xE0020, 0xE007E
+_UNSEEN_ONLY = lazy_re(b"(?:" + _UNSEEN + b")+")
 
 
 def _empty(_: bytes) -> bytes:
@@ -52,7 +53,6 @@ def _fold(characters: bytes) -> bytes:
     return unicodedata.normalize("NFKC", character).encode("utf-8")
 
 
-_UNSEEN_ONLY = lazy_re(b"(?:" + _UNSEEN + b")+")
 _NO_NAME = rb"(?![\"'`][ \t]{0,8}\r?\n\s{0,80}[\"'`][A-Za-z_][\w.-]{0,60}[\"'`][ \t]{0,8}(?::|=>|=[^=]))"
 """A literal that begins a later line and is given a value there is no second half of what stands before."""
 _JOINED = Respelling(lazy_re(b"(" + _NO_NAME + JOINT + b"|" + _QUOTE + b")"), _empty)

@@ -159,7 +159,7 @@ class Pieces:
         low, high = self._parts(first, last)
         return self._source(low, first)[0], self._source(high, max(first, last - 1))[1]
 
-    def changed(self, first: int, last: int) -> bool:
+    def is_changed(self, first: int, last: int) -> bool:
         """Whether any of these bytes stands otherwise in the other text, or not side by side there.
 
         So it is too where something was taken out directly before them, with which the text began.
@@ -196,7 +196,7 @@ class Pieces:
         if inner is None:
             return self._verbatim[part]
         begin = self._at[part]
-        return not inner.changed(max(0, first - begin), min(last - begin, inner._size))
+        return not inner.is_changed(max(0, first - begin), min(last - begin, inner._size))
 
 
 class View(Record):
@@ -231,11 +231,11 @@ class View(Record):
         start, end = self.parent.span(start, end)
         return min(start, last), min(end, last)
 
-    def changed(self, start: int, end: int) -> bool:
+    def is_changed(self, start: int, end: int) -> bool:
         """Whether decoding made any of this part: else it stands in the original text, where it was looked at."""
-        if self.pieces.changed(start, end):
+        if self.pieces.is_changed(start, end):
             return True
-        return self.parent is not None and self.parent.changed(*self.pieces.span(start, end))
+        return self.parent is not None and self.parent.is_changed(*self.pieces.span(start, end))
 
 
 class _RunPack:

@@ -148,7 +148,7 @@ def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) ->
     yield from _hex_runs(runs, budget, depth)
 
 
-def _filled(run: bytes) -> bytes:
+def _fill_up(run: bytes) -> bytes:
     """Hexadecimal digits with what fills them up to whole bytes."""
     return run + (_HEX_FILL[1:] if len(run) % 2 else _HEX_FILL)
 
@@ -156,7 +156,7 @@ def _filled(run: bytes) -> bytes:
 def _hex_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: int) -> Iterator[Decoded]:
     from binascii import unhexlify
 
-    parts = [_filled(run) if len(run) < _ALONE else b"" for run, _, _ in runs]
+    parts = [_fill_up(run) if len(run) < _ALONE else b"" for run, _, _ in runs]
     joined = b"".join(parts)
     begins = [0, *accumulate(len(part) // 2 for part in parts)]
     found = _long(runs)

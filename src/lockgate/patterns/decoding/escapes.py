@@ -172,7 +172,7 @@ _LONGEST_LINE = 1000
 """Bytes that are looked at on each side of a break."""
 
 
-def _quoted_printable(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+def _decode_quoted_printable(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Quoted-printable. An ``=`` that ends a value, as the padding of base64 does, joins no lines."""
     if not ends:
         return
@@ -221,5 +221,5 @@ DECODERS: dict[str, Decoder] = {
     "escape": _inline("escape", ESCAPE, b"\\"),
     "percent": _inline("percent", PERCENT, b"%"),
     "entity": _inline("entity", ENTITY, b"&"),
-    "quoted-printable": _quoted_printable,
+    "quoted-printable": _decode_quoted_printable,
 }

@@ -49,7 +49,7 @@ def with_hits(library: LoadedLibrary, fields: Sequence[Field], *, negated: bool,
     """
     if len(fields) < _FEW:
         return fields
-    if negated and any(library.held_to_format(name) for name in {field.name for field in fields}):
+    if negated and any(library.list_format_rules(name) for name in {field.name for field in fields}):
         return fields
     lines = [field.text.encode("utf-8", "surrogatepass") for field in fields]
     data = b"\n".join(lines)

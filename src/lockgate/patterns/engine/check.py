@@ -51,7 +51,7 @@ class _Text(Record):
 
     def shows(self, start: int, end: int) -> bool:
         """Whether a match was to be seen nowhere before: decoding made it, or what stands directly beside it."""
-        return self.view is None or self.view.changed(max(start - 1, 0), end + 1)
+        return self.view is None or self.view.is_changed(max(start - 1, 0), end + 1)
 
 
 class Check:
@@ -150,7 +150,7 @@ class Check:
             if use.group.id in self._time.expired:
                 continue
             began = clock()
-            left = self._time.left(use, began)
+            left = self._time.seconds_left(use, began)
 
             def accept(found: ConfirmedMatch, use: GroupUse = use, until: float = began + left) -> int:
                 if clock() > until:
@@ -244,13 +244,13 @@ class Check:
             if use is not None and use.group.id not in self._time.expired:
                 name = hit.form if hit.kind is KnownKind.SECRET else hit.name
                 rule = Rule(name, group, hit.kind.value, "", Severity.CRITICAL)
-                if text.view is None or text.view.changed(hit.start, hit.end):
+                if text.view is None or text.view.is_changed(hit.start, hit.end):
                     self._keep(rule, use, text, (hit.start, hit.end), validated=True, detail=hit.name)
 
     def _hold_to_format(self, field: Field, data: bytes, span: tuple[int, int]) -> None:
         """Find what is not written as a rule wants it: a whole value that stands under a name."""
         value = data[slice(*span)]
-        for index in self._library.held_to_format(field.name):
+        for index in self._library.list_format_rules(field.name):
             uses = self._by_rule.get(index)
             if not uses or not self._rule_applies(index, field):
                 continue
@@ -285,14 +285,14 @@ class Check:
     def result(self) -> GuardrailResult:
         """What all texts came to."""
         if not self._kept and not self._time.expired:  # as nearly always: nothing more is imported
-            return GuardrailResult(elapsed_ms=self._time.elapsed() * 1000)
+            return GuardrailResult(elapsed_ms=self._time.seconds_since_start() * 1000)
         from lockgate.patterns.engine.results import decision_of_all, most_precise, reason_of
 
         matches = most_precise(list(self._kept.values()))
         expired = tuple(self._time.expired.values())
         decision = decision_of_all(matches, expired)
         reason = "" if decision is GuardrailDecision.APPROVE else reason_of(matches, expired)
-        return GuardrailResult(decision, reason, tuple(matches), self._time.elapsed() * 1000, expired)
+        return GuardrailResult(decision, reason, tuple(matches), self._time.seconds_since_start() * 1000, expired)
 
 
 def _span(match: PatternMatch, data: bytes) -> tuple[int, int]:

@@ -83,10 +83,10 @@ class _PatternReader:
                 found.append(tuple(parts))
                 parts = []
             else:
-                parts.append(self.repeated(self.atom()))
+                parts.append(self.read_repetition(self.atom()))
         return (*found, tuple(parts))
 
-    def repeated(self, atom: Part) -> Part:
+    def read_repetition(self, atom: Part) -> Part:
         match = _QUANTIFIER.match(self.pattern, self.at)
         if match is None:
             return atom

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         key: bytes
         known: Callable[[bytes], Sequence[KnownHit]] | None
 
-        def held_to_format(self, name: str) -> Sequence[int]:
+        def list_format_rules(self, name: str) -> Sequence[int]:
             """Rules that hold what does not match, and look at fields of a name."""
 
 

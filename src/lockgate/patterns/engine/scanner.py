@@ -71,7 +71,7 @@ class Scanner:
 
     def check(self, texts: Iterable[Field], request: CheckRequest) -> GuardrailResult:
         """Check all texts of one call."""
-        chosen = self.chosen(request)
+        chosen = self.choose(request)
         if not chosen.uses:
             return GuardrailResult()
         check = Check(self, request, chosen)
@@ -90,7 +90,7 @@ class Scanner:
                 return
             yield from with_hits(self, some, negated=chosen.negated, known=bool(chosen.known))
 
-    def chosen(self, request: CheckRequest) -> Chosen:
+    def choose(self, request: CheckRequest) -> Chosen:
         """What looks at a request. Found once for each tool: a scanner may live for as long as its process."""
         if len(request.tool) > _LONGEST_NAME:
             return self._choose(self.uses(request))
@@ -102,7 +102,7 @@ class Scanner:
             found = self._chosen[name] = self._choose(self.uses(request))
         return found
 
-    def held_to_format(self, name: str) -> Sequence[int]:
+    def list_format_rules(self, name: str) -> Sequence[int]:
         """Rules that hold what does not match, and look at fields of a name. Found once for each name."""
         if len(name) > _LONGEST_NAME:
             return self._negations_for(name)

@@ -32,16 +32,16 @@ class CheckTimer:
         """Seconds of each group that had time for itself alone."""
         self._alone = 0.0
 
-    def left(self, use: GroupUse, now: float) -> float:
+    def seconds_left(self, use: GroupUse, now: float) -> float:
         """Seconds that a group has left; 0 or less where its time is over."""
-        return use.timeout - self._spent.get(use.group.id, 0.0) - self._shared_seconds(now)
+        return use.timeout - self._spent.get(use.group.id, 0.0) - self._share_of_seconds(now)
 
     def spend(self, use: GroupUse, seconds: float) -> None:
         """Count seconds for one group alone."""
         self._spent[use.group.id] = self._spent.get(use.group.id, 0.0) + seconds
         self._alone += seconds
 
-    def elapsed(self) -> float:
+    def seconds_since_start(self) -> float:
         """Seconds since the beginning."""
         return max(self.clock() - self._began, 0.0)
 
@@ -63,15 +63,17 @@ class CheckTimer:
         now = self.clock()
         if now - self._began > self._shortest:  # seldom: before that, no group can have used up its time
             for use in self._uses:
-                if use.group.id not in self.expired and self.left(use, now) < 0:
+                if use.group.id not in self.expired and self.seconds_left(use, now) < 0:
                     self.expire(use, "time")
         return bool(self.expired) and self.all_expired()
 
     def until_over(self) -> Callable[[], bool]:
         """A cheap test of whether the time of all groups is over, for loops that ask often."""
         now = self.clock()
-        last = now + max((self.left(use, now) for use in self._uses if use.group.id not in self.expired), default=0.0)
+        last = now + max(
+            (self.seconds_left(use, now) for use in self._uses if use.group.id not in self.expired), default=0.0
+        )
         return lambda: self.clock() > last and self.check_clock()
 
-    def _shared_seconds(self, now: float) -> float:
+    def _share_of_seconds(self, now: float) -> float:
         return now - self._began - self._alone

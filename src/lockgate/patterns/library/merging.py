@@ -22,7 +22,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.library.loading import groups_of, rule_id
 from lockgate.resources.globs import name_matches
 from lockgate.system.documents.schema import did_you_mean
-from lockgate.system.documents.values import Document, Path, dotted_path
+from lockgate.system.documents.values import Document, Path, format_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -132,11 +132,11 @@ class MergeState:
 
     def problem(self, layer: PatternLayer, path: Path, text: str) -> None:
         """Report what cannot be taken; the rest of the layer holds."""
-        self.problems.append(ConfigError(layer.file, layer.document.line(path), dotted_path(path), text))
+        self.problems.append(ConfigError(layer.file, layer.document.line(path), format_path(path), text))
 
     def note(self, layer: PatternLayer, path: Path, text: str) -> None:
         """Say what a layer that may not loosen has said in vain."""
-        self.notes.append(f"{layer.file}:{layer.document.line(path)}: {dotted_path(path)}: {text}")
+        self.notes.append(f"{layer.file}:{layer.document.line(path)}: {format_path(path)}: {text}")
 
     # ------------------------------------------------------------ groups and rules
     def _group(self, layer: PatternLayer, path: Path, written: Mapping[str, Any]) -> None:
@@ -147,7 +147,7 @@ class MergeState:
         own = {key: value for key, value in written.items() if key not in ("rules", "include")}
         if group is None:
             group = self.groups[name] = GroupState(name, side, layer)
-            group.keys.update(own if layer.may_loosen else self._bound(layer, path, own))
+            group.keys.update(own if layer.may_loosen else self._bind(layer, path, own))
         elif group.side != side:
             self.problem(layer, path, f"a lower layer has this group in {group.side}: give this one another id")
             return
@@ -160,7 +160,7 @@ class MergeState:
         for index, rule in enumerate(written.get("rules", ())):
             self._rule(layer, (*path, "rules", index), group, rule)
 
-    def _bound(self, layer: PatternLayer, path: Path, own: dict[str, Any]) -> dict[str, Any]:
+    def _bind(self, layer: PatternLayer, path: Path, own: dict[str, Any]) -> dict[str, Any]:
         """A new group, or rule, of a layer that may not loosen."""
         if own.get("timeout_ms", 0) > MOST_PROJECT_MS:
             self.note(layer, (*path, "timeout_ms"), f"at most {MOST_PROJECT_MS:.0f} ms {layer.held}")
@@ -182,7 +182,7 @@ class MergeState:
         elif next(self.added) > MOST_PROJECT_RULES:
             self.problem(layer, path, f"more than {MOST_PROJECT_RULES} rules: the rest counts when the file is trusted")
         else:
-            bounded = self._bound(layer, path, dict(written)) | {"generic": True}
+            bounded = self._bind(layer, path, dict(written)) | {"generic": True}
             group.rules[rule_id(written)] = RuleState(group.id, bounded, layer, path)
 
     def _tighten(
@@ -219,7 +219,7 @@ def merge(layers: Sequence[PatternLayer]) -> MergeState:
 def _find_dangling(state: MergeState, layers: Sequence[PatternLayer]) -> Iterator[tuple[PatternLayer, Path, str]]:
     """References to groups that no layer has. They are left out; the rest holds."""
 
-    def unknown(name: str) -> str:
+    def name_unknown(name: str) -> str:
         return f"there is no group `{name}`" + did_you_mean(name, list(state.groups))
 
     for layer in layers:
@@ -227,14 +227,14 @@ def _find_dangling(state: MergeState, layers: Sequence[PatternLayer]) -> Iterato
         for side, group, written in groups_of(value):
             for index, name in enumerate(written.get("include", ())):
                 if name not in state.groups:
-                    yield layer, ("patterns", side, group, "include", index), unknown(name)
+                    yield layer, ("patterns", side, group, "include", index), name_unknown(name)
         for tool, written in value.get("tool_rules", {}).items():
             for index, name in enumerate(written.get("patterns", ())):
                 if name not in state.groups:
-                    yield layer, ("tool_rules", tool, "patterns", index), unknown(name)
+                    yield layer, ("tool_rules", tool, "patterns", index), name_unknown(name)
             for name in written.get("modes", {}):
                 if name not in state.groups:
-                    yield layer, ("tool_rules", tool, "modes", name), unknown(name)
+                    yield layer, ("tool_rules", tool, "modes", name), name_unknown(name)
 
 
 # ---------------------------------------------------------------- tools

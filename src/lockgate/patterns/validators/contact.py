@@ -24,6 +24,9 @@ _NOBODY = frozenset(
 """Names before the ``@`` behind which there is no person, or any."""
 _USER_AT_HOST = lazy_re(r"(?:://[^\s@]*|\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id)\b[^\n;|&]*)\Z")
 """What comes before a user's name on a machine."""
+_VERSION = lazy_re(
+    r"""(?i)(?:\bv|\bver|version|release|build|\brev|==|[<>~^]=?|chrome|firefox|safari|\bedge?|§)["':/ =v]*\Z"""
+)
 
 
 def email(candidate: Candidate) -> bool | None:
@@ -132,8 +135,3 @@ def ip_public(candidate: Candidate) -> bool | None:
     # 8.8.8.8 and 1.1.1.1 are in every tutorial, and everybody knows whose they are.
     is_public = len(set(parts)) == 1 or all(int(part) < 32 for part in parts)
     return False if is_public else None
-
-
-_VERSION = lazy_re(
-    r"""(?i)(?:\bv|\bver|version|release|build|\brev|==|[<>~^]=?|chrome|firefox|safari|\bedge?|§)["':/ =v]*\Z"""
-)

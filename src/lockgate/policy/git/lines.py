@@ -98,14 +98,14 @@ class Lines:
         for folder in line.folders or ("",):
             own = self.look(folder).settings
             names = remotes or _remotes(own, branches)
-            found += [act for key, value in own for act in _configured_push(key, value, names)]
+            found += [act for key, value in own for act in _read_configured_push(key, value, names)]
             every = (*own, *self.set_here)
             if any(pair in _UPSTREAM for pair in every):
                 merges = [value for key, value in every if key.startswith("branch.") and key.endswith(".merge")]
                 found += [Act("push", CURRENT), *(Act("push", branch_of(value)) for value in merges)]
                 found += [Act("push", ANY) for each in self.found if sets_upstream(each)]
         for key, value in self.set_here:
-            found += _configured_push(key, value, None)
+            found += _read_configured_push(key, value, None)
         return found or [Act("push", CURRENT)]
 
     def asked(self, branch: str) -> bool:
@@ -148,7 +148,7 @@ def _remotes(settings: Sequence[tuple[str, str]], branches: set[str]) -> set[str
     return {"origin"} | {value for key, value in settings if key in keys or key == "remote.pushdefault"}
 
 
-def _configured_push(key: str, value: str, remotes: set[str] | None) -> list[Act]:
+def _read_configured_push(key: str, value: str, remotes: set[str] | None) -> list[Act]:
     """What a setting makes of a push without refspecs."""
     section, _, rest = key.partition(".")
     name, _, last = rest.rpartition(".")

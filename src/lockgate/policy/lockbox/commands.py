@@ -76,8 +76,8 @@ def _ready(pattern: Pattern) -> _Ready:
     def anywhere(text: str) -> bool:
         return found.search(text, timeout=TIMEOUT) is not None
 
-    def leading(words: Sequence[str | None]) -> bool:
-        for text, limit in _leading_texts(words):
+    def is_leading(words: Sequence[str | None]) -> bool:
+        for text, limit in _list_leading_texts(words):
             if limit < len(text) and looks_ahead:
                 continue
             match = first.match(text, timeout=TIMEOUT)
@@ -88,7 +88,7 @@ def _ready(pattern: Pattern) -> _Ready:
     def option(words: Sequence[str | None]) -> bool:
         return any(whole.fullmatch(word, timeout=TIMEOUT) for word in _lone_options(words))
 
-    return _Ready(pattern, anywhere, option if pattern.option else leading)
+    return _Ready(pattern, anywhere, option if pattern.option else is_leading)
 
 
 def _lone_options(words: Sequence[str | None]) -> list[str]:
@@ -114,7 +114,7 @@ def _program(word: str) -> str:
     return system[1] if system else word
 
 
-def _leading_texts(words: Sequence[str | None]) -> list[tuple[str, int]]:
+def _list_leading_texts(words: Sequence[str | None]) -> list[tuple[str, int]]:
     """Texts that a loosening pattern may match from their start, each with the greatest end that a match may have."""
     static: list[str] = []
     for word in words:
@@ -131,7 +131,7 @@ def _leading_texts(words: Sequence[str | None]) -> list[tuple[str, int]]:
     return texts
 
 
-def _tightening_texts(text: str, words: Sequence[str | None]) -> list[str]:
+def _list_tightening_texts(text: str, words: Sequence[str | None]) -> list[str]:
     """Texts in which a tightening pattern may match anywhere: as written, and with the program's bare name."""
     joined = " ".join(word for word in words if word is not None)
     bare = re.sub(r"^[^\s]*/", "", joined)
@@ -157,7 +157,7 @@ class CommandRules:
             return None
         if not self._ready:
             self._ready = [_ready(pattern) for pattern in self._patterns]
-        texts = _tightening_texts(text, words)
+        texts = _list_tightening_texts(text, words)
         reads = ""
         for ready in self._ready:
             pattern = ready.pattern

@@ -13,9 +13,9 @@ from lockgate.core.model import Category, LabelState
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.policy.lockbox.commands import NOT_SAFE, STEPS
 from lockgate.policy.lockbox.javascript_regex import translate, translate_option
-from lockgate.policy.profiles import DEFAULT, STRICT, chain, shipped_profiles
+from lockgate.policy.profiles import DEFAULT, STRICT, chain, read_shipped_profiles
 from lockgate.policy.validation import pattern_lists, pattern_problem
-from lockgate.system.documents.values import dotted_path
+from lockgate.system.documents.values import format_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -94,7 +94,7 @@ class _Merge:
                 words = [verdict.word for verdict in chain(cell)]
                 self.cells.setdefault(row, {})[column] = [words, name]
         for step, path, entries in pattern_lists(value):
-            self.take_patterns(step, f"{name}:{dotted_path(path)}", entries)
+            self.take_patterns(step, f"{name}:{format_path(path)}", entries)
         self.take_tools(value.get("tools", {}), name)
         for tool, category in _entries(value.get("mcp_tools", {})):
             self.mcp_tools[tool] = [category, f"{name}:mcp_tools.{tool}"]
@@ -172,8 +172,8 @@ class _Merge:
             added[host] = [host, content, name]
         self.hosts = [*added.values(), *(item for item in self.hosts if item[0] not in gone | added.keys())]
 
-    def compiled(self) -> dict[str, Any]:
-        profile = shipped_profiles()[self.scalars["profile"][0]].with_cells(
+    def compile(self) -> dict[str, Any]:
+        profile = read_shipped_profiles()[self.scalars["profile"][0]].with_cells(
             {
                 row: {LabelState(column): chain(words) for column, (words, _) in columns.items()}
                 for row, columns in self.cells.items()
@@ -219,7 +219,7 @@ def merge(layers: Iterable[LockboxLayer]) -> dict[str, Any]:
     merging.begin(layers)
     for layer in layers:
         merging.take(layer)
-    return merging.compiled()
+    return merging.compile()
 
 
 def compile_layers(layers: Sequence[LockboxLayer]) -> list[dict[str, Any]]:

@@ -143,7 +143,7 @@ class _FirstStep(Record):
     outcome: _Outcome
 
 
-def waiting_note(group: ContainerGroup, message: bytes, name: str) -> bytes:
+def make_waiting_note(group: ContainerGroup, message: bytes, name: str) -> bytes:
     """The sealed note that an answer takes longer: somebody is being asked, or many requests wait."""
     return write_reply(group.secret, message, name, HostReply(Answer(), waiting=LONGEST_WAIT))
 

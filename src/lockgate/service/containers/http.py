@@ -16,7 +16,7 @@ from starlette.routing import Route
 from lockgate.clients.wire.envelope import MAX_MESSAGE, digest, same
 from lockgate.core.record import Record
 from lockgate.service.containers.groups import ContainerGroup, Groups
-from lockgate.service.containers.handler import ContainerDecisions, waiting_note
+from lockgate.service.containers.handler import ContainerDecisions, make_waiting_note
 from lockgate.service.listening.timeout_protocol import TimeoutProtocol
 from lockgate.system.digests import json_object
 from lockgate.system.peer_credentials import peer_of
@@ -101,7 +101,7 @@ class Web:
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if not done:
             asked = _id_of(message)
-            return Response(waiting_note(group, message, asked), 202, media_type=_TYPE)
+            return Response(make_waiting_note(group, message, asked), 202, media_type=_TYPE)
         self._open.pop(name, None)
         return Response(task.result(), media_type=_TYPE)
 

@@ -19,7 +19,7 @@ from lockgate.clients.wire.mailbox import REPORT, SUFFIX
 from lockgate.clients.wire.messages import LONGEST_WAIT
 from lockgate.core.errors import RemoteError
 from lockgate.service.containers.groups import ContainerGroup, Groups, lock
-from lockgate.service.containers.handler import MOST_OF_A_GROUP, ContainerDecisions, refusal, waiting_note
+from lockgate.service.containers.handler import MOST_OF_A_GROUP, ContainerDecisions, make_waiting_note, refusal
 from lockgate.service.containers.inbox import Inbox, MailboxFile
 
 log = logging.getLogger("lockgate.service.containers")
@@ -264,7 +264,7 @@ class MailboxServer:
     def _note(self, inbox: Inbox, letter: MailboxFile) -> None:
         """Say that it takes longer, for the container waits no longer than it must for a host that is dead."""
         with suppress(RemoteError, _GoneError):
-            note = waiting_note(inbox.group, _message(inbox, letter), letter.id)
+            note = make_waiting_note(inbox.group, _message(inbox, letter), letter.id)
             inbox.answer(letter, note, waiting=True)
 
     def _refuse(self, inbox: Inbox, letter: MailboxFile) -> None:

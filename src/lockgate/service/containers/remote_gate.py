@@ -111,7 +111,7 @@ def _configure(
             before=before,
         )
 
-    return cache.remembering(read, lambda _: current().group.profile)
+    return cache.remember(read, lambda _: current().group.profile)
 
 
 def _host_view(case: OpenRequest, context: Context, rules: AnalysisRules) -> HostView:

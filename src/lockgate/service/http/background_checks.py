@@ -32,7 +32,7 @@ class BackgroundChecks:
 
     def audit(self) -> Audit:
         """The chain's state."""
-        with self._dashboard.looking() as tx:
+        with self._dashboard.look() as tx:
             head = tx.audit_head() if tx is not None else AuditHead()
             gone = tx.audit_checkpoint().seq if tx is not None else 0
         return Audit(
@@ -75,7 +75,7 @@ class BackgroundChecks:
         Raises:
             RequestRefused: Somebody else asks it now, or no session has worked there.
         """
-        with self._dashboard.looking() as tx:
+        with self._dashboard.look() as tx:
             folder = policy.folder_of(self._dashboard.where, workspace, policy.workspaces(tx))
         with _alone(self._examining, "the doctor is at work"):
             checks = [

@@ -96,7 +96,7 @@ class DashboardContext:
             before.close()
 
     @contextmanager
-    def looking(self) -> Iterator[Transaction | None]:
+    def look(self) -> Iterator[Transaction | None]:
         """A consistent look at the store; ``None`` where nothing was recorded yet. Raises ``StoreError``."""
         with self.store() as store:
             if store is None:
@@ -106,7 +106,7 @@ class DashboardContext:
                 yield tx
 
     @contextmanager
-    def timed(self) -> Iterator[tuple[Transaction | None, float]]:
+    def look_with_time(self) -> Iterator[tuple[Transaction | None, float]]:
         """The same, with the store's time, by which it is told what is over. Raises ``StoreError``."""
         with self.store() as store:
             if store is None:
@@ -133,7 +133,7 @@ class DashboardContext:
 
     def token(self, given: str) -> ApiCaller | None:
         """The program that has a token; ``None`` for nobody. Raises ``StoreError``."""
-        with self.looking() as tx:
+        with self.look() as tx:
             found = find(tx, given) if tx is not None else None
         if found is None:
             return None

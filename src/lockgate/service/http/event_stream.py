@@ -112,7 +112,7 @@ class Feed:
         dashboard.at_end.append(self._end)
 
     @asynccontextmanager
-    async def joined(self, caller: ApiCaller, last: int | None) -> AsyncIterator[_StreamListener]:
+    async def join(self, caller: ApiCaller, last: int | None) -> AsyncIterator[_StreamListener]:
         """Listen, and hear first what came after the last event that is known."""
         programs = sum(not listener.caller.person for listener in self._listeners)
         if len(self._listeners) >= MOST_LISTENERS or (programs >= MOST_PROGRAMS and not caller.person):
@@ -178,7 +178,7 @@ class Feed:
 
     def _news(self, position: int | None) -> tuple[int, list[bytes]]:
         """The head's number, and the events since a position."""
-        with self._dashboard.looking() as tx:
+        with self._dashboard.look() as tx:
             if tx is None:
                 return 0, []
             (head, digest, _), before = tx.audit_head(), self._digest
@@ -195,7 +195,7 @@ class Feed:
             return []
         if last > upto or upto - last > _MOST_MISSED:
             return [reset(upto)]
-        with self._dashboard.looking() as tx:
+        with self._dashboard.look() as tx:
             rows = tx.audit(after=last, limit=upto - last) if tx is not None else []
         return [encode_event(row) for row in rows if row.seq <= upto]
 
@@ -223,7 +223,7 @@ class Stream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until there is an end."""
-        async with self._feed.joined(self._caller, self._last) as listener:
+        async with self._feed.join(self._caller, self._last) as listener:
             headers = [(b"content-type", f"{MEDIA_TYPE}; charset=utf-8".encode()), (b"x-accel-buffering", b"no")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             sending = asyncio.create_task(self._send(listener, send))

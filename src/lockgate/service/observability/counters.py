@@ -89,7 +89,7 @@ class Counts:
             found.values[name] = {labels: list(numbers) for labels, numbers in values.items()}
         return found
 
-    def kept(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """All of it as a JSON value."""
         return {
             name: [[list(labels), numbers] for labels, numbers in each.items()] for name, each in self.values.items()
@@ -116,10 +116,10 @@ class Counts:
         key = tuple(_label(label) for label in labels)
         if key not in known:
             full = len(known) >= SERIES
-            key = tuple(OTHER if full else self._bound(known, place, label) for place, label in enumerate(key))
+            key = tuple(OTHER if full else self._limit_label(known, place, label) for place, label in enumerate(key))
         return known.setdefault(key, [0.0] * size)
 
-    def _bound(self, known: Mapping[tuple[str, ...], Any], place: int, label: str) -> str:
+    def _limit_label(self, known: Mapping[tuple[str, ...], Any], place: int, label: str) -> str:
         values = {each[place] for each in known}
         return label if label in values or len(values) < DISTINCT else OTHER
 

@@ -105,7 +105,7 @@ class Exporter:
 
     def _open(self, problems: set[str]) -> Store | None:
         try:
-            return self._store.opened()
+            return self._store.open()
         except StoreError as error:
             problems.add(str(error))
             return None

@@ -56,7 +56,7 @@ class Followed:
         self._state = state
         self._store: Store | None = None
 
-    def opened(self) -> Store | None:
+    def open(self) -> Store | None:
         """The store as it is now, or ``None`` where nothing was recorded yet. It is closed by the next look.
 
         Raises:
@@ -103,7 +103,7 @@ def save(state: str, kept: TailState) -> None:
     """
     value = {
         "format": _FORMAT,
-        "counts": kept.counts.kept(),
+        "counts": kept.counts.as_json(),
         "counted": kept.counted,
         "sent": kept.sent,
         "log": [kept.log_inode, kept.log_offset],

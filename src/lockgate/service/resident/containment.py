@@ -80,7 +80,7 @@ class Planner:
         """
         self._where = where
         self._configure = configure
-        self._host = cache.remembering(lambda *_: host(where.state), lambda _: "")
+        self._host = cache.remember(lambda *_: host(where.state), lambda _: "")
         self._guards: dict[Hashable, tuple[PathGuard, bytes]] = {}
         self._dropped_at = float("-inf")
 

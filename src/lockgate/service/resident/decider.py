@@ -128,7 +128,7 @@ class Decider:
         if self._groups is None:
             return True
         self._together = False
-        if self.state.changed():
+        if self.state.has_changed():
             self._groups.abandon_group()
             return False
         try:
@@ -185,7 +185,7 @@ class Decider:
                 another store by now; something fails while this process's code is being replaced; or a refusal cannot
                 be spelt.
         """
-        if not self._together and self.state.changed():
+        if not self._together and self.state.has_changed():
             raise NotHere
         self._current = work
         began = time.perf_counter()
@@ -222,7 +222,7 @@ class Decider:
     def _refuse(self, work: Work, because: str) -> HookOutput:
         """Spell a refusal. Where even that fails the hook decides by itself, and has a last resort."""
         try:
-            found = work.asked.refused(because)
+            found = work.asked.spell_failure(because)
         except Exception as error:
             self._note(work, error)
             raise NotHere from error
@@ -238,7 +238,7 @@ class Decider:
         is_own = self.is_own_code(asked.code)
         if is_own is False:
             raise OtherCode
-        if not is_own or self.state.changed():
+        if not is_own or self.state.has_changed():
             return None
         if self._planner is None:
             from lockgate.service.resident.containment import Planner
@@ -259,17 +259,17 @@ class Decider:
             return work.deliberation.send(said)
         except StopIteration as end:
             work.deliberation = None
-            output = work.asked.spelt(end.value)
+            output = work.asked.spell(end.value)
             self.refusals.has_written = True
             return output
 
     def _begin(self, work: Work) -> Deliberation:
         event = work.asked.event
         assert event is not None
-        self._lately.asked(work.caller, event.context)
+        self._lately.note(work.caller, event.context)
         monitor = self._monitor(work.asked)
         work.consultants = monitor.parts.consultants  # the client's own objections are theirs to say
-        for told_late in work.asked.client.missed(event):
+        for told_late in work.asked.client.find_missed(event):
             monitor.handle(told_late)
         return monitor.deliberate(event)
 
@@ -285,18 +285,18 @@ class Decider:
         from lockgate.gate.host.host_view import find_host, make_contain
 
         client = asked.client
-        able = self._cache.remembering(lambda *_: find_host(self._where), lambda _: "")
+        able = self._cache.remember(lambda *_: find_host(self._where), lambda _: "")
         contain, original = make_contain(self._where, has_rule(client, self._where), able)
         parts = self._parts._replace(
             contain=contain,
             original=original,
             parents=client.parents_of,
             history=client.has_history,
-            results_since=client.reading_on(self._where.state, stays=True),
-            results_before=client.looking_back(self._where.state, stays=True),
+            results_since=client.make_reader_of_newer(self._where.state, stays=True),
+            results_before=client.make_reader_of_older(self._where.state, stays=True),
             consultants=self._parts.consultants._replace(
                 turn=lambda context: client.turn_reader(context, self._where.home),
-                unattended=lambda context, call: client.unattended(context, call, self._where),
+                unattended=lambda context, call: client.why_unattended(context, call, self._where),
                 asking_tool=client.ASKING_TOOL,
                 window=window_of,
             ),

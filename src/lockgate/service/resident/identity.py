@@ -27,9 +27,9 @@ class LoadedCode:
         self._modules = 0
         self._latest = None if began_ns is None else began_ns + _COARSE_NS
         self._is_mixed = False
-        self.changed()
+        self.has_changed()
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether a file was replaced, changed or removed since it was first looked at."""
         if len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
@@ -60,7 +60,7 @@ class StoreIdentity:
         self._others = os.path.join(state, KEY), os.path.join(state, ELSEWHERE)
         self._seen = self._look()
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether a hook that opens the store now would get another one."""
         return self._look() != self._seen
 

@@ -203,7 +203,7 @@ class Serving:
             self.ending = True
             self.measures.failed += 1
             self._abandon_group()
-            found = work.asked.refused("the decision took too long")
+            found = work.asked.spell_failure("the decision took too long")
             self._decider.refusals.keep(work, "the decision took too long")
         except NotHere:
             self._hooks.decline(connection)
@@ -243,7 +243,7 @@ class Serving:
         elif what == "@status":
             self._hooks.send(
                 connection,
-                resident.answer(self.measures.told(len(self._hooks), self._consulting, self._decider.code), "", 0),
+                resident.answer(self.measures.as_json(len(self._hooks), self._consulting, self._decider.code), "", 0),
                 last=True,
             )
         elif what == "@stop":
@@ -292,14 +292,14 @@ class Serving:
             said = self._decider.consult(work, need)
             self._hooks.wakeup.call_in_loop(lambda: self._on_advice(connection, work, said))
 
-        def asking() -> None:
+        def ask_or_fail() -> None:
             try:
                 ask()
             except BaseException:  # noqa: BLE001 - the hook decides by itself, and says what is wrong
                 self._hooks.wakeup.call_in_loop(lambda: self._fail(connection))
 
         try:
-            threading.Thread(target=asking, name="lockgate-consult", daemon=True).start()
+            threading.Thread(target=ask_or_fail, name="lockgate-consult", daemon=True).start()
         except RuntimeError:  # there can be no more threads
             self._fail(connection)
 

@@ -37,7 +37,7 @@ class Measures:
         self.last_at = time.monotonic()
         self._seconds.append(seconds)
 
-    def told(self, connections: int, consulting: int, code: str = "") -> str:
+    def as_json(self, connections: int, consulting: int, code: str = "") -> str:
         """All of it as a JSON object.
 
         Args:

@@ -153,14 +153,14 @@ def _serve(where: Folders, listening: Listening, own: OwnCode) -> bool:
     decider.warm()
     quicken()
     code = LoadedCode(_BEGAN_NS)
-    decider.is_stale = code.changed
+    decider.is_stale = code.has_changed
     decider.is_own_code = own.is_told_by
     decider.code = own.hook
 
-    def replaced() -> bool:
-        return code.changed() or decider.state.changed() or not listening.is_own()
+    def is_replaced() -> bool:
+        return code.has_changed() or decider.state.has_changed() or not listening.is_own()
 
-    serving = Serving(listening.begin(), decider, lambda measures: listening.goes_on(measures) and not replaced())
+    serving = Serving(listening.begin(), decider, lambda measures: listening.goes_on(measures) and not is_replaced())
 
     signal.signal(signal.SIGALRM, serving.limit.rang)
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -172,7 +172,7 @@ def _serve(where: Folders, listening: Listening, own: OwnCode) -> bool:
     end_upkeep = decider.start_upkeep()
     try:
         serving.run()
-        return replaced() or serving.makes_room or serving.measures.failed > 0
+        return is_replaced() or serving.makes_room or serving.measures.failed > 0
     finally:
         end_upkeep()
         decider.close()

@@ -40,7 +40,7 @@ class RecentCallers:
         self._asked: dict[tuple[str, int], tuple[float, Caller, Context]] = {}
         """When, and in which session; who asked last stands last."""
 
-    def asked(self, asking: Caller, context: Context) -> None:
+    def note(self, asking: Caller, context: Context) -> None:
         """Note who asks."""
         name = context.workspace, asking.mark
         self._asked.pop(name, None)
@@ -56,7 +56,7 @@ class RecentCallers:
         """
         since = time.monotonic() - SECONDS
         for name, (at, asking, context) in list(self._asked.items()):
-            if at < since or self._state.changed():
+            if at < since or self._state.has_changed():
                 del self._asked[name]
                 continue
             token = stand_in_for(asking)

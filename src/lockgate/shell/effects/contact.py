@@ -27,9 +27,9 @@ def contact_effects(call: ProgramCall) -> list[Effect]:
         return []
     found = [effect for kind, arg in call.contact.targets for effect in _one(kind, arg, call)]
     if call.args[0].text.rpartition("/")[2] in lookup.table("postgresql_clients"):
-        from lockgate.shell.effects.own_database import reached_effect
+        from lockgate.shell.effects.own_database import effect_of_reaching
 
-        own = reached_effect(call)
+        own = effect_of_reaching(call)
         found += [] if own is None else [own]
     if not call.contact.targets and call.contact.sends and call.contact.rerouted:
         found.append(_egress(call, call.what))
@@ -39,7 +39,7 @@ def contact_effects(call: ProgramCall) -> list[Effect]:
 def _one(kind: str, arg: Arg, call: ProgramCall) -> list[Effect]:
     text = arg.text
     if kind == "remote":
-        return _reached_effects(text, normalise(text) or "", host_of(text), call)
+        return _effects_of_reaching(text, normalise(text) or "", host_of(text), call)
     if kind == "host":
         return _host(_bare_host(text), call, send=True)
     if kind == "lookup":
@@ -63,7 +63,7 @@ def _url(url: str, call: ProgramCall) -> list[Effect]:
     if host is None and (authority := _AUTHORITY.match(url)) is not None:
         host = host_of(f"http://{authority.group(1)}/")
     if host is None:
-        return _reached_effects(url, "", None, call)
+        return _effects_of_reaching(url, "", None, call)
     if is_here(host) and not call.contact.rerouted:
         from lockgate.resources.relays import leads_elsewhere
 
@@ -74,13 +74,13 @@ def _url(url: str, call: ProgramCall) -> list[Effect]:
             return [] if own is None else [own]
         host = None
     whole = is_known(url) and not _is_expanding(url)
-    return _reached_effects(url, normalise(url) or "" if whole else "", host, call)
+    return _effects_of_reaching(url, normalise(url) or "" if whole else "", host, call)
 
 
 def _host(host: str, call: ProgramCall, *, send: bool) -> list[Effect]:
     if send and not call.contact.sends:
         call.contact.sends = f"`{call.what}` connects to another machine"
-    return _reached_effects(host, "", host if is_known(host) else None, call)
+    return _effects_of_reaching(host, "", host if is_known(host) else None, call)
 
 
 def _lookup(host: str, call: ProgramCall) -> list[Effect]:
@@ -88,11 +88,11 @@ def _lookup(host: str, call: ProgramCall) -> list[Effect]:
         because = "a name that is put together at run time carries data to whoever answers for it"
         return [Effect(EffectKind.EGRESS, show(host), "shell:composed-name", because, gives=Label.UNTRUSTED)]
     if re.fullmatch(r"[0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:]+", host) and not is_loopback(host):
-        return _reached_effects(host, normalise(f"http://{host}/") or "", host, call)
-    return _reached_effects(host, normalise(f"https://{host}/") or "", host, call)
+        return _effects_of_reaching(host, normalise(f"http://{host}/") or "", host, call)
+    return _effects_of_reaching(host, normalise(f"https://{host}/") or "", host, call)
 
 
-def _reached_effects(what: str, address: str, host: str | None, call: ProgramCall) -> list[Effect]:
+def _effects_of_reaching(what: str, address: str, host: str | None, call: ProgramCall) -> list[Effect]:
     what = show(what)
     if host is not None and is_metadata(host):
         because = "a cloud's metadata service hands out credentials"

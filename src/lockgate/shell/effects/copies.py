@@ -12,7 +12,7 @@ from lockgate.resources.globs import name_matches
 from lockgate.resources.path_spelling import absolute, inside
 from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
-from lockgate.shell.effects.unlisted import TARGET, unlisted_effect
+from lockgate.shell.effects.unlisted import TARGET, effect_of_unlisted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _copy_effects(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, 
             before.moved.note(there, into)
     if (how.links and not how.whole) or not (how.whole or wild or parts) or not is_in_project(into, before.around):
         return []
-    star = _unnamed_effects(source, how, there, before.around)
+    star = _effects_of_unnamed(source, how, there, before.around)
     if before.around.copied is None:
         return star if any_name and (parts or there is None or _is_outside_project(there, before.around)) else []
     below = None if there is None else _names_below(there, before)
@@ -102,11 +102,11 @@ def _copy_effects(source: Arg, target: Arg, how: CopyMode, before: CopiedFiles, 
     paths = [path for path in below if not wild or _is_meant(path, name)]
     if paths and not how.moves and there and _is_outside_project(there, before.around):
         return star
-    return _named_effects(paths, into, "" if parts or wild else name, before.around)
+    return _effects_of_named(paths, into, "" if parts or wild else name, before.around)
 
 
-def _unnamed_effects(source: Arg, how: CopyMode, there: str | None, around: HostView) -> list[Effect]:
-    effect = unlisted_effect(source.shown, TARGET, _BECAUSE.format(source=source.shown))
+def _effects_of_unnamed(source: Arg, how: CopyMode, there: str | None, around: HostView) -> list[Effect]:
+    effect = effect_of_unlisted(source.shown, TARGET, _BECAUSE.format(source=source.shown))
     if how.moves and there is not None and _is_outside_project(there, around):
         effect = effect._replace(uncontainable=_STAYS.format(source=source.shown))
     return [effect]
@@ -144,12 +144,12 @@ def _is_meant(path: str, pattern: str) -> bool:
     return name_matches(wild.casefold(), path.partition("/")[0].casefold())
 
 
-def _named_effects(paths: list[str], into: str, name: str, around: HostView) -> list[Effect]:
+def _effects_of_named(paths: list[str], into: str, name: str, around: HostView) -> list[Effect]:
     """What it means that these names are written into a folder; or below a name in it, where it is there already."""
     guard = PathGuard(around)
     found: dict[str, None] = {}
     for place in dict.fromkeys((into, f"{into}/{name}" if name else into)):
-        found |= dict.fromkeys(f"{place}/{path}" for path in guard.kept(place, paths))
+        found |= dict.fromkeys(f"{place}/{path}" for path in guard.filter_protected(place, paths))
     effects = [effect for path in [*found][:_MOST] for effect in write_effects(path, "", around)]
     if found and not effects:
         because = "this lies in a folder of settings that are trusted later"

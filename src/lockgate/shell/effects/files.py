@@ -64,9 +64,9 @@ def _only_contained_see(arg: Arg, machine: Machine, scope: Scope) -> list[Effect
     paths = (posixpath.normpath(posixpath.join(cwd or "/", arg.text)) for cwd in scope.cwds if arg.static is not None)
     if not any(path.startswith("/tmp/") and machine.around.only_contained_see(path) for path in paths):  # noqa: S108
         return []
-    from lockgate.shell.effects.unlisted import unlisted_effect
+    from lockgate.shell.effects.unlisted import effect_of_unlisted
 
-    return [unlisted_effect(arg.shown, CONTAINED_FILE, "only contained commands of this project see this file")]
+    return [effect_of_unlisted(arg.shown, CONTAINED_FILE, "only contained commands of this project see this file")]
 
 
 def _may_be_any_file(text: str, machine: Machine, scope: Scope) -> bool:
@@ -168,10 +168,10 @@ def write_into(
     for source in sources:
         if ".git" in source.text.split("/"):
             machine.disk.note_unnamed()
-        inside = _named_after_effects(source, target, machine, scope)
+        inside = _effects_of_namesake(source, target, machine, scope)
         if inside and source.names and _only_by_name(source, target, inside, machine, scope):
             inside = [
-                effect for name in source.meanings for effect in _named_after_effects(name, target, machine, scope)
+                effect for name in source.meanings for effect in _effects_of_namesake(name, target, machine, scope)
             ]
         found += inside
         unsaid = copy_effects(source, target, how or CopyMode(), before, scope)
@@ -181,7 +181,7 @@ def write_into(
     return found
 
 
-def _named_after_effects(source: Arg, target: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+def _effects_of_namesake(source: Arg, target: Arg, machine: Machine, scope: Scope) -> list[Effect]:
     """Effects of writing into a folder under the name that something has elsewhere."""
     found: list[Effect] = []
     name = source.text.rstrip("/").rpartition("/")[2]

@@ -34,7 +34,7 @@ _AUTHORITY_PORT = lazy_re(r":(\d+)(?=,|$)")
 _PAIR = lazy_re(r"(?:^|[&\s])(dbname|port|service)\s*=\s*'?([^\s&']*)")
 
 
-def reached_effect(call: ProgramCall) -> Effect | None:
+def effect_of_reaching(call: ProgramCall) -> Effect | None:
     """The effect of a client of PostgreSQL that can reach the gate's own store; ``None`` for all else."""
     program = call.args[0].text.rpartition("/")[2]
     client: Mapping[str, str] | None = table("postgresql_clients").get(program)

@@ -17,7 +17,7 @@ from lockgate.resources.paths import (
     recursive_write_effects,
     write_effects,
 )
-from lockgate.shell.effects.unlisted import TARGET, unlisted_effect
+from lockgate.shell.effects.unlisted import TARGET, effect_of_unlisted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, is_known
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -45,9 +45,9 @@ def others_read(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
     for cwd in scope.cwds:
         found += _state_meant(arg, cwd, machine)
         if (named := _find_looked_for(arg.text)) is not None:
-            from lockgate.resources.unknown_folders import named_read_effects
+            from lockgate.resources.unknown_folders import effects_of_named_read
 
-            found += named_read_effects(*named, cwd, machine.around)
+            found += effects_of_named_read(*named, cwd, machine.around)
     return found
 
 
@@ -89,7 +89,7 @@ def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> li
     if not maybe or certain:
         return meant
     because = f"`{arg.shown}` may stand for a file of which this holds: {maybe[0].because}"
-    return [*kept, unlisted_effect(arg.shown, TARGET, because)]
+    return [*kept, effect_of_unlisted(arg.shown, TARGET, because)]
 
 
 def _in_project(folder: str, around: HostView) -> bool:
@@ -145,9 +145,9 @@ def _effects_below(text: str, cwd: str, machine: Machine, *, there: bool) -> lis
         return []
     if is_wild(name):
         return _swept(above, name, cwd, around)
-    from lockgate.resources.unknown_folders import named_write_effects
+    from lockgate.resources.unknown_folders import effects_of_named_write
 
-    found = [*named_write_effects(above, name, cwd, around)]
+    found = [*effects_of_named_write(above, name, cwd, around)]
     if found and there:
         from lockgate.shell.effects.glob_matches import is_disk_unchanged
 
@@ -173,9 +173,9 @@ def _swept(above: str, name: str, cwd: str, around: HostView) -> list[Effect]:
     """
     if not any(inside(state, above) for state in around.state_paths):
         return []
-    from lockgate.resources.unknown_folders import named_write_effects
+    from lockgate.resources.unknown_folders import effects_of_named_write
 
-    found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
+    found = [effect for effect in effects_of_named_write(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
     if _is_of_state(name):
         found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
     return found

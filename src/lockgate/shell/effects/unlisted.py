@@ -27,7 +27,7 @@ _HELD = frozenset({EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.TAMPER})
 """What may send, run or loosen anything as it is: an option more changes nothing."""
 
 
-def unlisted_effect(what: str, rule: str, because: str) -> Effect:
+def effect_of_unlisted(what: str, rule: str, because: str) -> Effect:
     """The effect of something about a command that no table lists."""
     return Effect(EffectKind.EXECUTE, what, rule, because, Variant.UNLISTED)
 
@@ -35,7 +35,7 @@ def unlisted_effect(what: str, rule: str, because: str) -> Effect:
 def variable(name: str, text: str) -> Effect:
     """The effect of a variable that programs get and of which no table says what they do with it."""
     because = f"no table says what the variable `{show(name)[:80]}` does to the programs that get it"
-    return unlisted_effect(f"{name}={text}", VARIABLE, because)
+    return effect_of_unlisted(f"{name}={text}", VARIABLE, because)
 
 
 def record_variable(name: str, text: str, machine: Machine) -> None:
@@ -66,7 +66,7 @@ def with_options(own: list[Effect], what: str, words: Sequence[Arg], operands: S
     if EffectKind.FETCH in kinds:
         # In the sandbox it could reach nobody. Outside, the option may add anything to the address.
         return [_not_known(effect, because) if effect.kind is EffectKind.FETCH else effect for effect in own]
-    effect = unlisted_effect(what, OPTION, because)
+    effect = effect_of_unlisted(what, OPTION, because)
     if any("=" in word.text for word in words) and any(role.removesuffix("...") in _READING for role in operands):
         # The value may be the address or the file that it reads, and it prints that.
         effect = effect._replace(gives=Label.UNTRUSTED)

@@ -14,8 +14,8 @@ from lockgate.shell.state.abstract_text import (
     harmless,
     is_known,
     join_texts,
+    make_unknown_text,
     marks_of,
-    unknown_text,
 )
 from lockgate.shell.state.scope import Scope
 
@@ -71,7 +71,7 @@ def parameter(part: Param, machine: Interpreter, scope: Scope, expand: Expand) -
 
     if ENVIRONMENT in value and not part.quoted and operator in _CUTTING:
         # Any value has letters to choose from, and white space that makes one word two.
-        return unknown_text(value, *arguments)
+        return make_unknown_text(value, *arguments)
     exact = respell(part, value, arguments, scope) if is_known(value) else None
     return exact if exact is not None else _change(operator, value, arguments)
 
@@ -93,7 +93,7 @@ def _indirect(part: Param, name: str, scope: Scope) -> str:
     """``${!x}``: the value of the variable that another one names."""
     plain = part.subscript is None and part.name not in scope.arrays and part.name not in scope.pinned
     if not plain or not is_known(name) or not name.isidentifier() or name in scope.arrays:
-        return unknown_text(name)
+        return make_unknown_text(name)
     return scope.value(name) if name in scope.variables else OPAQUE
 
 
@@ -161,7 +161,7 @@ def _default(name: str, operator: str, value: str, arguments: list[str], scope: 
 def _change(operator: str, value: str, arguments: list[str]) -> str:
     """``${x%y}`` and its kin."""
     if operator not in _PASSING or OPAQUE in value or any(OPAQUE in argument for argument in arguments):
-        return unknown_text(value, *arguments)
+        return make_unknown_text(value, *arguments)
     # The rest is a part or a respelling of the value: harmless where no part of the value is more than a name.
     parts = value + "".join(arguments)
     if not re.fullmatch(r"[\w./:@+,= \x01\x02*?~%-]*", parts) or re.search(r"(^|[/ ])-", parts):

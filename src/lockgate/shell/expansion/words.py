@@ -10,7 +10,15 @@ from itertools import product
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Arith, Braces, CommandSub, Glob, Literal, Param, Part, ProcessSub, Tilde, Word
-from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE, PLAIN, Number, is_known, unknown_text
+from lockgate.shell.state.abstract_text import (
+    ENVIRONMENT,
+    MAY_BE_EMPTY,
+    OPAQUE,
+    PLAIN,
+    Number,
+    is_known,
+    make_unknown_text,
+)
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -143,7 +151,7 @@ class _Fields:
         self.numbers = False
         if part.quoted and "*" in (part.name, _subscript(part)):
             text = " ".join(item.text for item in items)
-            self.text += unknown_text(text) if self.scope.ifs_changed else text
+            self.text += make_unknown_text(text) if self.scope.ifs_changed else text
             self.open = True
             return True
         for index, item in enumerate(items):
@@ -168,7 +176,7 @@ class _Fields:
     def _split(self, text: str, *, made: bool = False) -> None:
         """Add text that the shell splits; ``made`` is whether a command printed it."""
         if self.scope.ifs_changed and text and (self.scope.ever.letters or not text.isalnum()):
-            text = unknown_text(text)
+            text = make_unknown_text(text)
         pieces = re.split(r"[ \t\n]+", text)
         for index, piece in enumerate(pieces):
             if index:
@@ -218,13 +226,13 @@ def text_of(part: Part, machine: Interpreter, scope: Scope) -> str:
         text = _cut(shape.rstrip("\n"))
         return Number(text) if isinstance(shape, Number) else text
     if isinstance(part, ProcessSub):
-        return machine.substituted(machine.capture(part.script, scope, writing=part.direction == ">"))
+        return machine.name_substitution(machine.capture(part.script, scope, writing=part.direction == ">"))
     if isinstance(part, Arith):
         evaluate(part, machine, scope)
         return PLAIN
     # All of them are visited. Which one it is depends on who takes it: of several assignments the last one holds in
     # bash (the first one behind ``readonly``), where zsh and dash make one of them.
-    return unknown_text("", *(expand_one(word, machine, scope) for word in part.alternatives))
+    return make_unknown_text("", *(expand_one(word, machine, scope) for word in part.alternatives))
 
 
 def evaluate(part: Arith, machine: Interpreter, scope: Scope) -> None:

@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.conditions import read_condition
 from lockgate.shell.grammar.cursor import Cursor
-from lockgate.shell.grammar.keywords import expect, read_block, reserved_word, skip_newlines
+from lockgate.shell.grammar.keywords import expect, read_block, read_reserved_word, skip_newlines
 from lockgate.shell.grammar.loops import (
     read_case,
     read_double_parenthesis,
@@ -40,7 +40,7 @@ def read_compound(cursor: Cursor) -> Command | None:
     if cursor.text[cursor.pos] == "(":
         node = _parenthesis(cursor)
     else:
-        keyword = reserved_word(cursor)
+        keyword = read_reserved_word(cursor)
         reader = _READERS.get(keyword)
         if reader is None:
             return _read_definition(cursor)
@@ -128,7 +128,7 @@ def _coproc(cursor: Cursor) -> Coproc:
     if match is not None and cursor.text[match.end()] in " \t":
         start, cursor.pos = cursor.pos, match.end()
         cursor.skip_blanks()
-        if cursor.text[cursor.pos] == "(" or reserved_word(cursor) in _READERS:
+        if cursor.text[cursor.pos] == "(" or read_reserved_word(cursor) in _READERS:
             body = _compound_body(cursor)
             if body is not None:
                 return Coproc(body, match.group())

@@ -14,7 +14,7 @@ COMPOUND = frozenset({"{", "if", "while", "until", "for", "select", "case", "fun
 _RESERVED = lazy_re(r"(?:[a-z]{2,8}|[!{}]|\[\[)(?=[ \t\n;|&()<>\0])")
 
 
-def reserved_word(cursor: Cursor) -> str:
+def read_reserved_word(cursor: Cursor) -> str:
     """Give the word at the cursor if it may be a reserved word in a command's place, else an empty text."""
     match = _RESERVED.match(cursor.text, cursor.pos)
     return match.group() if match else ""
@@ -54,6 +54,6 @@ def read_block(cursor: Cursor, ends: frozenset[str]) -> Script:
 
 def expect(cursor: Cursor, expected: str) -> None:
     """Read a reserved word that has to stand here, or refuse."""
-    if reserved_word(cursor) != expected:
+    if read_reserved_word(cursor) != expected:
         cursor.refuse(f"`{expected}` is missing")
     cursor.pos += len(expected)

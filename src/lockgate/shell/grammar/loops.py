@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import Cursor
 from lockgate.shell.grammar.expansions import check_parentheses, read_arithmetic
-from lockgate.shell.grammar.keywords import expect, read_block, reserved_word, skip_newlines
+from lockgate.shell.grammar.keywords import expect, read_block, read_reserved_word, skip_newlines
 from lockgate.shell.grammar.tree import Arith, ArithFor, Case, For, If, While
 from lockgate.shell.grammar.words import PATTERN, read_word
 
@@ -48,7 +48,7 @@ def read_if(cursor: Cursor) -> If:
         test = read_block(cursor, _THEN)
         expect(cursor, "then")
         branches.append((test, read_block(cursor, _BRANCH_ENDS)))
-        keyword = reserved_word(cursor)
+        keyword = read_reserved_word(cursor)
         if keyword != "elif":
             break
         cursor.pos += 4
@@ -76,7 +76,7 @@ def _read_loop(cursor: Cursor, *, until: bool) -> While:
 
 def _read_do(cursor: Cursor) -> Script:
     """Read ``do ... done``, or bash's ``{ ...; }`` in its place."""
-    keyword = reserved_word(cursor)
+    keyword = read_reserved_word(cursor)
     if keyword == "{":
         cursor.refuse_outside_bash("a loop without `do`")
         cursor.pos += 1
@@ -122,7 +122,7 @@ def _read_for_words(cursor: Cursor, *, select: bool) -> For:
         skip_newlines(cursor)
     else:
         skip_newlines(cursor)
-        if reserved_word(cursor) == "in":
+        if read_reserved_word(cursor) == "in":
             cursor.pos += 2
             words = _read_words(cursor)
             skip_newlines(cursor)
@@ -155,12 +155,12 @@ def read_case(cursor: Cursor) -> Case:
     expect(cursor, "in")
     clauses = []
     skip_newlines(cursor)
-    while reserved_word(cursor) != "esac":
+    while read_reserved_word(cursor) != "esac":
         clauses.append((_read_patterns(cursor), cursor.rules.script(cursor, _CLAUSE_ENDS)))
         if cursor.text[cursor.pos] == ";":
             _read_clause_end(cursor)
             skip_newlines(cursor)
-        elif reserved_word(cursor) != "esac":
+        elif read_reserved_word(cursor) != "esac":
             cursor.refuse("`case` without its `esac`")
     cursor.pos += 4
     return Case(subject, tuple(clauses))
@@ -184,7 +184,7 @@ def _read_patterns(cursor: Cursor) -> tuple[Word, ...]:
         cursor.skip_blanks()
     found = []
     while True:
-        if reserved_word(cursor) == "esac":
+        if read_reserved_word(cursor) == "esac":
             cursor.refuse("`esac` as a pattern", "quote it")
         found.append(read_word(cursor, PATTERN))
         cursor.skip_blanks()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.cursor import END, MAX_LENGTH, Cursor, CursorLimits, RecursiveRules, Refused
-from lockgate.shell.grammar.keywords import COMPOUND, reserved_word, skip_newlines
+from lockgate.shell.grammar.keywords import COMPOUND, read_reserved_word, skip_newlines
 from lockgate.shell.grammar.simple import read_simple
 from lockgate.shell.grammar.tree import AndOr, Literal, Pipeline, Redirect, Script, Unparsed, Word
 
@@ -101,7 +101,7 @@ def _at_end(cursor: Cursor, ends: frozenset[str]) -> bool:
     if character in ");":
         closer = ")" if character == ")" else ";;"
         return closer in ends and (closer == ")" or cursor.text[cursor.pos + 1] in ";&")
-    return reserved_word(cursor) in ends
+    return read_reserved_word(cursor) in ends
 
 
 def _read_and_or(cursor: Cursor) -> Command:
@@ -122,10 +122,10 @@ def _read_and_or(cursor: Cursor) -> Command:
 def _read_pipeline(cursor: Cursor) -> Command:
     """Read commands joined by pipes, with ``!`` and ``time`` before them, and the blanks behind them."""
     negated = timed = False
-    keyword = reserved_word(cursor)
+    keyword = read_reserved_word(cursor)
     if keyword in _PREFIXES:
         negated, timed = _read_prefixes(cursor)
-        keyword = reserved_word(cursor)
+        keyword = read_reserved_word(cursor)
     commands = [_read_command(cursor, keyword, cursor.posix)]
     while True:
         cursor.skip_blanks()
@@ -137,7 +137,7 @@ def _read_pipeline(cursor: Cursor) -> Command:
             cursor.pos += 1
             commands[-1] = _add_error_redirect(cursor, commands[-1])
         skip_newlines(cursor)
-        commands.append(_read_command(cursor, reserved_word(cursor), True))
+        commands.append(_read_command(cursor, read_reserved_word(cursor), True))
     if len(commands) == 1 and not (negated or timed):
         return commands[0]
     return Pipeline(tuple(commands), negated, timed)
@@ -147,7 +147,7 @@ def _read_prefixes(cursor: Cursor) -> tuple[bool, bool]:
     """Read ``!`` and ``time [-p]`` before a pipeline."""
     negated = timed = False
     while True:
-        keyword = reserved_word(cursor)
+        keyword = read_reserved_word(cursor)
         if keyword == "!":
             if cursor.text[cursor.pos + 1] not in " \t":
                 cursor.refuse("`!` without a space after it", "put a space after `!`")

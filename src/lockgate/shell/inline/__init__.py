@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def _sed(call: ProgramCall, text: str) -> None:
-    from lockgate.shell.inline.sed import sed_effects
+    from lockgate.shell.inline.sed import add_sed_effects
 
-    sed_effects(call, text)
+    add_sed_effects(call, text)
 
 
 def _python(call: ProgramCall, text: str) -> Running[None]:
@@ -100,7 +100,7 @@ def _awk(call: ProgramCall, text: str) -> None:
     pieces = [word.text for option in call.matched.options if option.role == "code-awk" for word in option.value]
     text = "\n".join(pieces) or text
     if _awk_doubtful(text):
-        call.opaque("this awk program has a slash that can be read in two ways")
+        call.add_opaque("this awk program has a slash that can be read in two ways")
         return
     tokens = [token for token in _AWK_TOKEN.findall(text) if not token.isspace() and not token.startswith("#")]
     printing = False
@@ -114,14 +114,14 @@ def _awk(call: ProgramCall, text: str) -> None:
         elif word in "()":
             depth += 1 if word == "(" else -1
         if word in ("system", "@") or (word in ("|", "|&")):
-            call.opaque("the awk program runs another program or loads code")
+            call.add_opaque("the awk program runs another program or loads code")
             return
         if word == "ENVIRON" and not (following == "[" and _is_plain_variable(tokens[index + 2 : index + 4])):
             call.own += effects_for_keyword("read-secret", "awk ENVIRON", call.rule)
         if word == "getline" and (source := _awk_source(tokens, index)):
             _awk_file(call, tokens, source, files.read)
         if word in ("ARGV", "ARGC"):
-            call.opaque("the awk program can choose the files that it reads")
+            call.add_opaque("the awk program can choose the files that it reads")
             return
         if printing and depth <= 0 and word in (">", ">>"):
             _awk_file(call, tokens, index + 1, files.write)
@@ -154,7 +154,7 @@ def _awk_file(call: ProgramCall, tokens: list[str], index: int, look: Callable[.
         else:
             call.own += look(Arg(path), call.machine, call.scope)
     else:
-        call.opaque("the awk program reads or writes a file whose name is only known when it runs")
+        call.add_opaque("the awk program reads or writes a file whose name is only known when it runs")
 
 
 # ---------------------------------------------------------------- jq, yq
@@ -171,7 +171,7 @@ def _jq(call: ProgramCall, text: str) -> None:
     if re.search(r"\$ENV|\$__prog_args|(?<![\w.$\"])env(?![\w:])", bare):
         call.own += effects_for_keyword("read-secret", "jq env", call.rule)
     if re.search(r'(?<![\w.$])(?:import|include)\s*"', bare):
-        call.opaque("the jq program loads a file by a name in its text")
+        call.add_opaque("the jq program loads a file by a name in its text")
 
 
 def _yq(call: ProgramCall, text: str) -> None:
@@ -183,11 +183,11 @@ def _yq(call: ProgramCall, text: str) -> None:
             call.own += files.read(Arg(path), call.machine, call.scope)
         else:
             call.own += effects_for_keyword("read-secret", "yq load", call.rule)
-            call.opaque("the yq program reads a file whose name is only known when it runs")
+            call.add_opaque("the yq program reads a file whose name is only known when it runs")
     if re.search(r"\bsystem\b", text):
-        call.opaque("the yq program runs another program")
+        call.add_opaque("the yq program runs another program")
     if text.strip().endswith(".yq"):
-        call.opaque("yq takes its program from a file of this name")
+        call.add_opaque("yq takes its program from a file of this name")
 
 
 # ---------------------------------------------------------------- patches
@@ -199,13 +199,13 @@ def _patch(call: ProgramCall, text: str) -> None:
     """A patch writes the files that it names, less some leading folders."""
     names = [name for line in _PATCHED.findall(text) for name in line.split("\t")[0].split(" ")]
     if not names or '"' in "".join(names):
-        call.opaque("this patch does not say plainly which files it writes")
+        call.add_opaque("this patch does not say plainly which files it writes")
     for name in dict.fromkeys(names[:200]):
         parts = name.split("/")
         for start in range(min(len(parts), 3)):
             call.own += files.write(Arg("/".join(parts[start:])), call.machine, call.scope)
     if len(names) > 200:
-        call.opaque("this patch writes too many files")
+        call.add_opaque("this patch writes too many files")
 
 
 LANGUAGES: dict[str, Callable[[ProgramCall, str], Running[None] | None]] = {

@@ -109,7 +109,7 @@ class _Python:
         for _ in range(_ROUNDS):
             before = len(self._held)
             for node in self._nodes:
-                value, targets = _binding_of(node)
+                value, targets = _find_binding(node)
                 if value is None:
                     continue
                 names = {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
@@ -195,7 +195,7 @@ class _Python:
         return "shell" in given and self._begins_held(first)
 
 
-def _binding_of(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
+def _find_binding(node: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
     """The value that a node gives to names, and those."""
     import ast
 

@@ -89,10 +89,10 @@ def _in_python(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return all(re.search(word, text) for word in (r"\bsocket\b", r"\b(?:dup2|spawn|Popen|system)\b"))
     nodes = list(ast.walk(tree))
-    imported = {name.split(".")[0] for node in nodes for name in _imported_modules(node)}
+    imported = {name.split(".")[0] for node in nodes for name in _list_imported_modules(node)}
     if imported.isdisjoint(_CONNECTING):
         return False
-    names = {name for node in nodes for name in _used_names(node)}
+    names = {name for node in nodes for name in _list_used_names(node)}
     if _is_connected_by_keyword(nodes):
         return True
     starts = not names.isdisjoint(_STARTING)
@@ -105,26 +105,26 @@ def _is_connected_by_keyword(nodes: Iterable[ast.AST]) -> bool:
 
     nodes, connections, given = list(nodes), set[str](), set[str]()
     for node in nodes:
-        if isinstance(node, ast.Assign) and not _OPENING.isdisjoint(_called_names(node.value)):
+        if isinstance(node, ast.Assign) and not _OPENING.isdisjoint(_list_called_names(node.value)):
             connections |= {
                 each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)
             }
-        if isinstance(node, ast.Call) and not _STARTING.isdisjoint(_used_names(node.func)):
+        if isinstance(node, ast.Call) and not _STARTING.isdisjoint(_list_used_names(node.func)):
             values = [keyword.value for keyword in node.keywords if keyword.arg in _STREAM_KEYWORDS]
-            if any(not _OPENING.isdisjoint(_called_names(value)) for value in values):
+            if any(not _OPENING.isdisjoint(_list_called_names(value)) for value in values):
                 return True
             given |= {value.id for value in values if isinstance(value, ast.Name)}
     return not connections.isdisjoint(given)
 
 
-def _called_names(node: ast.AST) -> list[str]:
+def _list_called_names(node: ast.AST) -> list[str]:
     """The names of what an expression calls."""
     import ast
 
-    return [name for each in ast.walk(node) if isinstance(each, ast.Call) for name in _used_names(each.func)]
+    return [name for each in ast.walk(node) if isinstance(each, ast.Call) for name in _list_used_names(each.func)]
 
 
-def _used_names(node: ast.AST) -> list[str]:
+def _list_used_names(node: ast.AST) -> list[str]:
     """The names that a node uses, or takes of a module."""
     import ast
 
@@ -135,7 +135,7 @@ def _used_names(node: ast.AST) -> list[str]:
     return [node.id] if isinstance(node, ast.Name) else []
 
 
-def _imported_modules(node: ast.AST) -> list[str]:
+def _list_imported_modules(node: ast.AST) -> list[str]:
     """The modules that a node imports, those behind ``__import__("socket")`` too."""
     import ast
 

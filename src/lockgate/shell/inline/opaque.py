@@ -37,7 +37,7 @@ def record_unread(call: ProgramCall, language: str, text: str, because: str = ""
         call.own.append(Effect(EffectKind.EXECUTE, call.what, "shell:dialect", because))
         call.machine.findings.hints[_HINT] = None
     else:
-        call.opaque(because or f"`{call.what}` runs code that cannot be seen through")
+        call.add_opaque(because or f"`{call.what}` runs code that cannot be seen through")
     if _loses(language, text):
         call.add("destroy")
     if talks(" ".join((*(arg.text for arg in call.args), text))):

@@ -51,7 +51,7 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
     elif language in LANGUAGES and is_known(text):
         yield from read_code(call, language, text)
     elif language == "patch":
-        call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
+        call.add_opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
     elif not _is_filled_in(language, text) or _can_escape_literal(call, language, text):
         from lockgate.shell.inline.opaque import record_unread
 

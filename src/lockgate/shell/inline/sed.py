@@ -28,14 +28,14 @@ class NamedFile(Record):
     written: bool
 
 
-def sed_effects(call: ProgramCall, text: str) -> None:
+def add_sed_effects(call: ProgramCall, text: str) -> None:
     """Add what a sed script does beside changing text."""
     named, problem = read_sed(text)
     for file in named:
         look = files.write if file.written else files.read
         call.own += look(Arg(file.name), call.machine, call.scope)
     if problem:
-        call.opaque(problem)
+        call.add_opaque(problem)
 
 
 def read_sed(text: str) -> tuple[list[NamedFile], str]:

@@ -52,7 +52,7 @@ def reader(client: str) -> Callable[[ProgramCall, str], None]:
         script = _Script(call, client)
         problem = script.problem(text)
         if problem:
-            call.opaque(problem)
+            call.add_opaque(problem)
         # A database of SQLite is a file like any other.
         if client != "sqlite" and not (script.undone and not problem):
             from lockgate.shell.inline.sql_losses import loses

@@ -11,7 +11,7 @@ from functools import partial
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.words import evaluate, expand_all, expand_one
 from lockgate.shell.grammar.tree import ArithCommand, ArithFor, Case, Condition, Coproc, For, Function, Group, If, While
-from lockgate.shell.interpreter.lookahead import file_name, find_assigned, in_parts, known_lines, leaves_early
+from lockgate.shell.interpreter.lookahead import file_name, find_assigned, find_known_lines, in_parts, leaves_early
 from lockgate.shell.interpreter.redirects import apply_redirects
 from lockgate.shell.state.abstract_text import LONGEST, OPAQUE, PLAIN, join_texts
 from lockgate.shell.state.scope import Arg, Scope, positional
@@ -69,7 +69,7 @@ def _while(node: While, machine: Interpreter, scope: Scope, stdin: str | None) -
         machine.inputs.next_round(given, left)
         return shape
 
-    lines = known_lines(node, machine.inputs.rest(stdin)) if not scope.functions else None
+    lines = find_known_lines(node, machine.inputs.rest(stdin)) if not scope.functions else None
     shape = _until_known(machine, scope, once) if lines is None else _for_lines(node, lines, machine, scope)
     if lines is None:
         # A ``read`` that finds no more line leaves its variables empty.

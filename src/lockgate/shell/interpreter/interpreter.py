@@ -14,7 +14,15 @@ from lockgate.shell.grammar.tree import AndOr, Command, Function, Pipeline, Redi
 from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
 from lockgate.shell.interpreter.simple import run_simple
-from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, Number, join_texts, unknown_text
+from lockgate.shell.state.abstract_text import (
+    ENVIRONMENT,
+    LONGEST,
+    OPAQUE,
+    PLAIN,
+    Number,
+    join_texts,
+    make_unknown_text,
+)
 from lockgate.shell.state.run import Interpreter, RunFile, RunInside, RunScript, RunText, drive
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -140,7 +148,7 @@ class AbstractInterpreter(Interpreter):
         if beside:
             # What runs at the same time prints in any order.
             shape = in_parts(shape)
-        return shape if len(shape) <= LONGEST else unknown_text(shape)
+        return shape if len(shape) <= LONGEST else make_unknown_text(shape)
 
     # ------------------------------------------------------------ commands
 
@@ -177,7 +185,7 @@ class AbstractInterpreter(Interpreter):
                 stdin = self.command(command, inner, stdin)
                 if command is not last and any(map(takes_output, getattr(command, "redirects", ()))):
                     # zsh writes both to the file and into the pipe.
-                    stdin = unknown_text(stdin)
+                    stdin = make_unknown_text(stdin)
                 elif isinstance(stdin, Number):
                     stdin = f"{PLAIN}\n"  # what the next command makes of it is another text
         finally:

@@ -54,7 +54,7 @@ def leaves_early(node: Any) -> bool:
     return any(isinstance(item, Simple) and item.words and item.words[0].literal in _LEAVING for item in nodes(node))
 
 
-def known_lines(node: While, stdin: str | None) -> list[str] | None:
+def find_known_lines(node: While, stdin: str | None) -> list[str] | None:
     """The lines that ``while read x`` finds one after the other, where all is known and nothing else reads them."""
     if not stdin or not is_known(stdin) or node.until or len(lines := stdin.split("\n")) > _MOST_LINES:
         return None

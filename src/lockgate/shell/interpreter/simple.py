@@ -64,7 +64,7 @@ def _run_with_assignments(node: Simple, args: list[Arg], machine: Interpreter, s
 
     reaches = args[0].text in scope.functions or args[0].text in _EVALUATING
     target = scope if reaches else scope.copy()
-    kept = [scope.kept(item.name) for item in node.assignments if reaches and item.elements is None]
+    kept = [scope.save(item.name) for item in node.assignments if reaches and item.elements is None]
     for assignment in node.assignments:
         if assignment.elements is None:
             _assign(assignment, machine, target)

@@ -102,10 +102,10 @@ class ProgramCall:
         program, folders = self.args[0].text, self.scope.cwds
         return ReceiptCommand(program, entry.name, entry.effects, entry.answers, matched.operands, named, folders, own)
 
-    def opaque(self, because: str) -> None:
+    def add_opaque(self, because: str) -> None:
         """Add that something runs that cannot be seen through."""
         self.own.append(Effect(EffectKind.EXECUTE, self.what, self.rule, because))
-        for role in answering_roles(" ".join(arg.text for arg in self.args)):
+        for role in find_answering_roles(" ".join(arg.text for arg in self.args)):
             self.add(role)
 
     def find_effects(self) -> Running[str]:
@@ -113,7 +113,7 @@ class ProgramCall:
         raise NotImplementedError
 
 
-def answering_roles(text: str) -> set[str]:
+def find_answering_roles(text: str) -> set[str]:
     """The roles of what a text shows that answers the gate for a person; most often none."""
     return {role for word, role in table("answering_words").items() if re.search(word, text, re.IGNORECASE)}
 

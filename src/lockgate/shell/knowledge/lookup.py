@@ -205,7 +205,7 @@ def table(name: str) -> Mapping[str, Any]:
 
 
 @cache
-def listed_programs(way: str) -> frozenset[str]:
+def list_programs(way: str) -> frozenset[str]:
     """The programs, or commands, that the table of ways of a secret has for one of them (``ways_of_secrets``)."""
     return frozenset(table("ways_of_secrets")[way])
 

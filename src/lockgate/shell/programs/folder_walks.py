@@ -86,7 +86,7 @@ def _leaves_out_state(call: ProgramCall, word: Arg) -> bool:
             return False
         if _takes_others(call, word):
             continue
-        patterns = [*_names(call), *_paths(call, word, folder), *_globs(call), *_hidden_names(call)]
+        patterns = [*_names(call), *_paths(call, word, folder), *_globs(call), *_list_hidden_names(call)]
         for state in around.state_paths:
             names = state[len(folder.rstrip("/")) + 1 :].split("/")
             if not inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
@@ -123,7 +123,7 @@ def _names(call: ProgramCall) -> Iterator[list[str]]:
             yield [text.rstrip("/")]
 
 
-def _hidden_names(call: ProgramCall) -> Iterator[list[str]]:
+def _list_hidden_names(call: ProgramCall) -> Iterator[list[str]]:
     """Hidden names, for a program that leaves them out until it is told otherwise, be it by a pattern."""
     given = [option.role for option in call.matched.options]
     able = any(role == _HIDDEN for role, _ in call.entry.options.values())

@@ -42,7 +42,7 @@ class CommandWords(Record):
     """How many of the operands stand behind ``--``."""
     options: tuple[Option, ...]
 
-    def given(self, *names: str) -> bool:
+    def has_option(self, *names: str) -> bool:
         """Whether one of these options is given."""
         return any(option.name in names for option in self.options)
 
@@ -82,9 +82,9 @@ def _reset(said: CommandWords, _: Repository | None) -> Changes:
 
 def _switch(said: CommandWords, _: Repository | None) -> Changes:
     # What was changed and not committed is thrown away with these.
-    base = None if said.given("-f", "--force", "--discard-changes") else INDEX
+    base = None if said.has_option("-f", "--force", "--discard-changes") else INDEX
     if not said.operands:
-        if said.given("--orphan"):
+        if said.has_option("--orphan"):
             return None if said.verb == "switch" else []
         return [] if base == INDEX else [RevisionChange("HEAD")]
     return [RevisionChange(_previous(said.operands[0]), base)] if len(said.operands) == 1 else None
@@ -98,7 +98,7 @@ def _previous(word: str) -> str:
 def _checkout(said: CommandWords, repository: Repository | None) -> Changes:
     split = len(said.operands) - said.behind
     before, paths = said.operands[:split], said.operands[split:]
-    if said.given(*_MAKES):
+    if said.has_option(*_MAKES):
         return _switch(said, repository)
     if not said.behind and before[:1] and before[0].startswith(":/") and len(before[0]) > 2:
         # Files from the root on, or the last commit whose message has these words.
@@ -110,7 +110,7 @@ def _checkout(said: CommandWords, repository: Repository | None) -> Changes:
             return _switch(said, repository)
         named = bool(names) and (repository is None or repository.knows(names))
         before, paths = (before[:1], before[1:]) if named else ((), before)
-    if said.given("--pathspec-from-file", "-p", "--patch", "-m", "--merge") or len(before) > 1:
+    if said.has_option("--pathspec-from-file", "-p", "--patch", "-m", "--merge") or len(before) > 1:
         return None
     if not paths:
         return _switch(said, repository)
@@ -125,17 +125,17 @@ def _is_path(word: str, repository: Repository | None) -> bool:
 
 
 def _restore(said: CommandWords, _: Repository | None) -> Changes:
-    if said.given("--pathspec-from-file", "-p", "--patch", "-m", "--merge") or not said.operands:
+    if said.has_option("--pathspec-from-file", "-p", "--patch", "-m", "--merge") or not said.operands:
         return None
-    default = "HEAD" if said.given("-S", "--staged") else INDEX
+    default = "HEAD" if said.has_option("-S", "--staged") else INDEX
     source = said.value("-s", "--source") or default
-    return [RevisionChange(_previous(source), paths=said.operands, removes=not said.given("--overlay"))]
+    return [RevisionChange(_previous(source), paths=said.operands, removes=not said.has_option("--overlay"))]
 
 
 def _merge(said: CommandWords, repository: Repository | None) -> Changes:
-    if said.given("--continue", "--quit"):
+    if said.has_option("--continue", "--quit"):
         return []
-    if said.given(*_ENDS) or len(said.operands) != 1 or repository is None or not _is_plain_merge(said):
+    if said.has_option(*_ENDS) or len(said.operands) != 1 or repository is None or not _is_plain_merge(said):
         return None
     theirs = _previous(said.operands[0])
     base = repository.base("HEAD", theirs)
@@ -149,9 +149,9 @@ def _is_plain_merge(said: CommandWords) -> bool:
 
 
 def _pick(said: CommandWords, repository: Repository | None) -> Changes:
-    if said.given("--quit"):
+    if said.has_option("--quit"):
         return []
-    if said.given(*_ENDS, "--continue") or not said.operands or not _is_plain_merge(said):
+    if said.has_option(*_ENDS, "--continue") or not said.operands or not _is_plain_merge(said):
         return None
     picked: list[str] = []
     for word in said.operands:
@@ -171,9 +171,9 @@ def _pick(said: CommandWords, repository: Repository | None) -> Changes:
 
 
 def _rebase(said: CommandWords, repository: Repository | None) -> Changes:
-    if said.given("--quit"):
+    if said.has_option("--quit"):
         return []
-    is_unclear = said.given(*_ENDS, "--continue", "--edit-todo", "--root") or not _is_plain_merge(said)
+    is_unclear = said.has_option(*_ENDS, "--continue", "--edit-todo", "--root") or not _is_plain_merge(said)
     if is_unclear or repository is None or not 0 < len(said.operands) < 3:
         return None
     upstream, branch = _previous(said.operands[0]), said.operands[1] if len(said.operands) == 2 else "HEAD"
@@ -194,7 +194,7 @@ def _stash(said: CommandWords, _: Repository | None) -> Changes:
         stash = f"stash@{{{stash}}}" if stash.isdecimal() else stash
         # Its third parent holds what git did not know, where that was put away, too.
         return [RevisionChange(stash, f"{stash}^1", merges=True), RevisionChange(f"{stash}^3", removes=False)]
-    if verb in ("push", "save") and not said.given("-u", "--include-untracked", "-a", "--all", "-p", "--patch"):
+    if verb in ("push", "save") and not said.has_option("-u", "--include-untracked", "-a", "--all", "-p", "--patch"):
         return [RevisionChange("HEAD"), RevisionChange(INDEX)]
     return None
 
@@ -218,7 +218,7 @@ def _sparse(said: CommandWords, _: Repository | None) -> Changes:
 
 
 def _worktree(said: CommandWords, repository: Repository | None) -> Changes:
-    if said.given("--no-checkout", "--orphan"):
+    if said.has_option("--no-checkout", "--orphan"):
         return []
     if len(said.operands) == 2:
         return [RevisionChange(_previous(said.operands[1]), root=said.operands[0])]
@@ -226,7 +226,7 @@ def _worktree(said: CommandWords, repository: Repository | None) -> Changes:
         return None
     # Without a revision a branch of the folder's name is taken where there is one.
     name = said.operands[0].rstrip("/").rpartition("/")[2]
-    makes = said.given("-b", "-B", "-d", "--detach")
+    makes = said.has_option("-b", "-B", "-d", "--detach")
     return [RevisionChange("HEAD" if makes or not repository.knows(name) else name, root=said.operands[0])]
 
 

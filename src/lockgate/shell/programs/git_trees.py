@@ -86,14 +86,14 @@ def _clone_source(call: ProgramCall) -> str:
     if tree is None or not _is_settled(call):
         return "write-tree"
     own = inside(around.workspace or around.home, repository.root)
-    kept = PathGuard(around).kept(around.realpath(root), tree)
+    kept = PathGuard(around).filter_protected(around.realpath(root), tree)
     kept = [name for name in kept if not (own and repository.holds(name, tree.get(name, "")))]
     call.own += [effect for name in kept[:_MOST] for effect in _effects(call, f"{root}/{name}", name, _HELD)]
     return ""
 
 
 def _star(call: ProgramCall, options: list[Option]) -> str:
-    said = _known_words(call, options)
+    said = _read_known_words(call, options)
     repository = _repository(call)
     if call.entry.name.startswith("gh/"):
         from lockgate.shell.programs.gh_stacks import stack_changes
@@ -115,7 +115,7 @@ def _star(call: ProgramCall, options: list[Option]) -> str:
     return ""
 
 
-def _known_words(call: ProgramCall, options: list[Option]) -> CommandWords | None:
+def _read_known_words(call: ProgramCall, options: list[Option]) -> CommandWords | None:
     """The words, where all of them are known."""
     texts = [arg.static for arg in call.args]
     matched = call.matched
@@ -164,7 +164,9 @@ def _brought(call: ProgramCall, change: RevisionChange, repository: Repository) 
         if found is None:
             return None
         root = around.realpath(found)
-    kept = [name for name in guard.kept(root, {**theirs, **known}) if _meant(name, change, call, repository)]
+    kept = [
+        name for name in guard.filter_protected(root, {**theirs, **known}) if _meant(name, change, call, repository)
+    ]
     if change.merges and base is not None and _may_be_renamed(guard, repository, change.ours, base):
         return None
     if any(name.rpartition("/")[2] == "HEAD" for name in theirs):
@@ -200,7 +202,7 @@ def _may_be_renamed(guard: PathGuard, repository: Repository, revision: str, bas
     Git follows files, and whole folders, that this side has given other names.
     """
     ours = repository.tree(revision)
-    return ours is None or bool(guard.kept(repository.root, [name for name in ours if name not in base]))
+    return ours is None or bool(guard.filter_protected(repository.root, [name for name in ours if name not in base]))
 
 
 def _meant(name: str, change: RevisionChange, call: ProgramCall, repository: Repository) -> bool:

@@ -79,9 +79,9 @@ def run_program(
         in_project = is_of_project(machine, scope, word)
         entry = None if in_project and is_script(machine, scope, word) else entry
     if entry is None:
-        own = yield from _unknown_effects(machine, scope, name, args, stdin, own)
+        own = yield from _effects_of_unknown(machine, scope, name, args, stdin, own)
         machine.keep(scope, args, own, (), apart=len(machine.findings.acts) == acts)
-        return machine.unknown(args, stdin)
+        return machine.shape_of_unknown(args, stdin)
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = perform(invocation)
     own = _effects_of_place(invocation, name, in_project=in_project)
@@ -101,7 +101,7 @@ def _run_by_own_path(machine: Machine, scope: Scope, word: str) -> list[Effect]:
     return [Effect(EffectKind.EXECUTE, word, "shell:project-file", because)]
 
 
-def _unknown_effects(
+def _effects_of_unknown(
     machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None, own: list[Effect]
 ) -> Running[list[Effect]]:
     """The effects of a program without an entry. The text of one that is run by its path, as ``own`` says, is read."""
@@ -209,7 +209,7 @@ class Invocation(ProgramCall):
         from lockgate.shell.effects.files import read
 
         words = [without_marks(arg.text) for arg in self.args[1:]]
-        for name in _sent_files(self.what, words, without_marks(self.stdin or "")):
+        for name in _find_sent_files(self.what, words, without_marks(self.stdin or "")):
             found = read(Arg(name), self.machine, self.scope, below=True)
             self.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
@@ -254,7 +254,7 @@ class Invocation(ProgramCall):
         from lockgate.shell.programs.git_folders import why_disguised
 
         if problem := why_disguised(self.machine, self.scope):
-            self.opaque(problem)
+            self.add_opaque(problem)
 
     def _descend(self, args: list[Arg]) -> list[Option]:
         """Match options, going down into subcommands."""
@@ -341,7 +341,7 @@ PROGRAMS = Programs(run_program, _source)
 """What an interpreter is given to run."""
 
 
-def _sent_files(what: str, words: list[str], stdin: str) -> list[str]:
+def _find_sent_files(what: str, words: list[str], stdin: str) -> list[str]:
     """The names that a command may send as files.
 
     Args:

@@ -16,7 +16,7 @@ from lockgate.shell.state.abstract_text import (
     harmless,
     is_known,
     join_texts,
-    unknown_text,
+    make_unknown_text,
 )
 from lockgate.shell.state.scope import Arg, Input
 
@@ -279,7 +279,7 @@ def _dull_format(arg: Arg) -> bool:
 
 def _part_of(text: str) -> str:
     """Some lines of a text, in any order."""
-    return in_parts(text) if all(map(harmless, text.splitlines())) else unknown_text(text)
+    return in_parts(text) if all(map(harmless, text.splitlines())) else make_unknown_text(text)
 
 
 _KINDS: dict[str, Callable[[ProgramCall], str]] = {

@@ -140,7 +140,7 @@ class CommandStep:
         """Put each text of all parts through a function that takes out what must not be shown."""
         for step in self.below():
             step._text = clean(step.text)
-            step.effects = {effect.told(clean): None for effect in step.effects}
+            step.effects = {effect.map_texts(clean): None for effect in step.effects}
             for run in step.runs.values():
                 run.words = tuple(map(clean, run.words))
                 run.uses = [use._replace(text=clean(use.text)) for use in run.uses]

@@ -102,7 +102,7 @@ class CodeMachine(SourceMachine):
     def note_script(self, path: str, scope: Scope, program: str) -> None:
         """A file is run."""
         place = place_of(without_marks(path), scope)
-        marks = self.held(place) or self.alike(place) or self._from_archive(place)
+        marks = self.marks_at(place) or self.marks_by_content(place) or self._from_archive(place)
         self._note_run(marks + marks_of(path) * path.startswith("/dev/fd/"), program)
 
     def note_unpacked(self, marks: str, scope: Scope) -> None:

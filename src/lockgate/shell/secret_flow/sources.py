@@ -96,7 +96,7 @@ class SourceMachine(AbstractInterpreter):
         """The source of a mark, or of a weak one."""
         return self.by_mark.get(chr(ord(mark) - ord(WEAK) + ord(FIRST_MARK)) if mark >= WEAK else mark)
 
-    def passed(self, marks: str, program: str, *, surely: bool, picked: str = "") -> str:
+    def pass_on(self, marks: str, program: str, *, surely: bool, picked: str = "") -> str:
         """The marks of what a program makes of a text, of which it may pick one value."""
         result = ""
         for mark in marks:
@@ -113,7 +113,7 @@ class SourceMachine(AbstractInterpreter):
             result += after if surely and mark < WEAK else weaker(after)
         return "".join(dict.fromkeys(result))
 
-    def named(self, path: str) -> str:
+    def display_path(self, path: str) -> str:
         """A path for a person."""
         home = self.around.home
         return f"~{path[len(home) :]}" if home and inside(path, home) else path
@@ -144,20 +144,22 @@ class SourceMachine(AbstractInterpreter):
         text = without_marks(text)
         secret = {effect.what: effect.rule == NAMED_SO for effect in found if effect.kind is EffectKind.READ_SECRET}
         marks = [
-            self.mark(Origin(self.named(what if is_known(text) else show(text)), only_named=only_named))
+            self.mark(Origin(self.display_path(what if is_known(text) else show(text)), only_named=only_named))
             for what, only_named in secret.items()
         ]
-        held = marks_of("".join(marks) + self.held(place_of(text, scope))) or self.alike(place_of(text, scope))
+        held = marks_of("".join(marks) + self.marks_at(place_of(text, scope))) or self.marks_by_content(
+            place_of(text, scope)
+        )
         if held:
             self.read.append((text, held))
 
-    def alike(self, place: str) -> str:
+    def marks_by_content(self, place: str) -> str:
         """Marks of what a file holds, by its content."""
         if not is_known(place):
             return ""
         return "".join(self.mark(origin) for origin in self.around.kept_content(place))
 
-    def lying_in(self, path: str) -> str:
+    def marks_in_file(self, path: str) -> str:
         """Marks of what lies in a file that was written, by this script or by an earlier call."""
         if path not in self.files and path in self.earlier:
             marks = "".join(self.mark(self._of_earlier(origin)) for origin in self.earlier[path])
@@ -169,7 +171,7 @@ class SourceMachine(AbstractInterpreter):
         many = source not in self.sources and len(self.sources) >= _MOST_MARKS // 2
         return Origin("", origin=source.origin, what=_MANY) if many and source.origin else source
 
-    def _written_marks(self) -> dict[str, object]:
+    def _list_written(self) -> dict[str, object]:
         return dict.fromkeys([*self.earlier, *self.files])
 
     def in_files(self) -> tuple[Left, ...]:
@@ -185,22 +187,24 @@ class SourceMachine(AbstractInterpreter):
                 found.append(Left(path, origins))
         return tuple(found[:_MOST_LEFT])
 
-    def held(self, place: str) -> str:
+    def marks_at(self, place: str) -> str:
         """Marks of what lies in the files that were written and that a path, or a pattern, may mean."""
-        written = self._written_marks()
-        found = "".join(self.lying_in(path) for path in written if inside(path, place))
+        written = self._list_written()
+        found = "".join(self.marks_in_file(path) for path in written if inside(path, place))
         start = _WILD.split(place, maxsplit=1)[0]
         for path in written:
             before = _WILD.split(path, maxsplit=1)[0]
             wild = (start != place and path.startswith(start)) or (before != path and place.startswith(before))
-            found += "".join(map(weaker, self.lying_in(path))) if wild and posixpath.basename(start + before) else ""
+            found += (
+                "".join(map(weaker, self.marks_in_file(path))) if wild and posixpath.basename(start + before) else ""
+            )
         return found
 
-    def made_in(self, folder: str) -> str:
+    def marks_below(self, folder: str) -> str:
         """Marks of what was written into a folder, but for files such as ``.npmrc``, which nothing publishes."""
-        inner = (path for path in self._written_marks() if inside(path, folder))
+        inner = (path for path in self._list_written() if inside(path, folder))
         names = (path for path in inner if not posixpath.basename(path).startswith("."))
-        return marks_of("".join(weaker(mark) for path in names for mark in self.lying_in(path)))
+        return marks_of("".join(weaker(mark) for path in names for mark in self.marks_in_file(path)))
 
 
 def place_of(text: str, scope: Scope) -> str:
@@ -209,7 +213,7 @@ def place_of(text: str, scope: Scope) -> str:
     return posixpath.normpath(posixpath.join(cwd, text)) if text else text
 
 
-def picked_name(call: ProgramCall) -> str:
+def find_picked_name(call: ProgramCall) -> str:
     """The name of the only value that a command prints of what it reads; empty where there may be more.
 
     As in ``grep API_TOKEN .env`` and ``jq -r .api_token keys.json``.

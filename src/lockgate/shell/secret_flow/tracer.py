@@ -14,13 +14,13 @@ from lockgate.resources.paths import read_effects
 from lockgate.shell.expansion.words import expand
 from lockgate.shell.grammar.tree import Redirect, Script
 from lockgate.shell.interpreter.lookahead import nodes
-from lockgate.shell.knowledge.lookup import listed_programs
+from lockgate.shell.knowledge.lookup import list_programs
 from lockgate.shell.knowledge.options import Option
 from lockgate.shell.secret_flow.code_sources import CodeMachine
 from lockgate.shell.secret_flow.credential_owners import FAR_SHELLS, destination
 from lockgate.shell.secret_flow.deployments import deployment
 from lockgate.shell.secret_flow.payloads import SecretPlace, is_payload
-from lockgate.shell.secret_flow.sources import NAMED_SO, classify, picked_name, place_of
+from lockgate.shell.secret_flow.sources import NAMED_SO, classify, find_picked_name, place_of
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, WEAK, marks_of, show, weaker, without_marks
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -72,7 +72,7 @@ class Tracer(CodeMachine):
         self.read = []
         return OPAQUE + marks
 
-    def substituted(self, shape: str) -> str:
+    def name_substitution(self, shape: str) -> str:
         """The name of the file that a process substitution becomes."""
         name = f"/dev/fd/{63 + len(self.files)}"
         self.files[name] = marks_of(shape)
@@ -102,7 +102,7 @@ class Tracer(CodeMachine):
         elif not name.startswith("/dev/"):
             place = place_of(name, scope)
             self.crossed |= bool(self.flow.beside) and self.is_connected(marks)
-            self.files[place] = marks_of(self.lying_in(place) + marks) if more else marks
+            self.files[place] = marks_of(self.marks_in_file(place) + marks) if more else marks
 
     def _note_socket(self, name: str, marks: str) -> None:
         """Record what is sent through a socket of bash, or stands in the name of its host."""
@@ -121,10 +121,10 @@ class Tracer(CodeMachine):
         lost = set("".join(marks_of(arg.text) for arg in args)) - set(shape)
         return shape + (OPAQUE + "".join(sorted(lost)) if lost else "")
 
-    def unknown(self, args: list[Arg], stdin: str | None) -> str:
+    def shape_of_unknown(self, args: list[Arg], stdin: str | None) -> str:
         """The shape of what a program prints of which nothing is known: it may be made from all that it gets."""
         got = marks_of("".join([stdin or "", *(arg.text for arg in args[1:])]))
-        return OPAQUE + self.passed(got, args[0].shown, surely=False)
+        return OPAQUE + self.pass_on(got, args[0].shown, surely=False)
 
     def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
         """Run a script in a subshell; what is written to it is only known at the end (``run_writers``)."""
@@ -167,7 +167,9 @@ class Tracer(CodeMachine):
             self.disk.written |= written
         sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
         if here:
-            named = (self.held(place_of(without_marks(arg.text), call.started)) for arg in call.args[1:] if arg.text)
+            named = (
+                self.marks_at(place_of(without_marks(arg.text), call.started)) for arg in call.args[1:] if arg.text
+            )
             self.note_unpacked(marks_of((call.stdin or "") + "".join(named)), call.scope)
         if not call.ran:
             self.note_words(call)
@@ -177,15 +179,17 @@ class Tracer(CodeMachine):
                 self.files[place_of(without_marks(name), call.scope)] = fetched
         if sinks:
             # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
-            asks = _program(call) in listed_programs("carrying") and all(
+            asks = _program(call) in list_programs("carrying") and all(
                 effect.kind is EffectKind.FETCH for effect in sinks
             )
             self._record_sent(call, [] if asks else read, sinks, ran)
-            if call.what in listed_programs("pushing"):
+            if call.what in list_programs("pushing"):
                 self._arrive(call, self.repository, SecretPlace("file"), sinks, surely=False)
-                self._arrive(call, self.pushed(call), SecretPlace("file"), sinks, surely=True)
-            if call.what in listed_programs("publishing"):
-                self._arrive(call, self.made_in(place_of(".", call.scope)), SecretPlace("file"), sinks, surely=False)
+                self._arrive(call, self.marks_of_push(call), SecretPlace("file"), sinks, surely=True)
+            if call.what in list_programs("publishing"):
+                self._arrive(
+                    call, self.marks_below(place_of(".", call.scope)), SecretPlace("file"), sinks, surely=False
+                )
             if not asks:
                 # What runs on another machine prints here.
                 return shape + fetched + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
@@ -193,7 +197,7 @@ class Tracer(CodeMachine):
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
         return fetched + self._hand_on(call, shape, read, written)
 
-    def pushed(self, call: ProgramCall) -> str:
+    def marks_of_push(self, call: ProgramCall) -> str:
         """Marks of the secrets in the commits that a push sends."""
         operands = [arg.static or "" for arg in call.matched.operands] if call.what == "git push" else []
         revisions = [refspec.lstrip("+").partition(":")[0] for refspec in operands[1:]] or ["HEAD"]
@@ -212,22 +216,22 @@ class Tracer(CodeMachine):
     def _hand_on(self, call: ProgramCall, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
         """The shape of what a program prints that sends nothing; what it writes is kept."""
         program = _program(call)
-        if call.what in listed_programs("committing"):
+        if call.what in list_programs("committing"):
             taken = "".join([call.stdin or "", *(marks for _, marks in read), *(arg.text for arg in call.args)])
             self.repository = marks_of(self.repository + marks_of(taken))
-        surely = call.entry.prints in _SAME or program in listed_programs("carrying")
+        surely = call.entry.prints in _SAME or program in list_programs("carrying")
         got = marks_of(call.stdin or "") + "".join(marks for _, marks in read)
         told = "".join(marks_of(arg.text) for arg in call.args[1:])
-        kept = self.passed(got, call.what, surely=surely, picked=picked_name(call) if got else "")
-        kept += self.passed(told, call.what, surely=False)
-        for name in written if program not in listed_programs("making") else ():
+        kept = self.pass_on(got, call.what, surely=surely, picked=find_picked_name(call) if got else "")
+        kept += self.pass_on(told, call.what, surely=False)
+        for name in written if program not in list_programs("making") else ():
             self.files[place_of(without_marks(name), call.scope)] = kept
         if call.entry.prints in _NOT_CONTENT or program.endswith("sum"):
             return shape
         if call.entry.prints == "cat" or program == "tee":
             kept = got
         elif call.entry.prints == "word":
-            kept = self.passed(told, call.what, surely=False)
+            kept = self.pass_on(told, call.what, surely=False)
         kept += self._own(call)
         return without_marks(shape) + OPAQUE + kept if kept else shape
 
@@ -256,7 +260,7 @@ class Tracer(CodeMachine):
             file = without_marks(arg.text).rpartition("@")[2]
             if (self.files or self.earlier) and file not in looked_at and not (option and option.role == "write"):
                 # No table says that the program reads it, but what else should it do with what was just written?
-                held = "".join(map(weaker, self.held(place_of(file, call.scope)))) if file else ""
+                held = "".join(map(weaker, self.marks_at(place_of(file, call.scope)))) if file else ""
                 self._arrive(call, held, place._replace(how="file"), sinks, surely=False)
             rest = arg.text
             for shape in self.plain:
@@ -266,12 +270,12 @@ class Tracer(CodeMachine):
             # An option that is not listed may take the word behind it.
             before = arg.text if arg.text.startswith("-") and arg.text not in given else ""
         stdin = marks_of(call.stdin or "")
-        if program in listed_programs("sending_input") and program not in FAR_SHELLS:
+        if program in list_programs("sending_input") and program not in FAR_SHELLS:
             stdin += marks_of("".join(call.shapes)) + ran
         named = next((arg for arg in call.args[1:] if _is_input(arg.text)), None)
         telnet = any(arg.text.startswith("telnet:") for arg in call.args)
-        surely = named is not None or telnet or program in listed_programs("sending_input")
-        if surely or program not in listed_programs("not_reading") or any(arg.loose for arg in call.args):
+        surely = named is not None or telnet or program in list_programs("sending_input")
+        if surely or program not in list_programs("not_reading") or any(arg.loose for arg in call.args):
             option = _option(call, named.text) if named is not None else None
             self._arrive(call, stdin, SecretPlace("input", option.name if option else ""), sinks, surely=surely)
 

@@ -77,12 +77,12 @@ def join_texts(*texts: str) -> str:
         return texts[0]
     if not all(map(harmless, texts)) or any(mark in text for text in texts for mark in (" ", "\t", "\n", "..")):
         # One that leads out of a folder may lead to any file.
-        return unknown_text(*texts)
+        return make_unknown_text(*texts)
     # Harmless as words, but not as places: which of several files is written still matters.
     return PLAIN if all(text.replace(PLAIN, "0").isdigit() or not text for text in texts) else ENVIRONMENT
 
 
-def unknown_text(*texts: str) -> str:
+def make_unknown_text(*texts: str) -> str:
     """Text that could be anything, made from the given ones: where they come from is kept."""
     marks = marks_of("".join(texts))
     return OPAQUE + "".join(dict.fromkeys(map(weaker, marks))) if marks else OPAQUE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import HostView, no_category
-from lockgate.shell.state.abstract_text import OPAQUE, unknown_text
+from lockgate.shell.state.abstract_text import OPAQUE, make_unknown_text
 from lockgate.shell.state.findings import Findings, ReceiptCommand
 from lockgate.shell.state.scope import Arg, Input, SavedVariable, Scope
 
@@ -215,7 +215,7 @@ class ControlFlow:
 
     def hide(self, name: str, scope: Scope) -> SavedVariable:
         """Note that a variable becomes local to the function that runs."""
-        kept = scope.kept(name)
+        kept = scope.save(name)
         if self.frames:
             self.frames[-1].append(kept)
             scope.exported -= {name}
@@ -253,7 +253,7 @@ class Inputs:
 
     def rest(self, stdin: str | None) -> str | None:
         """What the next command finds in an input: where something was taken of it, it could be any part."""
-        return Input(unknown_text(stdin)) if stdin and id(stdin) in self.taken else stdin
+        return Input(make_unknown_text(stdin)) if stdin and id(stdin) in self.taken else stdin
 
     def next_round(self, given: str | None, left: str | None) -> None:
         """Note that a loop begins anew: where it took whole lines of its input, it finds the next line.
@@ -305,7 +305,7 @@ class OutputFacts:
 class Observer:
     """The points at which a second run looks on. This class follows nothing."""
 
-    def unknown(self, args: list[Arg], stdin: str | None) -> str:
+    def shape_of_unknown(self, args: list[Arg], stdin: str | None) -> str:
         """The shape of what a program prints of which nothing is known."""
         return OPAQUE
 
@@ -330,7 +330,7 @@ class Observer:
         """The shape of the file that was just read."""
         return OPAQUE
 
-    def substituted(self, shape: str) -> str:
+    def name_substitution(self, shape: str) -> str:
         """The name of the file that a process substitution becomes."""
         return "/dev/fd/63"
 

@@ -12,9 +12,9 @@ from lockgate.shell.state.abstract_text import (
     harmless,
     is_known,
     join_texts,
+    make_unknown_text,
     marks_of,
     show,
-    unknown_text,
     without_marks,
 )
 
@@ -180,7 +180,7 @@ class Scope:
                 other.variables[name] = text
             elif not harmless(text) or name in self.arrays:
                 # It may have been in the environment before, and then it is exported.
-                other.variables[name] = unknown_text(text)
+                other.variables[name] = make_unknown_text(text)
         other.variables["0"] = OPAQUE
         for name, meanings in self.functions.items():
             other.functions[name] = tuple(dict.fromkeys((None, *meanings))) if self.ever.exporting else (None,)
@@ -210,11 +210,11 @@ class Scope:
         """Let the values of some variables be unknown."""
         for name in names:
             items = self.arrays.pop(name, ())
-            self.variables[name] = unknown_text(self.variables.get(name, ""), *(item.text for item in items))
+            self.variables[name] = make_unknown_text(self.variables.get(name, ""), *(item.text for item in items))
             self.ever.variables[name] = OPAQUE
             self.ever.touched.add(name)
 
-    def kept(self, name: str) -> SavedVariable:
+    def save(self, name: str) -> SavedVariable:
         """What a variable holds, for `give_back`."""
         return SavedVariable(name, self.variables.get(name), self.arrays.get(name))
 

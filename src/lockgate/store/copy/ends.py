@@ -82,7 +82,7 @@ class SqliteEnd:
             found: Sequence[Row] = self.tx._all(f"SELECT {names} FROM {table.name} ORDER BY {table.order}", ())  # noqa: S608
             return found
         rows = self.tx._all(f"SELECT {names}, seal FROM {table.name} ORDER BY {table.order}", ())  # noqa: S608
-        return [known for row in rows if (known := self.tx._unsealed(table.name, row)) is not None]
+        return [known for row in rows if (known := self.tx._unseal(table.name, row)) is not None]
 
     def put(self, table: TableShape, rows: Sequence[Row]) -> None:
         """Add or replace rows."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PRUNED, ROOT, canonical, is_cut, keyed_hash, link_digest, seal
+from lockgate.store.chain_links import PRUNED, ROOT, canonical, hash_with_key, is_cut, link_digest, seal
 from lockgate.store.postgres.statements import PostgresStatements
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 
@@ -43,9 +43,9 @@ class PostgresAuditQueries(PostgresStatements):
     wants_anchor = False
     """Whether this transaction has appended to a chain whose last anchor is old."""
 
-    def keyed(self, purpose: bytes, text: str) -> str:
+    def hash_with_key(self, purpose: bytes, text: str) -> str:
         """A keyed hash of a text that nobody can make without the key of this machine."""
-        return keyed_hash(self._key, purpose, text)
+        return hash_with_key(self._key, purpose, text)
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to this gate's chain."""

@@ -136,7 +136,7 @@ class Pool:
         return ConnectionPool(
             "",
             kwargs={**self.address, "autocommit": True, "connect_timeout": _CONNECT_SECONDS},
-            connection_class=bounded_class(self.limits, self),
+            connection_class=make_bounded_class(self.limits, self),
             configure=lambda connection: configure(connection, self.limits),
             min_size=0,
             max_size=MOST,
@@ -159,7 +159,7 @@ def configure(connection: Connection, limits: Timeouts) -> None:
     )
 
 
-def bounded_class(limits: Timeouts, pool: Pool | None = None) -> type[Connection]:
+def make_bounded_class(limits: Timeouts, pool: Pool | None = None) -> type[Connection]:
     """The class of a connection that is given up when the database does not answer in time.
 
     Its own limits do not help where it was stopped, or where its machine has gone without a word.
@@ -201,7 +201,7 @@ def bounded_class(limits: Timeouts, pool: Pool | None = None) -> type[Connection
 def open_connection(address: Address, limits: Timeouts) -> Connection:
     """A connection outside of any pool, which takes each statement as a transaction of its own."""
     told: dict[str, Any] = {**address, "connect_timeout": _CONNECT_SECONDS, "autocommit": True}
-    connection = bounded_class(limits).connect(**told)
+    connection = make_bounded_class(limits).connect(**told)
     configure(connection, limits)
     return connection
 

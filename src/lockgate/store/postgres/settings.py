@@ -15,7 +15,7 @@ from threading import Lock
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.loopback import is_loopback
-from lockgate.store.chain_links import PURPOSE_STORE, canonical, keyed_hash
+from lockgate.store.chain_links import PURPOSE_STORE, canonical, hash_with_key
 from lockgate.store.files import own_file
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def read_where(path: str) -> StoreAddress:
 
 def seal_of(key: bytes, where: StoreAddress) -> str:
     """The seal of what ``store.json`` says, by the installation's key."""
-    return keyed_hash(key, PURPOSE_STORE, canonical({"url": where.url, "gate": where.gate}))
+    return hash_with_key(key, PURPOSE_STORE, canonical({"url": where.url, "gate": where.gate}))
 
 
 def address_of(url: str) -> Address:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _LOCK = b"lockgate lock"  # at most 16 bytes
 LOCKING = "SELECT slot FROM lockgate.locks WHERE slot = %s FOR NO KEY UPDATE"
 _LOCKING_FREE = "SELECT slot FROM lockgate.locks WHERE slot = ANY(%s) FOR NO KEY UPDATE SKIP LOCKED"
+_LAST = 253402300799.0
+"""The last second of the year 9999."""
 
 
 def lock_key(kind: str, name: str = "") -> int:
@@ -161,6 +163,4 @@ def _moment(at: float) -> float:
     return min(at, _LAST) if at > 0.0 else 0.0
 
 
-_LAST = 253402300799.0
-"""The last second of the year 9999."""
 _READ: dict[type, Callable[[Any], Any]] = {str: decode_text, float: _moment}

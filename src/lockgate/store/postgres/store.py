@@ -95,12 +95,12 @@ class PostgresStore:
 
         return listen_to_questions(self._open_pool(), heard, watching=watching)
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether somebody on some host watches for questions."""
         if self._current is not None:
-            return self._current.watched()
+            return self._current.is_watched()
         with self.reading() as tx:
-            return tx.watched()
+            return tx.is_watched()
 
     def sync_commits(self, wanted: bool) -> None:
         """Nothing is to be done: each connection asks the server to sync every commit."""

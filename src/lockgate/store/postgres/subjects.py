@@ -226,7 +226,7 @@ class SubjectQueries(PostgresStatements):
             (session, agent, what, at),
         )
 
-    def blocked(self, session: str) -> list[tuple[str, str, float]]:
+    def list_blocked(self, session: str) -> list[tuple[str, str, float]]:
         """What was blocked in a session: (agent, what, when), oldest first."""
         self._own(session)
         rows = self._all("SELECT agent, what, at FROM lockgate.blocked WHERE session = %s ORDER BY at, id", (session,))

@@ -106,7 +106,7 @@ class PostgresTransaction(SubjectQueries, PostgresQuestionQueries, PostgresAudit
         assert row is not None
         return bytes(row[0])
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether somebody on some host watches for questions."""
         from lockgate.store.postgres.notifications import WATCHED
 

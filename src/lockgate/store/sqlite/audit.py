@@ -14,9 +14,9 @@ from lockgate.store.chain_links import (
     canonical,
     epoch_at,
     gate_of,
+    hash_with_key,
     head_facts,
     is_cut,
-    keyed_hash,
     link_digest,
     seal,
 )
@@ -43,17 +43,17 @@ class SqliteAuditQueries(SqliteStatements):
         """The id of this gate, whose chain it is."""
         return gate_of(self._key)
 
-    def keyed(self, purpose: bytes, text: str) -> str:
+    def hash_with_key(self, purpose: bytes, text: str) -> str:
         """A keyed hash of a text that nobody can make without the key of this installation."""
-        return keyed_hash(self._key, purpose, text)
+        return hash_with_key(self._key, purpose, text)
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to the audit chain."""
-        row = self._append(self._checked_head(), at, body)
+        row = self._append(self._check_head(), at, body)
         self._put_head(row.seq, row.digest)
         return row
 
-    def _checked_head(self) -> tuple[int, str]:
+    def _check_head(self) -> tuple[int, str]:
         """Number and digest of the last record. Raises ``StoreError`` where the seal of the head does not hold."""
         head = self.audit_head()
         if head_facts(self._key, head) is None:
@@ -88,7 +88,7 @@ class SqliteAuditQueries(SqliteStatements):
         Nobody goes back to older facts without the chain's end.
         """
         if self._facts is None:
-            self._facts = head_facts(self._key, self._kept_head()) or _BROKEN
+            self._facts = head_facts(self._key, self._read_head()) or _BROKEN
         return self._facts
 
     def epoch(self) -> str:
@@ -144,9 +144,9 @@ class SqliteAuditQueries(SqliteStatements):
 
     def audit_head(self, *, gate: str = "") -> AuditHead:
         """The chain's sealed head as it is kept, whether or not its seal holds."""
-        return self._kept_head() if self._is_own(gate) else AuditHead()
+        return self._read_head() if self._is_own(gate) else AuditHead()
 
-    def _kept_head(self) -> AuditHead:
+    def _read_head(self) -> AuditHead:
         row = self._one("SELECT seq, digest, seal FROM audit_head WHERE id = 1", ())
         return AuditHead._make(row) if row else AuditHead()
 
@@ -160,7 +160,7 @@ class SqliteAuditQueries(SqliteStatements):
         base = self.audit_checkpoint().seq
         return bool(self._one("SELECT count(*) = ? FROM audit WHERE seq > ?", (self.audit_head().seq - base, base))[0])
 
-    def made_with(self) -> int:
+    def read_version_made_with(self) -> int:
         """The version of the tables that the chain says it was begun or last cut with; 0 where it says nothing."""
         from lockgate.system.digests import json_object
 

@@ -80,13 +80,13 @@ def of_this_version(path: str, folder: str) -> DatabaseCopy:
 
 def way_back(path: str) -> str:
     """What a person can do where a database is newer than this program."""
-    command = restoring_command(os.path.dirname(path))
+    command = make_restoring_command(os.path.dirname(path))
     if not command:
         return "upgrade this one, and run lockgate install again"
     return f"upgrade this one; or go back to the state of before the upgrade: {command}"
 
 
-def restoring_command(folder: str) -> str:
+def make_restoring_command(folder: str) -> str:
     """The command that puts back the newest copy of before an upgrade; empty where this version can use none."""
     fitting = next((copy for copy in copies(folder) if copy.fits and copy.is_of_before), None)
     return f"lockgate store restore {shlex.quote(fitting.path)}" if fitting else ""

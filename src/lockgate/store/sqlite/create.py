@@ -109,11 +109,11 @@ def _change(connection: Connection, path: str, before: int) -> None:
         tx.list_begun(None if is_older else ())
     elif is_older:
         tx.list_seals()
-    if before < _ROWS and is_older and tx.made_with() < _ROWS:
+    if before < _ROWS and is_older and tx.read_version_made_with() < _ROWS:
         from lockgate.store.sqlite.row_checks import seal_settings
 
         seal_settings(tx, tx, time.time())
-    if is_older and tx.made_with() < _NEWEST:
+    if is_older and tx.read_version_made_with() < _NEWEST:
         tx.seal_taints()
 
 
@@ -203,7 +203,7 @@ def _was_sealed(tx: SqliteTransaction) -> bool:
 
     So does one that misses a record.
     """
-    if tx.made_with() >= _SEALED:
+    if tx.read_version_made_with() >= _SEALED:
         return True
     made = tx.find_audit(AuditQuery(event="sealed"), limit=1)
     said = any(_SEAL in row.body for row in tx.find_audit(AuditQuery(event="approve")))

@@ -92,7 +92,7 @@ class GroupingStore(SqliteStore):
             if not writable:
                 return transaction
             try:
-                self._memory.locked(self._connection)
+                self._memory.refresh(self._connection)
             except sqlite3.Error:
                 self._undo()
                 raise
@@ -142,7 +142,7 @@ class GroupingStore(SqliteStore):
         self._undo()
         try:
             begin_writing(self._connection, 0.0)
-            if self._memory.locked(self._connection):  # another process wrote meanwhile: they might decide otherwise
+            if self._memory.refresh(self._connection):  # another process wrote meanwhile: they might decide otherwise
                 self._lost = True
                 return
             self._make_remembering(writable=True).write_again(self._written)

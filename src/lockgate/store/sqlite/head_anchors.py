@@ -20,7 +20,7 @@ from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.audit.git_anchor import FOLDER, GitAnchor
 from lockgate.store.audit.keyring_anchor import KEYRING, KeyringAnchor, is_here
-from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, is_cut, keyed_hash
+from lockgate.store.chain_links import PURPOSE_REMOTE, gate_of, hash_with_key, is_cut
 from lockgate.store.files import DATABASE, ELSEWHERE, own_file, read_key
 from lockgate.store.sqlite.put_back import distrust
 from lockgate.store.sqlite.rollback import OutsideHead
@@ -140,7 +140,7 @@ class HeadAnchors:
         if not self._is_alone:
             return [], []
         outside = OutsideHead(self._state, read_key(self._state))
-        kept = {each.place for each in outside.kept()}
+        kept = {each.place for each in outside.read_places()}
         good = [place for place in outside.places if place in kept and os.access(os.path.dirname(place), os.W_OK)]
         return good, [place for place in outside.places if place not in good]
 
@@ -156,7 +156,7 @@ class HeadAnchors:
         _forget_others(self._state, set(map(label_of, self._anchors)))
         return [problem for problem in found if problem is not None]
 
-    def reached(self) -> list[str]:
+    def list_reached(self) -> list[str]:
         """The places that are no files of this machine and had the head when they were last asked."""
         known = _status(self._state)
         return [
@@ -326,13 +326,13 @@ def _sync(state: str) -> None:
 
 def _text_of(head: Head, key: bytes) -> str:
     body = f"{head[0]} {head[1]}"
-    return f"{body}\n{keyed_hash(key, PURPOSE_REMOTE, body)}\n"
+    return f"{body}\n{hash_with_key(key, PURPOSE_REMOTE, body)}\n"
 
 
 def _head_in(text: str | None, key: bytes) -> Head | None:
     """The head of a note that was made with this key; ``None`` for any other."""
     body, _, mark = (text or "").rstrip("\n").partition("\n")
-    if not mark or mark != keyed_hash(key, PURPOSE_REMOTE, body):
+    if not mark or mark != hash_with_key(key, PURPOSE_REMOTE, body):
         return None
     seq, _, digest = body.partition(" ")
     return int(seq), digest

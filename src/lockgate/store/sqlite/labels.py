@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_LABELS, canonical, keyed_hash
+from lockgate.store.chain_links import PURPOSE_LABELS, canonical, hash_with_key
 from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
 from lockgate.store.sqlite.statements import TAINTS
 from lockgate.store.sqlite.subject_list import HERE, MARK, PARTS, SubjectListQueries, encode_names, here, part_of
@@ -39,6 +39,65 @@ FORGOTTEN = "what it had before its rows were removed after their time"
 """What stands as the source of a label that a session had before retention forgot it."""
 _ANY = str(2 ** len(Label) - 1)
 """How one stands in the list that was forgotten with every label: with their number there."""
+_TAINTS = f"SELECT {TAINT_COLUMNS}, seal FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
+_PENDING = (
+    f"SELECT agent, {TAINT_COLUMNS}, seal FROM taints"  # noqa: S608 - columns of ours
+    " WHERE session = ? AND call_id = ? AND state = 'pending'"
+)
+_COUNT_OF_KIND = "SELECT count(*) FROM taints WHERE session = ? AND agent = ? AND label = ? AND state = ?"
+_PUT_TAINT = (
+    "INSERT INTO taints (session, agent, label, source, tool, call_id, at, state, origin, seal)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (session, agent, label, source, call_id, origin) DO UPDATE SET"
+    " tool = excluded.tool, at = excluded.at, state = excluded.state, seal = excluded.seal"
+)
+_COUNTS = "untrusted, untrusted_pending, secret, secret_pending"
+_SEAL_COLUMNS = (*_COUNTS.split(", "), "began", "seal")
+_PUT_SEAL = (
+    f"INSERT OR REPLACE INTO label_seals (session, agent, {', '.join(_SEAL_COLUMNS)})"  # noqa: S608 - ours
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SEAL = f"SELECT {', '.join(_SEAL_COLUMNS)} FROM label_seals WHERE session = ? AND agent = ?"  # noqa: S608 - ours
+_SUBJECTS = (
+    "SELECT session, '' FROM sessions UNION SELECT session, agent FROM agents"
+    " UNION SELECT session, agent FROM label_seals"
+)
+_OF_SESSION = (
+    "SELECT session, agent FROM agents WHERE session = ? UNION SELECT session, agent FROM label_seals WHERE session = ?"
+)
+_BEGINNINGS = "SELECT session, '', started_at FROM sessions UNION ALL SELECT session, agent, started_at FROM agents"
+_IN_CHAIN = (
+    "SELECT DISTINCT session FROM (SELECT CASE WHEN json_valid(body)"
+    " THEN CAST(json_extract(body, '$.session') AS BLOB) END AS session FROM audit) WHERE session <> x''"
+)
+_COUNT = "SELECT session, agent, label, state, count(*) FROM taints"
+_GROUPED = "GROUP BY session, agent, state, label"
+_COUNTED = f"{_COUNT} {_GROUPED}"
+# A long session has thousands: each part is read from an index that is in this order, and no further. Python 3.14 takes
+# no numbered placeholders with values in a row.
+_OLDEST_TAINTS = " UNION ALL ".join(
+    [
+        f"{_TAINTS} AND state = 'pending'",
+        *(
+            f"SELECT * FROM ({_TAINTS} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT ?)"  # noqa: S608
+            for label in Label
+        ),
+    ]
+)
+_LABELLED = ", ".join(
+    "EXISTS (SELECT 1 FROM taints WHERE session = asked.session AND agent = asked.agent"  # noqa: S608
+    f" AND label = '{label.value}')"
+    for label in Label
+)
+"""Whether a subject that is asked about has each of the labels."""
+_SEALED = ", ".join(
+    f"(SELECT {column} FROM label_seals WHERE session = asked.session AND agent = asked.agent)"  # noqa: S608 - ours
+    for column in _SEAL_COLUMNS
+)
+_KNOWN = (
+    "CASE WHEN asked.agent = '' THEN EXISTS (SELECT 1 FROM sessions WHERE session = asked.session)"
+    " ELSE EXISTS (SELECT 1 FROM agents WHERE session = asked.session AND agent = asked.agent) END"
+)
 
 
 class LabelQueries(SubjectListQueries):
@@ -73,7 +132,7 @@ class LabelQueries(SubjectListQueries):
     def _taint(self, subject: Subject, row: Sequence[Any]) -> Taint:
         """A taint; of one that something else has written, the label alone."""
         found = taint_of(row[:-1])
-        if self._unsealed(TAINTS, (*subject, *taint_values(found), row[-1])) is None:
+        if self._unseal(TAINTS, (*subject, *taint_values(found), row[-1])) is None:
             return Taint(found.label, CHANGED, "", "", 0.0)
         return found
 
@@ -445,68 +504,7 @@ class LabelQueries(SubjectListQueries):
 
     def _seal_for(self, subject: Subject, sealed: Sequence[float]) -> str:
         values = [*encode_names(subject), *sealed, *self.since()]
-        return keyed_hash(self._key, PURPOSE_LABELS, canonical({"labels": values}))
-
-
-_TAINTS = f"SELECT {TAINT_COLUMNS}, seal FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
-_PENDING = (
-    f"SELECT agent, {TAINT_COLUMNS}, seal FROM taints"  # noqa: S608 - columns of ours
-    " WHERE session = ? AND call_id = ? AND state = 'pending'"
-)
-_COUNT_OF_KIND = "SELECT count(*) FROM taints WHERE session = ? AND agent = ? AND label = ? AND state = ?"
-_PUT_TAINT = (
-    "INSERT INTO taints (session, agent, label, source, tool, call_id, at, state, origin, seal)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (session, agent, label, source, call_id, origin) DO UPDATE SET"
-    " tool = excluded.tool, at = excluded.at, state = excluded.state, seal = excluded.seal"
-)
-_COUNTS = "untrusted, untrusted_pending, secret, secret_pending"
-_SEAL_COLUMNS = (*_COUNTS.split(", "), "began", "seal")
-_PUT_SEAL = (
-    f"INSERT OR REPLACE INTO label_seals (session, agent, {', '.join(_SEAL_COLUMNS)})"  # noqa: S608 - ours
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_SEAL = f"SELECT {', '.join(_SEAL_COLUMNS)} FROM label_seals WHERE session = ? AND agent = ?"  # noqa: S608 - ours
-_SUBJECTS = (
-    "SELECT session, '' FROM sessions UNION SELECT session, agent FROM agents"
-    " UNION SELECT session, agent FROM label_seals"
-)
-_OF_SESSION = (
-    "SELECT session, agent FROM agents WHERE session = ? UNION SELECT session, agent FROM label_seals WHERE session = ?"
-)
-_BEGINNINGS = "SELECT session, '', started_at FROM sessions UNION ALL SELECT session, agent, started_at FROM agents"
-_IN_CHAIN = (
-    "SELECT DISTINCT session FROM (SELECT CASE WHEN json_valid(body)"
-    " THEN CAST(json_extract(body, '$.session') AS BLOB) END AS session FROM audit) WHERE session <> x''"
-)
-_COUNT = "SELECT session, agent, label, state, count(*) FROM taints"
-_GROUPED = "GROUP BY session, agent, state, label"
-_COUNTED = f"{_COUNT} {_GROUPED}"
-# A long session has thousands: each part is read from an index that is in this order, and no further. Python 3.14 takes
-# no numbered placeholders with values in a row.
-_OLDEST_TAINTS = " UNION ALL ".join(
-    [
-        f"{_TAINTS} AND state = 'pending'",
-        *(
-            f"SELECT * FROM ({_TAINTS} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT ?)"  # noqa: S608
-            for label in Label
-        ),
-    ]
-)
-_LABELLED = ", ".join(
-    "EXISTS (SELECT 1 FROM taints WHERE session = asked.session AND agent = asked.agent"  # noqa: S608
-    f" AND label = '{label.value}')"
-    for label in Label
-)
-"""Whether a subject that is asked about has each of the labels."""
-_SEALED = ", ".join(
-    f"(SELECT {column} FROM label_seals WHERE session = asked.session AND agent = asked.agent)"  # noqa: S608 - ours
-    for column in _SEAL_COLUMNS
-)
-_KNOWN = (
-    "CASE WHEN asked.agent = '' THEN EXISTS (SELECT 1 FROM sessions WHERE session = asked.session)"
-    " ELSE EXISTS (SELECT 1 FROM agents WHERE session = asked.session AND agent = asked.agent) END"
-)
+        return hash_with_key(self._key, PURPOSE_LABELS, canonical({"labels": values}))
 
 
 def _name_of(name: bytes) -> str:

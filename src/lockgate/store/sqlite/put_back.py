@@ -77,7 +77,7 @@ def settle(outside: OutsideHead, connection: Connection, key: bytes, begin: Call
     """
     begin()
     try:
-        told = outside.kept()
+        told = outside.read_places()
         if told and outside.is_in(connection, told) and outside.is_noted(connection):
             return  # another process was in the middle of it, or has done it meanwhile
         tx = SqliteTransaction(connection, key, writable=True)
@@ -101,7 +101,7 @@ def begin_anew(outside: OutsideHead, connection: Connection, key: bytes, begin: 
     tx = SqliteTransaction(connection, key, writable=True)
     if outside.put_all([rollback.head_of(connection)]):
         tx.put_setting(KEPT_AT, outside.note(lasts=outside.lasts()))
-    outside.drop_steps([step for each in outside.kept() for step in each.steps])
+    outside.drop_steps([step for each in outside.read_places() for step in each.steps])
     connection.execute("COMMIT")
 
 

@@ -42,7 +42,7 @@ class SqliteQuestionQueries(SqliteStatements):
                 f"SELECT {_CALL}, seal FROM calls WHERE session = ? AND call_id = ?",  # noqa: S608 - ours
                 name,
             )
-            row = self._unsealed(CALLS, row, name)
+            row = self._unseal(CALLS, row, name)
             self._last_call = (name, call_of(row, parse_json) if row else None)
         return self._last_call[1]
 
@@ -72,7 +72,7 @@ class SqliteQuestionQueries(SqliteStatements):
         return [self._call(row) for row in rows]
 
     def _call(self, row: Sequence[Any]) -> CallRow:
-        known = self._unsealed(CALLS, row)
+        known = self._unseal(CALLS, row)
         return call_of(known, parse_json) if known is not None else CallRow._make([*map(str, row[:6]), (), {}, 0.0])
 
     # briefs
@@ -80,7 +80,7 @@ class SqliteQuestionQueries(SqliteStatements):
     def brief(self, brief: str) -> BriefRow | None:
         """The brief, or ``None``."""
         row = self._one(f"SELECT {_BRIEF}, seal FROM briefs WHERE brief = ?", (brief,))  # noqa: S608 - ours
-        known = self._unsealed(BRIEFS, row, (brief,))
+        known = self._unseal(BRIEFS, row, (brief,))
         return BriefRow._make(known) if known is not None else None
 
     def put_brief(self, row: BriefRow) -> None:
@@ -97,7 +97,7 @@ class SqliteQuestionQueries(SqliteStatements):
             f"SELECT {_BRIEF}, seal FROM briefs WHERE session = ? ORDER BY at, id",  # noqa: S608 - ours
             (session,),
         )
-        return [BriefRow._make(known) for row in rows if (known := self._unsealed(BRIEFS, row)) is not None]
+        return [BriefRow._make(known) for row in rows if (known := self._unseal(BRIEFS, row)) is not None]
 
     # questions to a person
 

@@ -64,7 +64,7 @@ def restore(folder: str, path: str, record: Callable[[Transaction, float, str], 
             store.close()
         # The person says so. What was kept of the other one is believed, too, until this one is there.
         outside = OutsideHead(folder, store.key)
-        kept = outside.kept()
+        kept = outside.read_places()
         outside.put_all({*(head for each in kept for head in each.heads), head[:2]})
         _put(draft, database, replaced)
         outside.put_all([head[:2]])

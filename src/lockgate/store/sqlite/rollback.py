@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.chain_links import PURPOSE_OUTSIDE, canonical, gate_of, is_cut, keyed_hash
+from lockgate.store.chain_links import PURPOSE_OUTSIDE, canonical, gate_of, hash_with_key, is_cut
 from lockgate.store.rows import AuditCheckpoint
 from lockgate.system.files import read_regular, replace
 from lockgate.system.folders import outside_folders
@@ -147,7 +147,7 @@ class OutsideHead:
         beside = os.path.dirname(self.state)
         return os.path.lexists(self.places[0]) and os.stat(self.state).st_dev == os.stat(beside).st_dev
 
-    def kept(self) -> list[Kept]:
+    def read_places(self) -> list[Kept]:
         """What each place has; nothing of one that has nothing, or nothing that was made with the key."""
         return [found for place in self.places if (found := self.read(place))]
 
@@ -354,7 +354,7 @@ class OutsideHead:
     def _mark(self, file: str, body: str) -> str:
         # One file of a place must not pass for another.
         kind = next((kind for kind in _KINDS if file.endswith(f".{kind}")), "head")
-        return keyed_hash(self._key, PURPOSE_OUTSIDE, f"{kind}\n{body}")
+        return hash_with_key(self._key, PURPOSE_OUTSIDE, f"{kind}\n{body}")
 
     def _tell(self, problems: Iterable[str]) -> None:
         for problem in filter(None, list(problems)):

@@ -90,7 +90,7 @@ class Memory:
         self.head = self.facts = self.tags = None
         self.owes_head = False
 
-    def locked(self, connection: Connection) -> bool:
+    def refresh(self, connection: Connection) -> bool:
         """Forget what does not hold any more; whether somebody else wrote since the last time.
 
         To be called when the lock for writing has been taken.
@@ -284,7 +284,7 @@ class RememberingTransaction(SqliteTransaction):
         """Append one record to the audit chain."""
         memory = self._memory
         if memory.head is None:
-            memory.head = self._checked_head()
+            memory.head = self._check_head()
         row = self._append(memory.head, at, body)
         memory.head, memory.owes_head = (row.seq, row.digest), True
         return row

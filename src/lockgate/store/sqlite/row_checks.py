@@ -120,7 +120,7 @@ def seal_copied(rows: SqliteStatements) -> None:
 def _find_broken(rows: SqliteStatements, table: str) -> Iterator[Any]:
     """The rows of a table without a seal that holds, each with that."""
     for row in rows._all(f"SELECT {', '.join(_COLUMNS[table])}, seal FROM {table}", ()):  # noqa: S608 - columns of ours
-        if rows._unsealed(table, row) is None:
+        if rows._unseal(table, row) is None:
             yield row
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 """Objects that a message names."""
+_OTHERWISE = "run: lockgate store restore, which lists the copies that there are"
 
 
 class MendedSchema(Record):
@@ -41,7 +42,7 @@ def objects_of(connection: Connection) -> Objects:
     return {name: (kind, in_one_line(sql)) for name, kind, sql in connection.execute(OBJECTS)}
 
 
-def expected_database() -> Connection:
+def make_expected_database() -> Connection:
     """An empty database in memory with all that this version makes."""
     made = sqlite3.connect(":memory:", isolation_level=None)
     for statement in (each for step in MIGRATIONS for each in step):
@@ -55,7 +56,7 @@ def refuse_foreign(connection: Connection, path: str) -> None:
     Raises:
         StoreError: Always.
     """
-    with closing(expected_database()) as made:
+    with closing(make_expected_database()) as made:
         expected = objects_of(made)
     found = objects_of(connection)
     says = [f"the {kind} {name!a}" for name, (kind, _) in sorted(found.items() - expected.items())]
@@ -84,12 +85,9 @@ def mend_schema(state: str) -> MendedSchema:
     return done
 
 
-_OTHERWISE = "run: lockgate store restore, which lists the copies that there are"
-
-
 def _mend(connection: Connection, path: str) -> MendedSchema:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    with closing(expected_database()) as made:
+    with closing(make_expected_database()) as made:
         expected, tables = objects_of(made), _tables(made)
     if version > VERSION:
         raise StoreError(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_ROW, canonical, keyed_hash
+from lockgate.store.chain_links import PURPOSE_ROW, canonical, hash_with_key
 from lockgate.store.rows import parse_column
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ class SqliteStatements:
 
     def _row_seal(self, table: str, values: Sequence[Value]) -> str:
         """The seal of a row: a keyed hash of its table and all its values, in the order in which they are read."""
-        return keyed_hash(self._key, PURPOSE_ROW, canonical({table: [_to_json_value(value) for value in values]}))
+        return hash_with_key(self._key, PURPOSE_ROW, canonical({table: [_to_json_value(value) for value in values]}))
 
-    def _unsealed(self, table: str, row: Sequence[Any] | None, key: Sequence[Value] = ()) -> Sequence[Any] | None:
+    def _unseal(self, table: str, row: Sequence[Any] | None, key: Sequence[Value] = ()) -> Sequence[Any] | None:
         """The values of a row that ends with a seal; ``None`` where there is none, or something else has written it.
 
         Args:

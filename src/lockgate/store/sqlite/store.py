@@ -85,7 +85,7 @@ class SqliteStore:
             StoreError: It cannot be made, opened or trusted; the message tells what to do.
         """
         path, key, _ = _make_missing(folder)
-        return cls._checked(path, folder, key, busy_seconds)
+        return cls._open_checked(path, folder, key, busy_seconds)
 
     @classmethod
     def open_to_fill(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
@@ -102,7 +102,7 @@ class SqliteStore:
                 begin_anew(OutsideHead(folder, key), connection, key, lambda: begin_writing(connection, busy_seconds))
             finally:
                 connection.close()
-        return cls._checked(path, folder, key, busy_seconds)
+        return cls._open_checked(path, folder, key, busy_seconds)
 
     @classmethod
     def open_existing(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self | None:
@@ -110,10 +110,10 @@ class SqliteStore:
         path = os.path.join(folder, DATABASE)
         if not own_folder(folder, create=False) or not own_file(path):
             return None
-        return cls._checked(path, folder, read_key(folder), busy_seconds)
+        return cls._open_checked(path, folder, read_key(folder), busy_seconds)
 
     @classmethod
-    def _checked(cls, path: str, folder: str, key: bytes, busy_seconds: float) -> Self:
+    def _open_checked(cls, path: str, folder: str, key: bytes, busy_seconds: float) -> Self:
         connection, changes, told = _connect_checked(path, OutsideHead(folder, key), key, busy_seconds)
         store = cls(connection, folder, key, busy_seconds)
         store._changes, store._told = changes, told
@@ -170,7 +170,7 @@ class SqliteStore:
 
         return nullcontext()
 
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Nobody on another machine uses this store."""
         return False
 
@@ -268,7 +268,7 @@ class SqliteStore:
     def _is_put_back(self) -> bool:
         """Whether the database is not the one that was kept any more, or somebody was killed writing it."""
         outside = self._outside
-        return outside is not None and not outside.is_in(self._connection, outside.kept())
+        return outside is not None and not outside.is_in(self._connection, outside.read_places())
 
     def _begin_anew(self) -> None:
         """Let go of a database that is not the one that was there: the next step opens what is."""
@@ -394,7 +394,7 @@ def _connect_checked(
     Returns:
         The connection, SQLite's count of changes by others from before the comparison, and what is kept outside.
     """
-    told = outside.kept()
+    told = outside.read_places()
     connection = _connect(path, outside.state, busy_seconds)
     try:
         changes = connection.execute("PRAGMA data_version").fetchone()
@@ -404,7 +404,7 @@ def _connect_checked(
             from lockgate.store.sqlite.put_back import settle
 
             settle(outside, connection, key, lambda: begin_writing(connection, busy_seconds))
-            told = outside.kept()
+            told = outside.read_places()
     except BaseException as error:
         connection.close()
         if isinstance(error, sqlite3.Error):
@@ -523,9 +523,9 @@ def _store_error(error: sqlite3.Error, folder: str) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = _ADVICE.get(code, "the state in {folder} cannot be used: see `lockgate doctor`").format(folder=folder)
     if code in _DAMAGED:
-        from lockgate.store.sqlite.copies import restoring_command
+        from lockgate.store.sqlite.copies import make_restoring_command
 
-        command = restoring_command(folder)
+        command = make_restoring_command(folder)
         advice = f"{_DAMAGE.format(folder=folder)}: {command}" if command else advice
     if code in _PROBED:
         from lockgate.store.probe import problem_of

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LIST, PURPOSE_SUBJECT, canonical, keyed_hash
+from lockgate.store.chain_links import PURPOSE_BEGUN, PURPOSE_LIST, PURPOSE_SUBJECT, canonical, hash_with_key
 from lockgate.store.sqlite.statements import SqliteStatements
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class SubjectListQueries(SqliteStatements):
 
     def subject_mark(self, subject: Subject) -> str:
         """What stands in the list for a subject."""
-        return keyed_hash(self._key, PURPOSE_SUBJECT, canonical({"subject": encode_names(subject)}))[:MARK]
+        return hash_with_key(self._key, PURPOSE_SUBJECT, canonical({"subject": encode_names(subject)}))[:MARK]
 
     def since(self) -> list[str]:
         """What binds a seal to the time since labels were distrusted last. Where they never were, there is none."""
@@ -140,10 +140,10 @@ class SubjectListQueries(SqliteStatements):
         return self._all_tags()[part * _DIGITS :][:_DIGITS]
 
     def _root_of(self, tags: str) -> str:
-        return keyed_hash(self._key, PURPOSE_LIST, tags)[:_ROOT]
+        return hash_with_key(self._key, PURPOSE_LIST, tags)[:_ROOT]
 
     def _part_seal(self, part: int, text: str) -> str:
-        return keyed_hash(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text, *self.since()]}))
+        return hash_with_key(self._key, PURPOSE_BEGUN, canonical({"begun": [part, text, *self.since()]}))
 
 
 def part_of(mark: str) -> int:

@@ -56,7 +56,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
 
         Such a session counts as one that did not begin here.
         """
-        known = self._unsealed(SESSIONS, row, key)
+        known = self._unseal(SESSIONS, row, key)
         if known is not None:
             return SessionRow._make(known)
         session, client, cwd, workspace = map(str, row[:4])
@@ -86,7 +86,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
     def agent(self, subject: Subject) -> AgentRow | None:
         """The sub-agent, or ``None``: also where something else has changed it, so that it begins anew."""
         row = self._one(f"SELECT {_AGENT}, seal FROM agents WHERE session = ? AND agent = ?", subject)  # noqa: S608
-        known = self._unsealed(AGENTS, row, subject)
+        known = self._unseal(AGENTS, row, subject)
         return agent_of(known, parse_json) if known is not None else None
 
     def put_agent(self, row: AgentRow) -> None:
@@ -113,7 +113,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         return [self._agent(row, [other[1] for other in rows if other is not row]) for row in rows]
 
     def _agent(self, row: Sequence[Any], others: Sequence[str]) -> AgentRow:
-        known = self._unsealed(AGENTS, row)
+        known = self._unseal(AGENTS, row)
         if known is not None:
             return agent_of(known, parse_json)
         session, agent, agent_type = map(str, row[:3])
@@ -138,7 +138,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         """Remember that something was blocked."""
         self._write("INSERT INTO blocked (session, agent, what, at) VALUES (?, ?, ?, ?)", (session, agent, what, at))
 
-    def blocked(self, session: str) -> list[tuple[str, str, float]]:
+    def list_blocked(self, session: str) -> list[tuple[str, str, float]]:
         """What was blocked in a session: (agent, what, when), oldest first."""
         rows = self._all("SELECT agent, what, at FROM blocked WHERE session = ? ORDER BY at, id", (session,))
         return [(agent, what, at) for agent, what, at in rows]
@@ -168,7 +168,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
     def _address(self, session: str, key: bytes) -> int | None:
         """Whether a person gave an address that a session has seen (1 or 0); ``None`` where it has not."""
         row = self._one("SELECT session, key, human, seal FROM addresses WHERE session = ? AND key = ?", (session, key))
-        known = self._unsealed(ADDRESSES, row, (session, key))
+        known = self._unseal(ADDRESSES, row, (session, key))
         return None if known is None else int(known[2])
 
     def copy_addresses(self, source: str, target: str, *, human_only: bool) -> None:
@@ -176,7 +176,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         self._may_write()
         rows = self._all("SELECT session, key, human, seal FROM addresses WHERE session = ?", (source,))
         for row in rows:
-            if self._unsealed(ADDRESSES, row) is not None and row[2] >= human_only:
+            if self._unseal(ADDRESSES, row) is not None and row[2] >= human_only:
                 self.add_addresses(target, [row[1]], human=bool(row[2]))
 
     # whether the state was put back
@@ -215,7 +215,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
 
     def setting(self, name: str) -> str | None:
         """A value of the gate's own, or ``None``: also where something else has written it."""
-        row = self._unsealed(
+        row = self._unseal(
             SETTINGS, self._one("SELECT name, value, seal FROM settings WHERE name = ?", (name,)), (name,)
         )
         return str(row[1]) if row else None
@@ -235,7 +235,7 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
             "SELECT name, value, seal FROM settings WHERE name >= ? AND substr(name, 1, length(?)) = ? ORDER BY name",
             (prefix, prefix, prefix),
         )
-        return {row[0]: row[1] for row in rows if self._unsealed(SETTINGS, row) is not None}
+        return {row[0]: row[1] for row in rows if self._unseal(SETTINGS, row) is not None}
 
     def policy_digest(self, fleet: str) -> str:
         """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""

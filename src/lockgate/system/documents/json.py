@@ -9,7 +9,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.system.documents.values import LONGEST_NUMBER, NUMBER, Counter, Document, Path, dotted_path
+from lockgate.system.documents.values import LONGEST_NUMBER, NUMBER, Counter, Document, Path, format_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -44,7 +44,7 @@ class _JsonReader:
         return Document(value, self.lines)
 
     def error(self, at: int, problem: str, path: Path = ()) -> ConfigError:
-        return ConfigError(self.file, self.line(at), dotted_path(path), problem)
+        return ConfigError(self.file, self.line(at), format_path(path), problem)
 
     def line(self, at: int) -> int:
         return bisect_left(self.breaks, at) + 1

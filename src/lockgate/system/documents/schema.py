@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.system.documents.values import Document, Path, dotted_path
+from lockgate.system.documents.values import Document, Path, format_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,7 +34,7 @@ def problems(validator: Any, value: Any) -> list[tuple[Path, str]]:
 def errors(document: Document, file: str, found: Iterable[tuple[Path, str]]) -> tuple[ConfigError, ...]:
     """Problems with their lines, in the order of the lines; none is said twice."""
     in_order = sorted(dict.fromkeys(found), key=lambda pair: document.line(pair[0]))
-    return tuple(ConfigError(file, document.line(path), dotted_path(path), problem) for path, problem in in_order)
+    return tuple(ConfigError(file, document.line(path), format_path(path), problem) for path, problem in in_order)
 
 
 def _in_words(error: Any) -> Iterator[tuple[Path, str]]:

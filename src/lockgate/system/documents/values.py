@@ -36,7 +36,7 @@ class Document(Record):
         return self.lines.get(path, 0)
 
 
-def dotted_path(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A path as a person reads it: ``bash_patterns.safe[0]``."""
     text = ""
     for part in path:

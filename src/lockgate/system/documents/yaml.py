@@ -6,7 +6,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import ConfigError
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.system.documents.values import LONGEST_NUMBER, NUMBER, Counter, Document, Path, dotted_path
+from lockgate.system.documents.values import LONGEST_NUMBER, NUMBER, Counter, Document, Path, format_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -104,7 +104,7 @@ class _Builder:
         """Where the next value goes; counts it."""
         frame = self.stack[-1] if self.stack else None
         if frame is not None and isinstance(frame.value, dict) and frame.key is None:
-            raise ConfigError(self.file, line, dotted_path(frame.path), "a key must be text")
+            raise ConfigError(self.file, line, format_path(frame.path), "a key must be text")
         path = frame.child() if frame else ()
         self.counter.add(line, path, number)
         self.lines.setdefault(path, line)
@@ -138,13 +138,13 @@ class _Builder:
         path = (*frame.path, event.value)
         self.refuse_tag(event, path, line)
         if not isinstance(self.resolve(event, path, line), str):
-            raise ConfigError(self.file, line, dotted_path(path), "a key must be text: put it in quotes")
+            raise ConfigError(self.file, line, format_path(path), "a key must be text: put it in quotes")
         if event.value == "<<" and _plain(event):
             raise ConfigError(
-                self.file, line, dotted_path(frame.path), "merge keys are not read: write the entries out"
+                self.file, line, format_path(frame.path), "merge keys are not read: write the entries out"
             )
         if event.value in frame.value:
-            raise ConfigError(self.file, line, dotted_path(path), "this key stands twice")
+            raise ConfigError(self.file, line, format_path(path), "this key stands twice")
         self.counter.add(line, path)
         self.lines[path] = line
         frame.key = event.value
@@ -152,7 +152,7 @@ class _Builder:
     def refuse_tag(self, event: Any, path: Path, line: int) -> None:
         if event.tag is not None and event.tag != "!":
             raise ConfigError(
-                self.file, line, dotted_path(path), "a tag is not read: put a value that begins with ! in quotes"
+                self.file, line, format_path(path), "a tag is not read: put a value that begins with ! in quotes"
             )
 
     def resolve(self, event: Any, path: Path, line: int) -> Any:
@@ -168,5 +168,5 @@ class _Builder:
             return int(text) if _INTEGER.fullmatch(text) else float(text)
         if text.lower() in ("yes", "no", "on", "off"):
             # YAML 1.1 reads these as true and false, YAML 1.2 as text: nobody should have to know which this is.
-            raise ConfigError(self.file, line, dotted_path(path), f"write {text!r} in quotes, or true or false")
+            raise ConfigError(self.file, line, format_path(path), f"write {text!r} in quotes, or true or false")
         return text

@@ -127,11 +127,11 @@ def _quiet(raw):
 
 
 def test_every_role_is_one_that_there_is() -> None:
-    assert build.unknown_roles(ROLES.keys()) == []
+    assert build.find_unknown_roles(ROLES.keys()) == []
 
 
 def test_a_role_that_nothing_plays_is_named_with_its_file_and_entry() -> None:
-    assert "network.yaml: wget: no role `send-file`" in build.unknown_roles(ROLES.keys() - {"send-file"})
+    assert "network.yaml: wget: no role `send-file`" in build.find_unknown_roles(ROLES.keys() - {"send-file"})
 
 
 def test_a_role_without_a_function_says_where_to_look() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from lockgate.core.model import Label, Verdict
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.resources.host_view import HostView
 from lockgate.shell import analyse_shell
 
@@ -19,7 +19,7 @@ def verdict(command: str) -> Verdict:
     """What is decided where strangers' text was read."""
     effects = analyse_shell(command, "/home/user/work", AROUND).effects
     return decide(
-        effects, frozenset({Label.UNTRUSTED}), shipped_profiles()["quarantine-strict"], able=frozenset()
+        effects, frozenset({Label.UNTRUSTED}), read_shipped_profiles()["quarantine-strict"], able=frozenset()
     ).verdict
 
 

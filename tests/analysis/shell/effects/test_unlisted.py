@@ -6,7 +6,7 @@ import pytest
 
 from lockgate.core.model import Analysis, EffectKind, Label, Variant, Verdict
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.shell import analyse_shell
 from lockgate.shell.effects.unlisted import OPTION, VARIABLE
 from lockgate.shell.knowledge.lookup import lookup
@@ -31,7 +31,7 @@ def rules(command: str) -> list[str]:
 def verdicts(command: str, *, contains: bool = True) -> list[Verdict]:
     able = frozenset({C}) if contains else frozenset()
     return [
-        decide(analysed(command).effects, state, shipped_profiles()["quarantine"], able=able).verdict
+        decide(analysed(command).effects, state, read_shipped_profiles()["quarantine"], able=able).verdict
         for state in STATES
     ]
 
@@ -139,7 +139,7 @@ def test_a_variable_that_no_table_lists_is_contained(command):
     around = AROUND._replace(exported="INHERITED".__eq__)
     effects = analyse_shell(command, PROJECT, around).effects
     assert VARIABLE in {effect.rule for effect in effects if effect.variant is Variant.UNLISTED}
-    assert decide(effects, UNTRUSTED, shipped_profiles()["quarantine"], able=frozenset({C})).verdict is C
+    assert decide(effects, UNTRUSTED, read_shipped_profiles()["quarantine"], able=frozenset({C})).verdict is C
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from lockgate.core.model import EffectKind, Label, Verdict
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import shipped_profiles
+from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.resources.host_view import HostView, ScriptFile
 from lockgate.shell import analyse_shell
 from support.repositories import ORDINARY, Told
@@ -62,7 +62,7 @@ def verdict(
     )
     effects = analyse_shell(command, PROJECT, around).effects
     labels = frozenset({Label.UNTRUSTED, Label.SECRET})
-    return decide(effects, labels, shipped_profiles()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict
+    return decide(effects, labels, read_shipped_profiles()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict
 
 
 TREES = [
@@ -272,7 +272,10 @@ def test_a_clean_session_is_let_do_it():
     around = HostView(home=HOME, workspace=PROJECT, repository=lambda _: PLAIN)
     for command in ("git checkout C", "git restore -s C .", "git merge unknown", "rename 's/a/b/' x"):
         effects = analyse_shell(command, PROJECT, around).effects
-        assert decide(effects, frozenset(), shipped_profiles()["quarantine"], able=frozenset()).verdict is Verdict.ALLOW
+        assert (
+            decide(effects, frozenset(), read_shipped_profiles()["quarantine"], able=frozenset()).verdict
+            is Verdict.ALLOW
+        )
 
 
 # ---------------------------------------------------------------- folders that are copied or moved
@@ -481,7 +484,7 @@ def stack_verdict(command: str, file: str | None, repository: Told = PLAIN) -> V
     )
     effects = analyse_shell(command, PROJECT, around).effects
     labels = frozenset({Label.UNTRUSTED, Label.SECRET})
-    return decide(effects, labels, shipped_profiles()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict
+    return decide(effects, labels, read_shipped_profiles()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class Load:
         self._declined = 0
         self._late = 0
 
-    def closed(self, sources: Sequence[Iterable[BenchRequest]], until: float = float("inf")) -> LoadResult:
+    def run_closed(self, sources: Sequence[Iterable[BenchRequest]], until: float = float("inf")) -> LoadResult:
         """Ask of each source the next question as soon as its last one is answered.
 
         Args:

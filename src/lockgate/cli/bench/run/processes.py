@@ -108,24 +108,24 @@ def _programs(cold: Folders, warm: Folders) -> list[Program]:
     native = usable(script)
     command = ("Bash", {"command": COMMAND})
 
-    def asked(name: str, what: str, call: tuple[str, Mapping[str, str]], **more: Any) -> Program:
+    def ask_program(name: str, what: str, call: tuple[str, Mapping[str, str]], **more: Any) -> Program:
         return Program(name, what, [*by_python, *_options(cold)], _payload(name, cold, call, **more), alone=True)
 
-    def sent(name: str, what: str, client: list[str]) -> Program:
+    def send_program(name: str, what: str, client: list[str]) -> Program:
         argv = [*client, *_options(warm)]
         return Program(name, what, argv, _payload(name, warm, command), again=True, both=True)
 
     programs = [
         Program("true", "/bin/true: starting any process", [shutil.which("true") or "/bin/true"], again=True),
         Program("interpreter", "python -I -S -c pass: the bare interpreter", bare, again=True),
-        sent("warm", "hook that asks the resident gate", by_python),
-        asked("pre", "hook by itself, before an everyday command", command),
-        asked("pre-script", "hook by itself, before a loop", ("Bash", {"command": _SCRIPT})),
-        asked(
+        send_program("warm", "hook that asks the resident gate", by_python),
+        ask_program("pre", "hook by itself, before an everyday command", command),
+        ask_program("pre-script", "hook by itself, before a loop", ("Bash", {"command": _SCRIPT})),
+        ask_program(
             "pre-read", "hook by itself, before a file is read", ("Read", {"file_path": f"{cold.home}/project/a.py"})
         ),
-        asked("refused", "hook by itself, a command that is refused", ("Bash", {"command": _REFUSED})),
-        asked(
+        ask_program("refused", "hook by itself, a command that is refused", ("Bash", {"command": _REFUSED})),
+        ask_program(
             "post",
             "hook by itself, after a command",
             command,
@@ -136,7 +136,7 @@ def _programs(cold: Folders, warm: Folders) -> list[Program]:
     ]
     if native:
         client = [native, "--python", python, "--script", script]
-        programs.insert(3, sent("warm-native", "native hook that asks the resident gate", client))
+        programs.insert(3, send_program("warm-native", "native hook that asks the resident gate", client))
     # Twice in a row, like the shortest ones: none is to be charged with what another program left behind.
     return programs + [Program(*told, again=True) for told in contained.programs(warm, try_again(warm.state))]
 

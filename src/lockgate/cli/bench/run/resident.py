@@ -52,7 +52,7 @@ def measure(where: Folders, seconds: float, progress: Callable[[int], None]) -> 
     with gates.run_gate(where) as gate:
         sources = [ready(gate.client, f"s{lane:03d}", int(_MOST * seconds / SESSIONS)) for lane in range(SESSIONS)]
         before = gate.processor_seconds()
-        seen = Load([gate.path]).closed(sources, time.perf_counter() + seconds)
+        seen = Load([gate.path]).run_closed(sources, time.perf_counter() + seconds)
         spent = gate.processor_seconds() - before
         progress(1)
         status = gate.status()

@@ -134,7 +134,7 @@ class _Hook:
             if event is None:
                 return {}
             event = self._with_asking(event)
-            answer = await self._driver.answered(event, self._asking.wait, rewrites=self._rewrites)
+            answer = await self._driver.answer_async(event, self._asking.wait, rewrites=self._rewrites)
             output = ADAPTER.encode(str(name), self._with_permission(event, answer), event)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is refused
             if not isinstance(error, LockgateError):

@@ -13,7 +13,7 @@ MOST_BYTES = 64 * 1024 * 1024
 """Bytes of all names of an index: in version 4 each can be as long as all before it."""
 
 
-def marked_name(mode: int, content: str) -> str:
+def mark_name(mode: int, content: str) -> str:
     """The name of a content, told apart by what it is."""
     return _MARKS.get(mode >> 12, "") + content
 
@@ -47,7 +47,7 @@ def files_of(data: bytes) -> dict[str, str]:
         at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
         if flags & 0x3000 or mode >> 12 == 0o4:
             raise ValueError("a conflict, or a folder that is not looked into")
-        found[path.decode("utf-8", "surrogateescape")] = marked_name(mode, content)
+        found[path.decode("utf-8", "surrogateescape")] = mark_name(mode, content)
     while at + 28 <= len(data):
         if data[at : at + 4] not in _KNOWN:
             raise ValueError("an extension that can change what there is")

@@ -71,7 +71,7 @@ def find_push_addresses(root: str, git: str, common: str, home: str, remote: str
         return None
     if any(_names(os.path.join(common, name)) for name in _OLD):
         return None
-    names = [remote] if remote else _named_remotes(settings)
+    names = [remote] if remote else _list_named_remotes(settings)
     found = [address for name in names for address in _addresses(name, settings)]
     # What is rewritten begins with one of these instead. Where each of them is known too, so is what comes of it.
     found += [each.subsection for each in settings if each.section == "url"]
@@ -136,7 +136,7 @@ def _names(folder: str) -> list[str]:
         return ["?"]
 
 
-def _named_remotes(settings: Sequence[GitSetting]) -> list[str]:
+def _list_named_remotes(settings: Sequence[GitSetting]) -> list[str]:
     """Every remote that a push without a name may mean."""
     chosen = [
         each.value

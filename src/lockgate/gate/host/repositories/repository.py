@@ -8,7 +8,7 @@ import re
 import stat
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.host.repositories.index import LINK, files_of, marked_name
+from lockgate.gate.host.repositories.index import LINK, files_of, mark_name
 from lockgate.gate.host.repositories.objects import Objects
 from lockgate.gate.host.repositories.revisions import EMPTY, Revisions
 from lockgate.system import caller
@@ -195,7 +195,7 @@ class GitRepository:
 
         return find_push_addresses(self.root, self._git, self._common, self._home, remote) if self._home else None
 
-    def sent(self, remote: str, revision: str) -> dict[str, str] | None:
+    def find_sent_files(self, remote: str, revision: str) -> dict[str, str] | None:
         """The files that a push of a revision sends and that the other side does not have, as far as is known here.
 
         Args:
@@ -264,7 +264,7 @@ class GitRepository:
                 if mode >> 12 == 0o4:
                     folders.append((f"{above}{path}/", content))
                 else:
-                    found[above + path] = marked_name(mode, content)
+                    found[above + path] = mark_name(mode, content)
             if len(found) + len(folders) > MOST_FILES or count > _MOST_FOLDERS:
                 raise LookupError(revision)
         return found
@@ -398,4 +398,4 @@ def find_outgoing(folder: str, home: str, remote: str, revision: str) -> dict[st
         can be told.
     """
     repository = repository_at(folder, home)
-    return repository.sent(remote or "origin", revision) if isinstance(repository, GitRepository) else None
+    return repository.find_sent_files(remote or "origin", revision) if isinstance(repository, GitRepository) else None

@@ -178,7 +178,7 @@ class Revisions:
 
     def _remote_heads(self) -> list[str]:
         place = os.path.join(self._common, "refs", "remotes")
-        found = {ref for ref in self._packed_refs() if ref.startswith("refs/remotes/") and ref.count("/") > 2}
+        found = {ref for ref in self._read_packed_refs() if ref.startswith("refs/remotes/") and ref.count("/") > 2}
         for folder, _, names in os.walk(place):
             for name in names:
                 found.add(os.path.relpath(os.path.join(folder, name), self._common))
@@ -195,7 +195,7 @@ class Revisions:
         try:
             text = _read_beginning(path).decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return self._packed_refs().get(ref, "")
+            return self._read_packed_refs().get(ref, "")
         except (OSError, ValueError) as error:
             raise LookupError(ref) from error
         if text.startswith("ref:"):
@@ -203,7 +203,7 @@ class Revisions:
         name = re.split(r"\s", text, maxsplit=1)[0].lower()
         return name if _FULL.fullmatch(name) else ""
 
-    def _packed_refs(self) -> dict[str, str]:
+    def _read_packed_refs(self) -> dict[str, str]:
         if self._packed is None:
             try:
                 data = read_regular(os.path.join(self._common, "packed-refs"), _MOST_BYTES)
@@ -222,7 +222,7 @@ class Revisions:
     def replaces(self) -> bool:
         """Whether objects are replaced by others when they are read."""
         place = os.path.join(self._common, "refs", "replace")
-        return os.path.exists(place) or any(ref.startswith("refs/replace/") for ref in self._packed_refs())
+        return os.path.exists(place) or any(ref.startswith("refs/replace/") for ref in self._read_packed_refs())
 
 
 def _read_beginning(path: str) -> bytes:

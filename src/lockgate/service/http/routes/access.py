@@ -35,7 +35,7 @@ def _add_health(api: APIRouter, dashboard: DashboardContext) -> None:
 
 
 def _health(dashboard: DashboardContext) -> Health:
-    with dashboard.timed() as (tx, now):
+    with dashboard.look_with_time() as (tx, now):
         if tx is None:
             return _empty("")
         rows = tx.sessions()

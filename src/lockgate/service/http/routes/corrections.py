@@ -33,7 +33,7 @@ def router(dashboard: DashboardContext) -> APIRouter:
     @api.get("/results", tags=["results"], responses=document_responses(404))
     def list_results(query: Annotated[ResultQuery, Query()]) -> Results:
         """The results that made a session untrusted, with why one cannot be endorsed."""
-        with dashboard.looking() as tx:
+        with dashboard.look() as tx:
             if tx is None:
                 raise not_found("session")
             return results.of_session(tx, query.session)
@@ -50,7 +50,7 @@ def router(dashboard: DashboardContext) -> APIRouter:
     @api.post("/approvals/{approval}/needless", tags=["approvals"], responses=document_responses(404))
     def report_question(approval: ApprovalId, who: Annotated[ApiCaller, Depends(person)]) -> Reported:
         """Write the case of a question into a file to report. It is no answer to it."""
-        with dashboard.looking() as tx:
+        with dashboard.look() as tx:
             about = approvals.find(tx, approval).about
         return _report(dashboard, about)
 
@@ -61,7 +61,7 @@ def router(dashboard: DashboardContext) -> APIRouter:
         who: Annotated[ApiCaller, Depends(person)],
     ) -> Reported:
         """Write the case of a call that was asked about or refused into a file to report."""
-        with dashboard.looking() as tx:
+        with dashboard.look() as tx:
             if tx is None:
                 raise not_found("decision")
             _, about = decisions.find(tx, seq, query.gate)

@@ -46,27 +46,27 @@ def router(dashboard: DashboardContext) -> APIRouter:
 def _add_policy(api: APIRouter, dashboard: DashboardContext) -> None:
     tally = policy.Tally()
 
-    def known() -> list[str]:
-        with dashboard.looking() as tx:
+    def list_known() -> list[str]:
+        with dashboard.look() as tx:
             return policy.workspaces(tx)
 
     @api.get("/policy", tags=["policy"], responses=document_responses(404))
     def show_policy(query: Annotated[PolicyQuery, Query()]) -> PolicyInfo:
         """The policy tables, and every other value that holds in a workspace."""
-        return policy.policy(dashboard.where, query.workspace, known())
+        return policy.policy(dashboard.where, query.workspace, list_known())
 
     @api.get("/patterns", tags=["policy"], responses=document_responses(404))
     def show_patterns(query: Annotated[PatternQuery, Query()]) -> Patterns:
         """The pattern library as it holds in a workspace, and how often each rule has found something."""
-        with dashboard.looking() as tx:
+        with dashboard.look() as tx:
             if tx is not None:
                 tally.count(tx)
-        return policy.patterns(dashboard.where, query.workspace, known(), tally, _filter_of(query))
+        return policy.patterns(dashboard.where, query.workspace, list_known(), tally, _filter_of(query))
 
     @api.post("/explain", tags=["policy"], responses=document_responses(404))
     def explain(call: WhatIf) -> CallExplanation:
         """What a call could do, and what the gate would answer in each state. Nothing is run."""
-        folder = policy.folder_of(dashboard.where, call.workspace, known())
+        folder = policy.folder_of(dashboard.where, call.workspace, list_known())
         return _explain(dashboard, ToolCall(call.tool, _input(call), folder))
 
 

@@ -105,7 +105,7 @@ def _add_sessions(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/sessions", tags=["sessions"])
     def list_sessions(query: Annotated[SessionQuery, Query()]) -> SessionPage:
         """Sessions: those that run first, in each part the last seen first."""
-        with dashboard.timed() as (tx, now):
+        with dashboard.look_with_time() as (tx, now):
             if tx is None:
                 return SessionPage(items=[], total=0, live=0, silent=0, next=None)
             return sessions.page(tx, now, text=query.text, live=query.live, limit=query.limit, offset=query.offset)
@@ -113,7 +113,7 @@ def _add_sessions(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/sessions/{session:path}", tags=["sessions"], responses=document_responses(404))
     def one_session(session: Annotated[str, Path(max_length=500)]) -> SessionDetail:
         """One session, with all that happened in it."""
-        with dashboard.timed() as (tx, now):
+        with dashboard.look_with_time() as (tx, now):
             row = sessions.find(tx, session) if tx is not None else None
             if tx is None or row is None:
                 raise not_found("session")
@@ -136,7 +136,7 @@ def _add_decisions(api: APIRouter, dashboard: DashboardContext) -> None:
             since=_seconds(query.since),
             until=_seconds(query.until),
         )
-        with dashboard.looking() as tx:
+        with dashboard.look() as tx:
             if tx is None:
                 return DecisionPage(items=[], next=None, complete=True)
             return decisions.page(tx, wanted, query.before, query.limit, query.gate)
@@ -144,7 +144,7 @@ def _add_decisions(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/decisions/{seq}", tags=["decisions"], responses=document_responses(404))
     def one_decision(seq: Annotated[int, Path(ge=1, le=SEQ)], query: Annotated[GateQuery, Query()]) -> DecisionDetail:
         """One decision, with its evidence and what came of it."""
-        with dashboard.looking() as tx:
+        with dashboard.look() as tx:
             if tx is None:
                 raise not_found("decision")
             return decisions.whole(tx, seq, query.gate)
@@ -152,7 +152,7 @@ def _add_decisions(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/gates", tags=["decisions"])
     def list_gates() -> Gates:
         """The gates that use this store: one, or those of all machines that share it."""
-        with dashboard.looking() as tx:
+        with dashboard.look() as tx:
             return Gates(items=list(map(calls.gate, tx.gates())) if tx is not None else [])
 
 
@@ -169,7 +169,7 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/approvals", tags=["approvals"])
     def list_approvals(query: Annotated[ApprovalQuery, Query()]) -> ApprovalPage:
         """Questions to a person: the oldest first where they wait, else the newest first."""
-        with dashboard.timed() as (tx, now):
+        with dashboard.look_with_time() as (tx, now):
             if tx is None:
                 return approvals.empty_page(now)
             return approvals.page(tx, now, query.state, query.session, query.limit)
@@ -177,11 +177,11 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
     @api.get("/approvals/{approval}", tags=["approvals"], responses=document_responses(404))
     def one_approval(approval: ApprovalId) -> Approval:
         """One question, the whole call with its effects marked."""
-        with dashboard.timed() as (tx, now):
+        with dashboard.look_with_time() as (tx, now):
             row = approvals.find(tx, approval)
         return approvals.whole(dashboard.where, row, now)
 
-    def answered(answer: Callable[[Store], ApprovalRow]) -> Approval:
+    def give_answer(answer: Callable[[Store], ApprovalRow]) -> Approval:
         with dashboard.store() as store:
             if store is None:
                 raise not_found("question")
@@ -192,11 +192,11 @@ def _add_approvals(api: APIRouter, dashboard: DashboardContext) -> None:
     def approve(approval: ApprovalId, yes: Approve, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Approve exactly the call that was shown, once."""
         dashboard.demand_unsigned(f"lockgate approve {approval}", "pending")
-        return answered(
+        return give_answer(
             lambda store: approvals.approve(store, dashboard.where.state, approval, yes.shown, yes.reason, who)
         )
 
     @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=document_responses(404, 409))
     def deny(approval: ApprovalId, no: Deny, who: Annotated[ApiCaller, Depends(approver)]) -> Approval:
         """Refuse a call, and tell the agent why."""
-        return answered(lambda store: approvals.deny(store, dashboard.where.state, approval, no.reason, who))
+        return give_answer(lambda store: approvals.deny(store, dashboard.where.state, approval, no.reason, who))

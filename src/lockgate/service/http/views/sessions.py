@@ -143,7 +143,8 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> SessionDetail:
             for brief in briefs
         ],
         blocked_calls=[
-            Blocked(agent=agent, what=what, at=record_values.moment(at)) for agent, what, at in tx.blocked(row.session)
+            Blocked(agent=agent, what=what, at=record_values.moment(at))
+            for agent, what, at in tx.list_blocked(row.session)
         ],
     )
 

@@ -46,7 +46,7 @@ class JavascriptCalls:
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if arguments is None or arguments.type != "arguments":
             return
-        full = self.names.qualified(function) or ""
+        full = self.names.qualify(function) or ""
         if text_of(function) == "require" and "require" not in self.names.bound:
             self._record_require(node, function, arguments)
         elif full in self.table:
@@ -71,7 +71,7 @@ class JavascriptCalls:
         if name is not None and name.startswith(("./", "../", "/")) and name.endswith(".json"):
             self.handled.add(function.id)
             self.call.own += files.read(Arg(name), self.call.machine, self.call.scope)
-        elif name is not None and self.names.required(node) is not None:
+        elif name is not None and self.names.find_required(node) is not None:
             self.handled.add(function.id)
         else:
             self._record_opaque("this loads code that can lie in this project")

@@ -72,7 +72,7 @@ class JavascriptNames:
         kind = node.type
         if kind == "variable_declarator":
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-            module = self.required(value)
+            module = self.find_required(value)
             if module is not None and name.type == "identifier":
                 self._add_alias(name, module)
             elif module is not None and name.type == "object_pattern":
@@ -113,7 +113,7 @@ class JavascriptNames:
         if node.type != "call_expression":
             return False
         function = node.child_by_field_name("function")
-        if self.qualified(function) == "fs.readdirSync":
+        if self.qualify(function) == "fs.readdirSync":
             return bool(node.child_by_field_name("arguments").named_child_count == 1)
         part = function.type == "member_expression" and text_of(function.child_by_field_name("property")) in _PART
         return part and self._lists(function.child_by_field_name("object"))
@@ -171,7 +171,7 @@ class JavascriptNames:
         """Whether a node is where a name is bound."""
         return node.id in self._bindings
 
-    def required(self, node: Any) -> str | None:
+    def find_required(self, node: Any) -> str | None:
         """The module that ``require('m')``, or a chain of members of one, stands for."""
         if node is None:
             return None
@@ -182,9 +182,9 @@ class JavascriptNames:
                 name = name.removeprefix("node:")
                 return name if name in self.modules else None
             return None
-        return self.qualified(node)
+        return self.qualify(node)
 
-    def qualified(self, node: Any) -> str | None:
+    def qualify(self, node: Any) -> str | None:
         """The full name of a module's member, ``None`` for other values."""
         if node is None:
             return None
@@ -192,9 +192,9 @@ class JavascriptNames:
             name = text_of(node)
             return self.aliases.get(name) or (name if name in self.modules and name not in self.bound else None)
         if node.type == "member_expression":
-            base = self.qualified(node.child_by_field_name("object"))
+            base = self.qualify(node.child_by_field_name("object"))
             return None if base is None else f"{base}.{text_of(node.child_by_field_name('property'))}"
-        return self.required(node) if node.type == "call_expression" else None
+        return self.find_required(node) if node.type == "call_expression" else None
 
     # ------------------------------------------------------------ texts
 
@@ -217,7 +217,7 @@ class JavascriptNames:
             return _few(a + b for a in left for b in right)
         if node.type == "parenthesized_expression" and node.named_child_count == 1:
             return self.texts(node.named_child(0), depth + 1)
-        if node.type == "call_expression" and self.qualified(node.child_by_field_name("function")) in (
+        if node.type == "call_expression" and self.qualify(node.child_by_field_name("function")) in (
             "path.join",
             "path.resolve",
         ):

@@ -29,7 +29,7 @@ def javascript_effects(call: ProgramCall, text: str) -> Running[None]:
     """Record the effects of a JavaScript program."""
     tree = _tree(text)
     if tree is None:
-        call.opaque("this JavaScript cannot be read here")
+        call.add_opaque("this JavaScript cannot be read here")
     else:
         yield from _JavascriptProgram(call, tree.root_node).effects()
 
@@ -75,11 +75,11 @@ class _JavascriptProgram:
         self.calls.finish()
         problem = self.calls.problem or next((why for node in self.nodes if (why := self._problem(node))), "")
         if problem:
-            call.opaque(problem)
+            call.add_opaque(problem)
         call.own[:] = dict.fromkeys(call.own)
 
     def _record_sink(self, node: Any) -> None:
-        full = self.names.qualified(node) if node.type in ("identifier", "member_expression") else None
+        full = self.names.qualify(node) if node.type in ("identifier", "member_expression") else None
         if full is None and node.type == "identifier" and text_of(node) not in self.names.bound:
             full = f".{text_of(node)}"
         module, _, name = (full or "").rpartition(".")
@@ -129,7 +129,7 @@ class _JavascriptProgram:
         return bool(arguments.named_children) and arguments.named_child(0).type in FUNCTIONS
 
     def _member(self, node: Any) -> str:
-        full = self.names.qualified(node)
+        full = self.names.qualify(node)
         if full is None:
             return ""
         if full == "process.env" or full.startswith("process.env."):
@@ -161,7 +161,7 @@ class _JavascriptProgram:
 
     def _subscript(self, node: Any) -> str:
         base, index = node.child_by_field_name("object"), node.child_by_field_name("index")
-        if self.names.qualified(base) not in (None, "process.argv") or _is_field(node, "function"):
+        if self.names.qualify(base) not in (None, "process.argv") or _is_field(node, "function"):
             return "which member this is is only known when it runs"
         if index.type in ("string", "template_string"):
             return self._member_name(index)
@@ -188,7 +188,7 @@ class _JavascriptProgram:
             return "" if own or name not in self.names.bound else f"what `{name}` does is only known when it runs"
         if function.type != "member_expression":
             return "which function this calls is only known when it runs"
-        method, full = text_of(function.child_by_field_name("property")), self.names.qualified(function)
+        method, full = text_of(function.child_by_field_name("property")), self.names.qualify(function)
         listed = method in self.methods or (full is not None and full.rpartition(".")[0] in self.modules)
         return "" if listed else f"nothing is known about the method `{method}`"
 

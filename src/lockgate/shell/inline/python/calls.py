@@ -52,7 +52,7 @@ class PythonCalls:
     def visit(self, node: ast.AST) -> Running[None]:
         """Record what a call, or a look into the environment, does."""
         ast = self.ast
-        if isinstance(node, ast.Subscript) and self.names.qualified(node.value) == ENVIRONMENT:
+        if isinstance(node, ast.Subscript) and self.names.qualify(node.value) == ENVIRONMENT:
             if isinstance(node.ctx, ast.Load):
                 self.handled.update((id(node.value), id(getattr(node.value, "value", None))))
                 self._record_environment(self.texts(node.slice))
@@ -60,7 +60,7 @@ class PythonCalls:
             yield from self._record_call(node, node.func)
 
     def _record_call(self, node: ast.Call, function: ast.expr) -> Running[None]:
-        ast, full = self.ast, self.names.qualified(function)
+        ast, full = self.ast, self.names.qualify(function)
         own = {*self.names.bound, *self.names.modules}
         if isinstance(function, ast.Name) and function.id == "open" and "open" not in own:
             full = "open"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def is_changed(self, name: str) -> bool:
             """Whether the elements of a name may be others than those that the program was seen to put in there."""
 
-        def qualified(self, node: ast.AST) -> str | None:
+        def qualify(self, node: ast.AST) -> str | None:
             """The module's member that an expression stands for."""
 
 
@@ -49,7 +49,7 @@ def bindings(node: ast.For | ast.AsyncFor | ast.comprehension, names: KnownNames
         return {}
     if isinstance(source.func, ast.Name) and source.func.id == "enumerate" and len(target.elts) == 2:
         return {id(target.elts[1]): [_element(source.args[0])]}
-    if names.qualified(source.func) == "os.walk" and len(target.elts) == 3:
+    if names.qualify(source.func) == "os.walk" and len(target.elts) == 3:
         # The folder, and the lists of what lies in it.
         listed = [ast.List([_element(ast.Constant(None))], ast.Load())]
         return {id(target.elts[0]): [_element(source)], **{id(elt): [*listed] for elt in target.elts[1:]}}
@@ -81,7 +81,7 @@ def is_argv(node: ast.AST, names: KnownNames) -> bool:
 
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Load):
         node = node.value
-    return names.qualified(node) == "sys.argv"
+    return names.qualify(node) == "sys.argv"
 
 
 class Elements:
@@ -106,13 +106,13 @@ class Elements:
                 return [OPAQUE]
             values = names.values.get(node.id)
             return [text for value in values for text in self.of(value, depth)] if values else [OPAQUE]
-        return self._called_names(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
+        return self._list_called_names(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
 
-    def _called_names(self, node: ast.Call, depth: int) -> list[str]:
+    def _list_called_names(self, node: ast.Call, depth: int) -> list[str]:
         import ast
 
         function = node.func
-        full = self.names.qualified(function) or ""
+        full = self.names.qualify(function) or ""
         if not node.args or any(isinstance(argument, ast.Starred) for argument in node.args):
             if isinstance(function, ast.Attribute) and not node.args and self._lists(function):
                 return self._below(function.value, [PLAIN], depth)
@@ -136,7 +136,7 @@ class Elements:
 
     def _lists(self, function: ast.Attribute) -> bool:
         """Whether it is a path's own member that gives what a folder holds, and no class of the program has one."""
-        own = function.attr in self.names.members or self.names.qualified(function)
+        own = function.attr in self.names.members or self.names.qualify(function)
         return function.attr in _FOLDERS and not own
 
     def _below(self, folder: ast.expr, names: list[str], depth: int) -> list[str]:

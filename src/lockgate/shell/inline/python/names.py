@@ -69,7 +69,7 @@ class PythonNames:
         read = {id(n.value) for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load)
                 and isinstance(n.slice, (ast.Constant, ast.Slice))}  # fmt: skip
         read |= {id(n.iter) for n in nodes if isinstance(n, (ast.For, ast.comprehension))}
-        uses = {id(n) for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and self.qualified(n) == "sys.argv"}
+        uses = {id(n) for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and self.qualify(n) == "sys.argv"}
         self.plain_argv = uses <= read
 
     def _bind(self, node: ast.AST, plain: dict[int, list[ast.expr]]) -> None:
@@ -123,12 +123,12 @@ class PythonNames:
 
         return hasattr(builtins, name)
 
-    def qualified(self, node: ast.AST) -> str | None:
+    def qualify(self, node: ast.AST) -> str | None:
         """The full name of what a name or a chain of members stands for, where it begins with an import."""
         if isinstance(node, self.ast.Name):
             return self.modules.get(node.id)
         if isinstance(node, self.ast.Attribute):
-            base = self.qualified(node.value)
+            base = self.qualify(node.value)
             return None if base is None else f"{base}.{node.attr}"
         return None
 
@@ -170,20 +170,20 @@ class _Texts:
             return self.of(node.body, depth) + self.of(node.orelse, depth)
         if isinstance(node, ast.Attribute) and node.attr == "parent":
             return [text.rpartition("/")[0] or "." for text in self.of(node.value, depth)]
-        if isinstance(node, ast.Subscript) and names.qualified(node.value) == "sys.argv":
+        if isinstance(node, ast.Subscript) and names.qualify(node.value) == "sys.argv":
             index = node.slice.value if isinstance(node.slice, ast.Constant) else None
             return [self.argv[index] if isinstance(index, int) and 0 < index < len(self.argv) else OPAQUE]
-        if isinstance(node, ast.Attribute) and names.qualified(node) == "sys.executable":
+        if isinstance(node, ast.Attribute) and names.qualify(node) == "sys.executable":
             return ["python3"]
-        return self._called_names(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
+        return self._list_called_names(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
 
     def _piece(self, node: ast.expr, depth: int) -> list[str]:
         if isinstance(node, self.ast.FormattedValue):
             return [OPAQUE] if node.format_spec is not None or node.conversion > 0 else self.of(node.value, depth)
         return self.of(node, depth)
 
-    def _called_names(self, node: ast.Call, depth: int) -> list[str]:
-        ast, full = self.ast, self.names.qualified(node.func) or ""
+    def _list_called_names(self, node: ast.Call, depth: int) -> list[str]:
+        ast, full = self.ast, self.names.qualify(node.func) or ""
         if any(isinstance(argument, ast.Starred) for argument in node.args):
             return [OPAQUE]
         args = [self.of(argument, depth) for argument in node.args]

@@ -38,7 +38,7 @@ def python_effects(call: ProgramCall, text: str) -> Running[None]:
     """Record the effects of a Python program."""
     tree = _tree(call, text)
     if tree is None:
-        call.opaque("this Python cannot be read here")
+        call.add_opaque("this Python cannot be read here")
     else:
         yield from _PythonProgram(call, tree).effects()
 
@@ -100,7 +100,7 @@ class _PythonProgram:
 
             problem = shadow(call.machine, call.scope, self.names.imported)
         if problem:
-            call.opaque(problem)
+            call.add_opaque(problem)
         call.own[:] = dict.fromkeys(call.own)
 
     # ------------------------------------------------------------ what talks to other machines
@@ -109,7 +109,7 @@ class _PythonProgram:
         ast = self.ast
         if not isinstance(node, (ast.Attribute, ast.Name)) or id(node) in self.calls.nearby:
             return
-        full = self.names.qualified(node)
+        full = self.names.qualify(node)
         module, _, name = (full or "").rpartition(".")
         sinks = self.sinks.get(module, "").split()
         if full is None and isinstance(node, ast.Attribute) and "socket" in self.names.imported:
@@ -187,7 +187,7 @@ class _PythonProgram:
         if name in self.names.modules:
             if name in self.names.bound:
                 return f"`{name}` means two things"
-            full = self.names.qualified(node) or ""
+            full = self.names.qualify(node) or ""
             if id(node) in self.names.bases and full not in self.calls.table and full != ENVIRONMENT:
                 return ""
             return self._problem_of_name(full)
@@ -210,7 +210,7 @@ class _PythonProgram:
     def _attribute(self, node: ast.Attribute) -> str:
         if id(node) in self.calls.handled:
             return ""
-        full = self.names.qualified(node)
+        full = self.names.qualify(node)
         if full is not None and (full in self.modules or full.rpartition(".")[0] in self.modules):
             if not isinstance(node.ctx, self.ast.Load):
                 return f"this changes `{full}`"

@@ -101,7 +101,7 @@ def _hide(machine: Machine, scope: Scope, name: str, *, inherits: bool) -> None:
 
 def local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``local``: outside a function it fails in bash, and assigns in zsh."""
-    kept = [] if machine.flow.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
+    kept = [] if machine.flow.frames else [scope.save(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
     shape = yield from declare(machine, scope, args, stdin)
     for item in kept:
         if item.name.isidentifier():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.lazy import lazy_re
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, join_texts, unknown_text
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, join_texts, make_unknown_text
 from lockgate.shell.state.scope import Arg
 
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "r": "\r"}
@@ -29,7 +29,7 @@ def echo(args: list[Arg], *, may_be_dash: bool = False) -> str:
         position += 1
     text = " ".join(OPAQUE if arg.glob else arg.text for arg in args[position:])
     if may_be_dash and options not in ("", "n"):
-        return unknown_text(text)
+        return make_unknown_text(text)
     resolved = _unescape(text, _IN_VALUE, may_be_dash=may_be_dash, octal=False)
     # Other shells than bash resolve escapes without being asked, and zsh does so after `-e -E`.
     asked = "e" in options and "E" not in options
@@ -62,7 +62,7 @@ def printf(args: list[Arg], *, may_be_dash: bool = False, may_be_zsh: bool = Fal
                 octal = not (slot and may_be_zsh)
                 result += _unescape(word, _IN_VALUE if slot else _IN_FORMAT, may_be_dash=may_be_dash, octal=octal)
                 if _ends_early(word):
-                    return result + unknown_text(form, *values)
+                    return result + make_unknown_text(form, *values)
         if not values or not slots:
             return result
 
@@ -90,4 +90,6 @@ def _unescape(text: str, escapes: re.Pattern[str], *, may_be_dash: bool, octal: 
         return chr(code) if 31 < code < 127 or code == 10 else OPAQUE
 
     end = next((match.start() for match in escapes.finditer(text) if match.group(1) == "c"), None)
-    return escapes.sub(resolve, text) if end is None else escapes.sub(resolve, text[:end]) + unknown_text(text[end:])
+    return (
+        escapes.sub(resolve, text) if end is None else escapes.sub(resolve, text[:end]) + make_unknown_text(text[end:])
+    )

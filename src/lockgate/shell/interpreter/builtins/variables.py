@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, is_known, join_texts, unknown_text
+from lockgate.shell.state.abstract_text import (
+    ENVIRONMENT,
+    OPAQUE,
+    PLAIN,
+    harmless,
+    is_known,
+    join_texts,
+    make_unknown_text,
+)
 from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
@@ -46,7 +54,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         _give(scope, [name.text for name in names], value, array=array)
         return ""
     if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
-        value = join_texts(value, "") if not re.search(r"[-\\]", value) else unknown_text(value)
+        value = join_texts(value, "") if not re.search(r"[-\\]", value) else make_unknown_text(value)
     for name in names or [Arg("REPLY")]:
         if not is_known(value):
             machine.names.note_chosen()
@@ -100,7 +108,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
             scope.arrays[name.text] = tuple(Arg(line) for line in lines)
         else:
             scope.forget({name.text})
-            scope.variables[name.text] = unknown_text(*lines)
+            scope.variables[name.text] = make_unknown_text(*lines)
             scope.ever.gives(name.text, OPAQUE)
     return ""
 

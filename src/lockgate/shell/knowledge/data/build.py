@@ -228,7 +228,7 @@ def commands(where: str, name: str, raw: dict[str, Any], above: frozenset[str]) 
 
 
 def check(where: str, compiled_entry: dict[str, Any]) -> None:
-    """Every effect is one that there is. What plays the roles lies above the knowledge: see ``unknown_roles``."""
+    """Every effect is one that there is. What plays the roles lies above the knowledge: see ``find_unknown_roles``."""
     changes = [change["then"] for change in compiled_entry.get("when", [])]
     for place in (compiled_entry, *changes):
         for key in ("effects", "otherwise", "bare"):
@@ -248,7 +248,7 @@ def roles_in(compiled_entry: dict[str, Any]) -> set[str]:
     return found.union(*map(roles_in, below))
 
 
-def unknown_roles(known: Set[str]) -> list[str]:
+def find_unknown_roles(known: Set[str]) -> list[str]:
     """What is wrong where an entry gives a word a role that is not among the known ones, by file and entry."""
     known = known | HARMLESS | WORDS.keys() | {"text", "assignments"}
     found = []

@@ -171,7 +171,7 @@ def apply_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
     entry, operands = call.entry, call.matched.operands
     roles = list(entry.operands)
     if options and (entry.replaces_first or entry.replaces_last):
-        roles = _remaining_roles(roles, entry, {option.name for option in options})
+        roles = _list_remaining_roles(roles, entry, {option.name for option in options})
     if roles and roles[0] == "assignments":
         from lockgate.shell.programs.roles.running import apply_assignments
 
@@ -192,7 +192,7 @@ def apply_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
             yield from apply_role(role, call, values, "")
 
 
-def _remaining_roles(roles: list[str], entry: ProgramEntry, given: set[str]) -> list[str]:
+def _list_remaining_roles(roles: list[str], entry: ProgramEntry, given: set[str]) -> list[str]:
     """The roles of operands without those that options stand for."""
     if roles and given.intersection(entry.replaces_first):
         roles = roles[1:] if not roles[0].endswith("...") else roles
@@ -222,7 +222,7 @@ def apply_standard_input(call: ProgramCall) -> Running[None]:
     if not codes and reads:
         if call.stdin is None:
             call.machine.findings.listens[call.what] = None
-            call.opaque(f"`{call.what}` runs what it is given on standard input")
+            call.add_opaque(f"`{call.what}` runs what it is given on standard input")
         else:
             from lockgate.shell.inline.running import run_code
 

@@ -27,7 +27,7 @@ def apply_passed(call: ProgramCall, words: list[Arg], option: str) -> None:
         for part in word.text.split(","):
             name = part.lstrip("-").partition("=")[0]
             if part.startswith("@") or (part.startswith("-") and name not in _PASSED) or not is_known(part):
-                call.opaque(f"`{option}{word.shown}` can load code or write a file")
+                call.add_opaque(f"`{option}{word.shown}` can load code or write a file")
                 return
 
 
@@ -43,7 +43,7 @@ def apply_compiled(call: ProgramCall, words: list[Arg], option: str) -> None:
         call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
     for word in words:
         if word.text.startswith("@"):
-            call.opaque(f"`{word.shown}` holds more options, and some run a program")
+            call.add_opaque(f"`{word.shown}` holds more options, and some run a program")
 
 
 FUNCTIONS: dict[str, Role] = {

@@ -113,9 +113,9 @@ def apply_backup(call: ProgramCall, words: list[Arg], option: str) -> None:
     operands = call.matched.operands
     for word in words:
         if "/" in word.text or not is_known(word.text):
-            call.opaque(f"`{option}` puts a copy into another folder")
+            call.add_opaque(f"`{option}` puts a copy into another folder")
         if any(sign.isspace() for sign in word.text):
-            call.opaque(f"what stands behind a space in the value of `{option}` can be more options")
+            call.add_opaque(f"what stands behind a space in the value of `{option}` can be more options")
         if word.text in _BACKUPS:
             # A wild name stands for files that are there, and those are written themselves.
             operands = [other for other in operands if not other.glob]
@@ -136,11 +136,11 @@ def unpack(call: ProgramCall, _words: list[Arg], _: str) -> None:
     call.machine.disk.note_unnamed()
     anywhere = sorted(given & _ANYWHERE)
     if anywhere:
-        call.opaque(f"with `{anywhere[0]}` files are written anywhere")
+        call.add_opaque(f"with `{anywhere[0]}` files are written anywhere")
     root = call.machine.around.workspace or call.machine.around.home
     for cwd in call.scope.cwds:
         if not cwd or inside(root, cwd) or inside(cwd, root):
-            call.opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
+            call.add_opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
             if cwd:
                 call.own += files.write(Arg(f"{cwd}/_"), call.machine, call.scope)
         else:
@@ -282,7 +282,7 @@ def apply_paged(call: ProgramCall, words: list[Arg], option: str) -> None:
         if not word.text.startswith("+"):
             read(call, [word], option)
         elif not _KEYS.fullmatch(word.text):
-            call.opaque(f"`{word.shown}` are keys for `{call.what}`, and they can run a command")
+            call.add_opaque(f"`{word.shown}` are keys for `{call.what}`, and they can run a command")
 
 
 def apply_archive(call: ProgramCall, words: list[Arg], option: str) -> None:

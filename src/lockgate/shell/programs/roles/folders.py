@@ -224,7 +224,7 @@ def apply_container_copy(call: ProgramCall, words: list[Arg], option: str) -> No
     if _IN_CONTAINER.match(target) or not all(places):
         call.add("execute")
     elif target != "-" and any(inside(root, place) or inside(place, root) for place in places if place):
-        call.opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
+        call.add_opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
     elif target != "-":
         name = (texts[0] or "").rstrip("/").rpartition("/")[2].rpartition(":")[2]
         whole = name in ("", ".", "..")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.effects.unlisted import OPTION, unlisted_effect
+from lockgate.shell.effects.unlisted import OPTION, effect_of_unlisted
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.programs.roles.running import invoke_words
 from lockgate.shell.state.abstract_text import is_known, show
@@ -26,16 +26,16 @@ def apply_config(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
         key, _, value = word.text.partition("=")
         kind = config_kind(key)
         if not is_known(key):
-            call.opaque("which setting this changes is only known when it runs, and some run a program")
+            call.add_opaque("which setting this changes is only known when it runs, and some run a program")
         elif kind == "alias":
             yield from _run_alias(call, value)
         elif kind == "command" and is_known(value):
             if value:
                 yield RunText(value, call.scope.new_shell(), "sh")
         elif kind:
-            call.opaque(f"the setting `{key}` decides what runs or where data goes")
+            call.add_opaque(f"the setting `{key}` decides what runs or where data goes")
         elif "." in key and not is_plain(key):
-            call.own.append(unlisted_effect(word.shown, OPTION, _NOBODY_SAYS.format(key=show(key)[:80])))
+            call.own.append(effect_of_unlisted(word.shown, OPTION, _NOBODY_SAYS.format(key=show(key)[:80])))
 
 
 def _run_alias(call: ProgramCall, value: str) -> Running[None]:
@@ -83,7 +83,7 @@ def apply_config_write(call: ProgramCall, words: list[Arg], _: str) -> None:
         because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
         call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))
     elif "." in key and not is_plain(key):
-        effect = unlisted_effect(words[0].shown, OPTION, _NOBODY_SAYS.format(key=show(key)[:80]))
+        effect = effect_of_unlisted(words[0].shown, OPTION, _NOBODY_SAYS.format(key=show(key)[:80]))
         call.own.append(effect._replace(uncontainable=_KEPT))
 
 
@@ -91,7 +91,7 @@ def apply_strace_expression(call: ProgramCall, words: list[Arg], option: str) ->
     """``strace -e KEYWORD=...``: two keywords change what calls of the traced program do."""
     for word in words:
         if not is_known(word.text) or word.text.partition("=")[0].strip() in ("inject", "fault"):
-            call.opaque(f"`{option} {word.shown}` changes what the traced program does")
+            call.add_opaque(f"`{option} {word.shown}` changes what the traced program does")
 
 
 FUNCTIONS: dict[str, Role] = {

@@ -37,6 +37,10 @@ _FORMS = frozenset({"-F", "--form"})
 """Options of curl with which ``<file`` names a file, too."""
 _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
 """A word of a command that may be a pattern for the name of a process."""
+_PROGRAMS = ("/lockgate/hook.py claude-code", "/lockgate/lockgate-hook", "/lockgate/service/resident/process.py")
+"""What only the command lines of a hook, of a native one and of the resident gate have."""
+_OPTIONS = " --home --state --config"
+"""What they have too, as other programs may."""
 
 
 def apply_source(call: ProgramCall, words: list[Arg], option: str) -> None:
@@ -105,7 +109,7 @@ def apply_saved(call: ProgramCall, words: list[Arg], option: str) -> None:
     given = call.matched.given
     folders = given & {"-x", "-r", "--recursive", "-m", "--mirror", "-p", "--page-requisites"}
     if "-nH" in given and folders - {"-x"}:
-        call.opaque("the other machine says under which names files are saved")
+        call.add_opaque("the other machine says under which names files are saved")
     for word in words:
         path = re.sub(r"^[A-Za-z]+://", "", re.split(r"[?#]", word.text)[0])
         name = path.partition("/")[2] if "-nH" in given else path
@@ -119,7 +123,7 @@ def apply_format(call: ProgramCall, words: list[Arg], _: str) -> None:
         for name in re.findall(r"%output\{(?:>>)?([^}]*)", word.text):
             call.own += files.write(Arg(name), call.machine, call.scope)
         if word.text.startswith("@"):
-            call.opaque(f"the format in `{word.shown}` can write a file")
+            call.add_opaque(f"the format in `{word.shown}` can write a file")
 
 
 def look_up(call: ProgramCall, words: list[Arg], _: str) -> None:
@@ -173,7 +177,7 @@ def apply_remote(call: ProgramCall, words: list[Arg], _: str) -> None:
     for word in words[:1]:
         text = word.text
         if "::" in text:
-            call.opaque("a remote helper such as `ext::` runs a command")
+            call.add_opaque("a remote helper such as `ext::` runs a command")
         elif word.static is None:
             call.contact.targets.append(("url", word))
         elif "://" in text or text.startswith("git@") or re.match(r"[\w.-]+(?:@[\w.-]*)?:(?!\\)", text):
@@ -187,7 +191,7 @@ def apply_remote(call: ProgramCall, words: list[Arg], _: str) -> None:
 def apply_push_to(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Where ``git push`` sends to: it sends in any case, but ``ext::`` runs a command too."""
     if any("::" in word.text for word in words[:1]):
-        call.opaque("a remote helper such as `ext::` runs a command")
+        call.add_opaque("a remote helper such as `ext::` runs a command")
 
 
 def apply_transfer(call: ProgramCall, words: list[Arg], _: str) -> None:
@@ -195,7 +199,7 @@ def apply_transfer(call: ProgramCall, words: list[Arg], _: str) -> None:
     # A dash alone is the input or the output.
     far = [word for word in words if word.text != "-" and (re.match(r"[^/]*:", word.text) or not harmless(word.text))]
     if any(word.text.startswith("|") for word in words):
-        call.opaque(f"`{call.what}` runs what stands behind the `|`")
+        call.add_opaque(f"`{call.what}` runs what stands behind the `|`")
     if far:
         call.add("connect")
     near = [word for word in words if word not in far]
@@ -211,7 +215,7 @@ def apply_picture(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files or addresses of pictures: a list names others, also commands, and a script says what is written."""
     for word in words:
         if word.text.startswith("@") or word.text.lower().endswith((".msl", ".mvg")):
-            call.opaque(f"`{call.what}` does what `{word.shown}` says")
+            call.add_opaque(f"`{call.what}` does what `{word.shown}` says")
     apply_transfer(call, words, option)
 
 
@@ -220,7 +224,7 @@ def apply_ssh_option(call: ProgramCall, words: list[Arg], _: str) -> None:
     for word in words:
         key = re.split(r"[= ]", word.text, maxsplit=1)[0].lower()
         if not is_known(key) or key in _SSH_RUNNING:
-            call.opaque(f"the ssh option `{word.shown}` runs a program")
+            call.add_opaque(f"the ssh option `{word.shown}` runs a program")
 
 
 def apply_apt_option(call: ProgramCall, words: list[Arg], _: str) -> None:
@@ -229,9 +233,9 @@ def apply_apt_option(call: ProgramCall, words: list[Arg], _: str) -> None:
         if not is_known(word.text) or re.search(
             r"invoke|hook|method|command|pager|proxy|dir::bin", word.text, re.IGNORECASE
         ):
-            call.opaque(f"the setting `{word.shown}` runs a program")
+            call.add_opaque(f"the setting `{word.shown}` runs a program")
         elif "simulate" in word.text.lower():
-            call.opaque(f"the setting `{word.shown}` says whether anything is done at all")
+            call.add_opaque(f"the setting `{word.shown}` says whether anything is done at all")
 
 
 def apply_process(call: ProgramCall, words: list[Arg], _: str) -> None:
@@ -241,11 +245,11 @@ def apply_process(call: ProgramCall, words: list[Arg], _: str) -> None:
         if "lockgate" in word.text.lower():
             call.add("self")
         elif by_number and word.text == "-1":
-            call.opaque("this ends every process of this person, the gate's own too")
+            call.add_opaque("this ends every process of this person, the gate's own too")
         elif by_number and word.static is None and _looks_for_the_hook(call.machine.texts):
-            call.opaque("the process is looked for when this runs, and it can be the gate's own")
+            call.add_opaque("the process is looked for when this runs, and it can be the gate's own")
         elif not by_number and _may_name_the_hook(word.text):
-            call.opaque("this can end the gate's own process")
+            call.add_opaque("this can end the gate's own process")
 
 
 def _looks_for_the_hook(texts: list[str]) -> bool:
@@ -262,12 +266,6 @@ def _may_name_the_hook(pattern: str) -> bool:
     if pattern in ("sh", "bash", "dash", "zsh", ".", "", "python", "python3"):
         return True
     return _has_match(pattern, [program + _OPTIONS for program in _PROGRAMS])
-
-
-_PROGRAMS = ("/lockgate/hook.py claude-code", "/lockgate/lockgate-hook", "/lockgate/service/resident/process.py")
-"""What only the command lines of a hook, of a native one and of the resident gate have."""
-_OPTIONS = " --home --state --config"
-"""What they have too, as other programs may."""
 
 
 def _has_match(pattern: str, lines: Iterable[str]) -> bool:

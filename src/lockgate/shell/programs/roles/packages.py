@@ -54,7 +54,7 @@ def run_project_argv(call: ProgramCall, words: list[Arg], option: str) -> Runnin
         yield from invoke_words(call, [Arg("python3"), *words])
     else:
         call.ran = True
-        call.opaque(f"`{call.what}` runs what the project has under the name `{name}`")
+        call.add_opaque(f"`{call.what}` runs what the project has under the name `{name}`")
 
 
 def run_script_command(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
@@ -65,7 +65,7 @@ def run_script_command(call: ProgramCall, words: list[Arg], option: str) -> Runn
             yield from run_text(call, [word], option)
         elif "*" in found.group(2):
             call.ran = True
-            call.opaque(f"`{call.what}` runs scripts of `package.json` by the pattern `{found.group(2)}`")
+            call.add_opaque(f"`{call.what}` runs scripts of `package.json` by the pattern `{found.group(2)}`")
         else:
             manager = found.group(1).replace("node", "npm")
             yield from run_text(call, [Arg(f"{manager} run {found.group(2)}{found.group(3) or ''}")], option)

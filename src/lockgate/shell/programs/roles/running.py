@@ -50,7 +50,7 @@ def run_action(call: ProgramCall, words: list[Arg], option: str) -> Running[None
         if word.text.startswith("exec="):
             yield from run_text(call, [Arg(word.text[5:])], option)
         elif not is_known(word.text):
-            call.opaque(f"what `{option}` does is only known when it runs")
+            call.add_opaque(f"what `{option}` does is only known when it runs")
 
 
 def run_format(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
@@ -198,7 +198,7 @@ def apply_loaded(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Code that is loaded where the word is a path; a bare name or a version is one of the program's own."""
     for word in words:
         if not re.fullmatch(r"@?[\w-]+|[0-9]+(?:\.[0-9]+)*", word.text):
-            call.opaque(f"`{option} {word.shown}` loads code")
+            call.add_opaque(f"`{option} {word.shown}` loads code")
 
 
 def apply_perl_file(call: ProgramCall, words: list[Arg], option: str) -> None:
@@ -207,7 +207,7 @@ def apply_perl_file(call: ProgramCall, words: list[Arg], option: str) -> None:
 
     for word in words:
         if is_opened(word.text, pattern=word.glob):
-            call.opaque(f"perl runs what a file's name says where `|` is at an end, as may be with `{word.shown}`")
+            call.add_opaque(f"perl runs what a file's name says where `|` is at an end, as may be with `{word.shown}`")
     read(call, words, option)
     if "-i" in call.matched.given:
         write(call, words, option)
@@ -217,14 +217,14 @@ def apply_perl_separator(call: ProgramCall, words: list[Arg], option: str) -> No
     """``perl -F``: a pattern that perl puts into the program as it is."""
     for word in words:
         if not re.fullmatch(r"(/?)(?:\\[tsdw|.]|[,;:|=+*.&%~-])+\1", word.text):
-            call.opaque(f"`{option}` puts this into the program, and it may be more than a pattern")
+            call.add_opaque(f"`{option}` puts this into the program, and it may be more than a pattern")
 
 
 def apply_python_setting(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``python -X NAME=value``: one says where compiled modules are loaded from, one imports a module first."""
     for word in words:
         if word.text.partition("=")[0] not in _HARMLESS_SETTINGS:
-            call.opaque(f"`{option} {word.shown}` can make Python load other code")
+            call.add_opaque(f"`{option} {word.shown}` can make Python load other code")
 
 
 def run_module(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
@@ -233,12 +233,12 @@ def run_module(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
 
     name = words[0].static if words else None
     if name is None:
-        call.opaque("which module this runs is only known when it runs")
+        call.add_opaque("which module this runs is only known when it runs")
     elif name in _LOCAL_MODULES:
         from lockgate.shell.inline.python.shadowing import shadow
 
         if problem := shadow(call.machine, call.scope):
-            call.opaque(problem)
+            call.add_opaque(problem)
         if name in ("json", "json.tool"):
             # Python 3.14 has the first name for it too.
             yield from invoke_words(call, [Arg("json.tool"), *call.matched.operands])
@@ -248,7 +248,7 @@ def run_module(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     else:
         because = f"`python -m {name}` runs code that can lie in this folder"
         if lookup(name) is None:
-            call.opaque(because)
+            call.add_opaque(because)
             return
         # It is what the program of this name is, or a file of the project in its place; not any code that was written.
         call.own.append(Effect(EffectKind.EXECUTE, call.what, call.rule, because, Variant.SCRIPT))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.digits import number
-from lockgate.shell.state.abstract_text import OPAQUE, is_known, join_texts, unknown_text
+from lockgate.shell.state.abstract_text import OPAQUE, is_known, join_texts, make_unknown_text
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def commands(call: ProgramCall, words: list[Arg]) -> list[list[Arg]]:
     pieces = _pieces(text, given)
     if pieces is None:
         # They can be any number of words.
-        return [[*words, *[Arg(unknown_text(text))] * 2]]
+        return [[*words, *[Arg(make_unknown_text(text))] * 2]]
     size = _size(call) if given & _COUNT else len(pieces)
     if size == 0 and pieces:
-        return [[*words, *[Arg(unknown_text(text))] * 2]]
+        return [[*words, *[Arg(make_unknown_text(text))] * 2]]
     parts = [pieces[start : start + size] for start in range(0, len(pieces), size)] if pieces else [[]]
     if len(parts) > _MOST_LINES:
         parts = [[join_texts(*pieces)]] if words else [[OPAQUE]]

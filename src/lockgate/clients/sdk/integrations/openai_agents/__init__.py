@@ -194,15 +194,15 @@ def _belongs(agent: Agent[Any], calls: AgentTools) -> bool:
 
 def _gate_shell(calls: AgentTools, tool: ShellTool) -> ShellTool:
     shell = Shell(calls, tool.name, tool.executor)
-    return dataclasses.replace(tool, executor=shell, **_asking_options(calls, shell, tool))
+    return dataclasses.replace(tool, executor=shell, **_options_to_ask(calls, shell, tool))
 
 
 def _gate_patches(calls: AgentTools, tool: ApplyPatchTool) -> ApplyPatchTool:
     editor = Editor(calls, tool.name, tool.editor)
-    return dataclasses.replace(tool, editor=editor, **_asking_options(calls, editor, tool))
+    return dataclasses.replace(tool, editor=editor, **_options_to_ask(calls, editor, tool))
 
 
-def _asking_options(calls: AgentTools, gated: Shell | Editor, tool: ShellTool | ApplyPatchTool) -> dict[str, Any]:
+def _options_to_ask(calls: AgentTools, gated: Shell | Editor, tool: ShellTool | ApplyPatchTool) -> dict[str, Any]:
     """What makes a run stop where a person is to be asked; nothing where a run is not to be stopped."""
     given = tool.needs_approval
     if not calls.interrupts:

@@ -11,7 +11,7 @@ from uuid import uuid4
 from agents import RunContextWrapper
 from pydantic import BaseModel
 
-from lockgate.analysis.tools import known_tools
+from lockgate.analysis.tools import list_known_tools
 from lockgate.clients.sdk.gate import Gate
 from lockgate.clients.sdk.model import Ask, Decision, Result
 from lockgate.clients.sdk.session import Session
@@ -74,7 +74,7 @@ class AgentTools:
         """
         if tool in self._names:
             return self._names[tool]
-        return f"function:{tool}" if tool in known_tools() or tool.startswith("mcp__") else tool
+        return f"function:{tool}" if tool in list_known_tools() or tool.startswith("mcp__") else tool
 
     # ---------------------------------------------------------------- one call
     async def refusal(
@@ -124,7 +124,7 @@ class AgentTools:
         always = context.is_tool_approved(sdk_name, f"lockgate-{uuid4().hex}")
         return context.is_tool_approved(sdk_name, call_id) is True and always is not True
 
-    async def finished(
+    async def note_result(
         self,
         context: RunContextWrapper[Any] | None,
         tool: str,

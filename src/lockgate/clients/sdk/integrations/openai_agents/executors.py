@@ -82,7 +82,7 @@ class Shell:
     async def _screen(self, context: RunContextWrapper[Any], run: Sequence[str], output: Any, call_id: str) -> str:
         text = as_text(output)
         for number, command in enumerate(run):
-            result = await self.calls.finished(context, SHELL, {"command": command}, text, f"{call_id}:{number}")
+            result = await self.calls.note_result(context, SHELL, {"command": command}, text, f"{call_id}:{number}")
             text = as_text(result.output)
         return text
 
@@ -97,7 +97,7 @@ class Shell:
         entries = []
         for number, entry in enumerate(output.output):
             told = {"stdout": entry.stdout, "stderr": entry.stderr}
-            result = await self.calls.finished(context, SHELL, {"command": run[number]}, told, f"{call_id}:{number}")
+            result = await self.calls.note_result(context, SHELL, {"command": run[number]}, told, f"{call_id}:{number}")
             entries.append(_entry(entry, result.output, given[number]))
         return dataclasses.replace(output, output=entries)
 
@@ -145,7 +145,7 @@ class LocalShell:
         except Exception as error:  # noqa: BLE001 - the model reads it
             output = f"the command failed: {error}"
         cwd = action.working_directory or ""
-        result = await self.calls.finished(context, SHELL, decision.tool_input, output, call.call_id, cwd=cwd)
+        result = await self.calls.note_result(context, SHELL, decision.tool_input, output, call.call_id, cwd=cwd)
         return as_text(result.output)
 
 
@@ -221,7 +221,7 @@ class Editor:
         if not text:
             return made
         tool, tool_input, call_id = changes[0]
-        result = await self.calls.finished(context, tool, tool_input, text, call_id)
+        result = await self.calls.note_result(context, tool, tool_input, text, call_id)
         shown = as_text(result.output)
         return dataclasses.replace(made, output=shown) if isinstance(made, ApplyPatchResult) else shown
 

@@ -65,7 +65,7 @@ class ToolGuardrails:
         context = data.context
         given = arguments_of(context.tool_arguments) or {}
         name = self.name_of(context.tool_name)
-        result = await self.calls.finished(context, name, given, data.output, context.tool_call_id)
+        result = await self.calls.note_result(context, name, given, data.output, context.tool_call_id)
         if not result.changed:
             return ToolGuardrailFunctionOutput.allow()
         return ToolGuardrailFunctionOutput.reject_content(as_text(result.output))
@@ -166,7 +166,7 @@ class _Custom:
         if refusal is not None:
             return refusal
         output = await await_value(self._tool.on_invoke_tool(context, text))
-        result = await self.calls.finished(context, name, given, output, call_id)
+        result = await self.calls.note_result(context, name, given, output, call_id)
         return as_text(result.output) if result.changed else output
 
 
