@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from psycopg_pool import ConnectionPool
 
 from lockgate.cli.doctor import clients as doctor_clients
-from lockgate.cli.doctor import own
+from lockgate.cli.doctor import own, rights
 from lockgate.cli.main import cli
 from lockgate.clients.hook import native as native_client
 from lockgate.clients.install import claude_settings_view as claude_look
@@ -378,6 +378,7 @@ def test_who_may_write_by_their_group(
     bobs = [pwd.struct_passwd(("bob", "x", os.geteuid() + 1, own + away, "", "/", "/bin/sh")) for away in others]
     monkeypatch.setattr(pwd, "getpwall", lambda: [pwd.struct_passwd(ann), *bobs])
     monkeypatch.setattr(grp, "getgrgid", lambda number: grp.struct_group((group, "x", number, members)))
+    monkeypatch.setattr(rights, "_is_own_group", rights._is_own_group.__wrapped__)
     assert machine.found()[1]["configuration folder"][0] == state
 
 

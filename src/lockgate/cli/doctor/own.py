@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import shlex
-import stat
 import sys
 import time
 from collections.abc import Iterator
 
 from lockgate.cli.common.state import head_anchors
+from lockgate.cli.doctor.rights import check_mode, check_program
 from lockgate.clients.hook import native
 from lockgate.clients.install import claude
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.system.folders import Folders
-from lockgate.system.ownership import user_name
 from lockgate.system.timestamps import local_time
 
 _LIBRARIES = (
@@ -38,11 +36,11 @@ _STATE = 'do what it says, or see docs/upgrading.md, "What a block says"; until 
 
 def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """What is found of the gate itself, in order."""
-    yield _mode("state folder", seen.folders.state, 0o077)
-    yield _mode("key", os.path.join(seen.folders.state, "key"), 0o077)
-    yield _mode("configuration folder", seen.folders.config, 0o022)
+    yield check_mode("state folder", seen.folders.state, 0o077)
+    yield check_mode("key", os.path.join(seen.folders.state, "key"), 0o077)
+    yield check_mode("configuration folder", seen.folders.config, 0o022)
     hook = claude.this_launch(seen.folders).hook
-    yield _mode("program", os.path.dirname(hook), 0o022)
+    yield check_program(seen)
     yield _build(hook)
     yield _libraries()
     yield from _memory()
@@ -63,38 +61,6 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     outside = list(_outside(seen.folders))  # first: it may find that the state was put back
     yield from _state(seen.folders)
     yield from outside
-
-
-def _mode(name: str, path: str, forbidden: int) -> DoctorCheck:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return DoctorCheck(name, "ok", f"{path} is not there yet")
-    if found.st_uid not in (os.geteuid(), 0):
-        whose = user_name(found.st_uid)
-        return DoctorCheck(name, "fail", f"{path} belongs to user {whose}", f"run this, and your agents, as {whose}")
-    if stat.S_ISLNK(found.st_mode):
-        return DoctorCheck(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
-    others = forbidden & ~stat.S_IRWXG if _is_own_group(found.st_gid) else forbidden
-    if stat.S_IMODE(found.st_mode) & others:
-        tighter = f"{stat.S_IMODE(found.st_mode) & ~forbidden:o}"
-        return DoctorCheck(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
-    return DoctorCheck(name, "ok", f"{path} is safe from others")
-
-
-def _is_own_group(group: int) -> bool:
-    """Whether nobody but this user is in a group: many systems give each user one, and let it write (umask 002)."""
-    import grp
-    import pwd
-
-    try:
-        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
-    except KeyError:
-        return False
-    if group != user.pw_gid or found.gr_name != user.pw_name or not set(found.gr_mem) <= {user.pw_name}:
-        return False
-    # Whoever has it as their primary group is in it too, and stands in no list of its members.
-    return all(other.pw_gid != group for other in pwd.getpwall() if other.pw_uid != user.pw_uid)
 
 
 def _build(hook: str) -> DoctorCheck:
