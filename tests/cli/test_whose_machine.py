@@ -30,10 +30,12 @@ ANN = 12345
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
 
 
-def _lockgate(home: Path, *words: str, umask: int = 0o022, **environ: str) -> subprocess.CompletedProcess[str]:
+def _lockgate(
+    home: Path, *words: str, umask: int = 0o022, cwd: str = "/", **environ: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "lockgate", *words],
-        cwd="/",
+        cwd=cwd,
         env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": steady.path(), **environ},
         capture_output=True,
         text=True,
@@ -76,6 +78,28 @@ def test_sudo_with_the_persons_environment(tmp_path: Path, words: tuple[str, ...
         f"belongs to user {ANN}, and you are root: run this as {ANN}, without sudo; nothing was changed" in done.stderr
     )
     assert _tree(home) == before
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("contain", "true"),
+        ("doctor",),
+        ("setup", "sandbox"),
+        ("approvals", "key", "make", "signs", "--no-passphrase"),
+        ("store", "status"),
+        ("gate", "start"),
+    ],
+    ids=" ".join,
+)
+def test_root_leaves_nothing_in_the_state_of_another(tmp_path: Path, words: tuple[str, ...]) -> None:
+    home = tmp_path / "ann"
+    give_state(home / ".local" / "state" / "lockgate")
+    _give(home, ANN)
+    before = _tree(home)
+    done = _lockgate(home, *words, cwd=str(home))
+    assert _tree(home) == before, done
 
 
 @AS_ROOT

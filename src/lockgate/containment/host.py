@@ -109,6 +109,8 @@ def try_again(state: str) -> Host:
 
 def forget(state: str) -> None:
     """Drop what is known, after a sandbox could not be built."""
+    if _is_anothers(state):
+        return
     try:
         os.unlink(os.path.join(state, _FILE))
     except OSError:
@@ -181,6 +183,12 @@ def _first_line(path: str) -> str:
 
 
 # ---------------------------------------------------------------- what is kept
+def _is_anothers(state: str) -> bool:
+    from lockgate.system.ownership import problem_of
+
+    return bool(problem_of(state))
+
+
 def _read(state: str) -> dict[str, Any] | None:
     try:
         with open(os.path.join(state, _FILE), encoding="utf-8") as file:
@@ -190,7 +198,12 @@ def _read(state: str) -> dict[str, Any] | None:
 
 
 def write_facts(state: str, known: dict[str, Any]) -> None:
-    """Keep a finding, whole or not at all. Where it cannot be kept, or there is no state yet, it is found out again."""
+    """Keep a finding, whole or not at all. Where it cannot be kept, or there is no state yet, it is found out again.
+
+    Nothing is written into another user's folder: under ``sudo -E`` the file would be root's, and of use to nobody.
+    """
+    if _is_anothers(state):
+        return
     path = os.path.join(state, _FILE)
     own = f"{path}.{os.getpid()}"
     try:

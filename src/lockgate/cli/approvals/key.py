@@ -68,6 +68,7 @@ def make(file: str, comment: str, passphrase_file: str | None, no_passphrase: bo
     """
     require_person("make a key that signs answers")
     path = os.path.abspath(os.path.expanduser(file))
+    _make_state()  # first: no key is left behind that could not be chosen
     _choose(ChosenKey(path, new_key(path, comment, passphrase_file, no_passphrase=no_passphrase)))
 
 
@@ -136,18 +137,22 @@ def signer(store: Store) -> answering.Signer | None:
 
 
 def _choose(key: ChosenKey) -> None:
-    state = state_dir()
-    try:
-        own_folder(state, create=True)
-    except StoreError as error:
-        raise unreadable(error) from error
     data = json.dumps({"file": key.file, "key": key.public.line}).encode()
-    path = os.path.join(state, FILE)
+    path = os.path.join(_make_state(), FILE)
     try:
         replace(path, data, draft=f"{path}.{os.getpid()}.draft", sync=True)
     except OSError as error:
         raise click.ClickException(f"{visible(path, 300)} cannot be written: {error.strerror}") from error
     _tell(key)
+
+
+def _make_state() -> str:
+    state = state_dir()
+    try:
+        own_folder(state, create=True)
+    except StoreError as error:
+        raise unreadable(error) from error
+    return state
 
 
 def _tell(key: ChosenKey) -> None:
