@@ -47,6 +47,7 @@ site: setup ## the documents as pages, into build/site; a link that leads nowher
 house: setup ## circles of imports and imports against the planned rooms: their number may only fall
 	@$(BIN)/python scripts/house/check_house.py src/lockgate --rooms scripts/house/rooms.tsv --short --ceiling scripts/house/ceiling.json
 	@$(BIN)/python scripts/house/check_doors.py src/lockgate --ceiling scripts/house/ceiling.json
+	@$(BIN)/python scripts/house/check_duplicates.py src/lockgate --short --ceiling scripts/house/ceiling.json
 	@$(BIN)/python scripts/house/check_sentences.py src/lockgate
 	@$(BIN)/python scripts/house/check_sentences.py README.md CONTRIBUTING.md SECURITY.md docs
 

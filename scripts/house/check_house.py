@@ -14,6 +14,7 @@ Also modules beside a listed table that load others by strings, and calls of run
 was passed to a program, a reader of inline code or a script.
 Also imports that give a module, a class or a function of ours another name: a search for its own name misses them.
 Also functions whose name begins with a participle: what acts is named by a verb, and a question by ``is_`` or ``has_``.
+Also functions whose body has more than 30 lines, without the docstring.
 """
 
 import argparse
@@ -30,6 +31,7 @@ SHELL = "grammar state knowledge expansion effects interpreter inline scripts pr
 LEVEL = {room: number for number, room in enumerate(ROOMS.split())}
 SHELL_LEVEL = {folder: number for number, folder in enumerate(SHELL.split())}
 SMALL = 60
+LONG = 30
 ALONE = {
     "analysis/looking.py": "a cold hook asks it without loading all of analysis/tools.py",
     "configuration/plugins/hookspecs.py": "pluggy takes the module itself; those who write plugins import it",
@@ -201,6 +203,19 @@ def participles(src, modules):
     return found
 
 
+def long_functions(src, modules):
+    """Functions whose body, without its docstring, has more than ``LONG`` lines; the longest first."""
+    found = []
+    for path in modules.values():
+        with open(os.path.join(src, path), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                before = node.body[0].end_lineno if ast.get_docstring(node) else node.body[0].lineno - 1
+                found.append((node.end_lineno - before, f"{path}:{node.lineno} {node.name}"))
+    return [f"{lines} lines: {where}" for lines, where in sorted(found, reverse=True) if lines > LONG]
+
+
 def renamed_imports(src, modules):
     """Imports of ours that give what they import another name."""
     found = []
@@ -255,7 +270,13 @@ def main():
     twice = classes_twice(given.src, modules)
     renamed = renamed_imports(given.src, modules)
     named = participles(given.src, modules)
-    told += [*small, *(f"renames  {each}" for each in renamed), *(f"participle  {each}" for each in named)]
+    long = long_functions(given.src, modules)
+    told += [
+        *small,
+        *(f"long  {each}" for each in long),
+        *(f"renames  {each}" for each in renamed),
+        *(f"participle  {each}" for each in named),
+    ]
     told += [f"class {name} twice: {' '.join(paths)}" for name, paths in twice.items()]
     told += [*(f"runs  {run}" for run in runs), *(f"loads by a string: {path}" for path in tables)]
     told += [f"circle of {len(loop)}: {' '.join(modules[module] for module in loop)}" for loop in loops]
@@ -266,7 +287,7 @@ def main():
         f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules; {len(small)} under {SMALL} "
         f"lines with one importer; {len(runs)} runs through an object, {len(tables)} modules that load by strings; "
         f"{len(twice)} names of classes for two things, {len(renamed)} imports that rename; "
-        f"{len(named)} functions named by a participle"
+        f"{len(named)} functions named by a participle, {len(long)} of more than {LONG} lines"
     )
     if given.ceiling:
         with open(given.ceiling, encoding="utf-8") as file:
@@ -282,6 +303,7 @@ def main():
             "classes_twice": len(twice),
             "renamed": len(renamed),
             "participles": len(named),
+            "long": len(long),
         }
         worse = [name for name, number in found.items() if number > most[name]]
         for name in worse:
