@@ -336,7 +336,7 @@ class _NoStore:
         self.fails_at = 0
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def look(self) -> Iterator[None]:
         self.looks += 1
         if self.looks == self.fails_at:
             raise ZeroDivisionError
