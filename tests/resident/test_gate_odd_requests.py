@@ -60,7 +60,7 @@ def test_a_refusal_that_cannot_be_spelt(decider: Decider, monkeypatch: pytest.Mo
     def fails(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(EventRequest, "refused", fails)
+    monkeypatch.setattr(EventRequest, "spell_failure", fails)
     with pytest.raises(NotHere):
         decider.step(decider.begin(asked(decider, b"{"), 1))
 
