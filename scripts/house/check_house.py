@@ -46,8 +46,11 @@ LISTED = {"cli/main.py"}
 """Tables that may name modules by strings: the commands."""
 ASKING = {"programs", "inline", "scripts"}
 """Folders of the shell's analysis that ask for what has to be run."""
-VERBS = {"add", "bring", "embed", "exceed", "feed", "need", "ping", "proceed", "ring", "seed", "speed", "string"}
-"""Words that end as a participle does and are none."""
+NO_PARTICIPLES = {
+    *("add", "bring", "embed", "exceed", "feed", "need", "ping", "proceed", "ring", "seed", "speed", "string"),
+    *("mapping", "nothing", "sed", "setting"),
+}
+"""Words that end as a participle does and are none: verbs and nouns."""
 IRREGULAR = {
     *("begun", "bound", "built", "chosen", "done", "found", "given", "gone", "held", "hidden", "kept", "known", "left"),
     *("lost", "made", "said", "seen", "sent", "shown", "spelt", "taken", "told", "unknown", "unread", "written"),
@@ -185,8 +188,8 @@ def classes_twice(src, modules):
 
 
 def is_participle(name):
-    word = name.strip("_").split("_")[0]
-    return word in IRREGULAR or (word.endswith(("ed", "ing")) and word not in VERBS)
+    word = name.lstrip("_").split("_")[0] if not name.startswith("__") else ""  # those names are Python's
+    return word in IRREGULAR or (word.endswith(("ed", "ing")) and word not in NO_PARTICIPLES)
 
 
 def participles(src, modules):

@@ -54,7 +54,7 @@ def test_a_shell_command_keeps_its_name(client: str, row: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("table", build.tables(), ids=lambda table: table.stem)
 def test_tables_are_compiled(table: Any) -> None:
-    assert table.with_suffix(".json").read_text(encoding="utf-8") == build.compiled(table)
+    assert table.with_suffix(".json").read_text(encoding="utf-8") == build.compile_table(table)
     assert table.stem in CLIENTS
 
 

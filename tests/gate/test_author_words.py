@@ -41,4 +41,4 @@ def test_no_word_stands_in_two_rows_of_a_kind() -> None:
 
 
 def test_the_compiled_table_is_the_one_that_people_read() -> None:
-    assert json.loads(build.compiled(TABLE)) == json.loads(TABLE.with_suffix(".json").read_text())
+    assert json.loads(build.compile_table(TABLE)) == json.loads(TABLE.with_suffix(".json").read_text())

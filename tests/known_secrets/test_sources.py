@@ -57,7 +57,7 @@ def test_names() -> None:
 
 def test_the_table_is_compiled() -> None:
     table = build.HERE / "sources.yaml"
-    assert table.with_suffix(".json").read_text() == build.compiled(table)
+    assert table.with_suffix(".json").read_text() == build.compile_table(table)
 
 
 # ---------------------------------------------------------------- formats

@@ -46,7 +46,7 @@ def acts(command: str, branch: str | None = "work", settings: Settings = (), **m
     found = set()
     for at, line in enumerate(lines.found):
         for act in acts_of(line, lambda at=at: lines.default_push(at)):
-            here = act.branch == CURRENT or lines.asked(act.branch)
+            here = act.branch == CURRENT or lines.is_current(act.branch)
             for name in lines.current(at) if here else {act.branch}:
                 found.add(f"{act.kind}({name})" + ("?" if act.depends else ""))
     return found

@@ -13,7 +13,7 @@ import click
 from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import look_at_state, make_state, open_state, record_act
 from lockgate.cli.common.times import ago, iso
-from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, read_canaries, setting_name, settings
+from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, name_setting, read_canaries, settings
 from lockgate.core.display_text import visible
 from lockgate.patterns.known_values.canary_formats import SHAPES, make
 from lockgate.patterns.known_values.values import KnownKind, KnownValue, Marker, Named
@@ -92,15 +92,15 @@ def revoke(name: str, as_json: bool) -> None:
 
 def _revoke(store: Store, name: str) -> bool:
     with store.transaction() as tx:
-        if tx.setting(setting_name(name)) is None:
+        if tx.setting(name_setting(name)) is None:
             return False
-        tx.put_setting(setting_name(name), None)
+        tx.put_setting(name_setting(name), None)
         record_act(tx, store.clock(), "canary_revoked", {"canary": name})
     return True
 
 
 def _free_name(tx: Transaction, name: str, shape: str) -> str:
-    taken = {kept.removeprefix(setting_name("")) for kept in settings(tx)}
+    taken = {kept.removeprefix(name_setting("")) for kept in settings(tx)}
     if len(taken) >= _MOST:
         raise click.ClickException(f"there are {_MOST} canaries: revoke some first")
     if name in taken:

@@ -104,12 +104,12 @@ def near(home: str, guard: PathGuard, workspace: str) -> Iterator[str]:
 
     try:
         found = survey(real_path(home), guard, deep=NEAR_LEVELS, most=NEAR_ENTRIES, anchored=False, into=into)
-        yield from hidden_files(found, workspace)
+        yield from select_hidden(found, workspace)
     except ContainmentError:  # there are more: what is near was looked at first
         return
 
 
-def hidden_files(found: Iterable[ProtectedPath], workspace: str) -> Iterator[str]:
+def select_hidden(found: Iterable[ProtectedPath], workspace: str) -> Iterator[str]:
     """Of what a survey of the home folder yields, the files that are hidden from the commands of a project."""
     for entry in found:
         if entry.hidden and not entry.folder and not entry.path.startswith(f"{workspace}/"):

@@ -70,7 +70,7 @@ def survey(
                 todo.append((item.path, patterns, depth + 1, protected or (found is not None and found.protected)))
 
 
-def planted(guard: PathGuard, roots: Sequence[str]) -> Iterator[ProtectedPath]:
+def find_planted(guard: PathGuard, roots: Sequence[str]) -> Iterator[ProtectedPath]:
     """Programs in a project that others would start, where they look for programs; yielded as :func:`survey` does.
 
     An install puts none of these names there. So what is new is taken out of force, and nothing has to be mounted.

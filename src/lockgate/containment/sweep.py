@@ -10,7 +10,7 @@ import os
 import time
 
 from lockgate.containment.layout import Layout
-from lockgate.containment.protected_files import planted, survey
+from lockgate.containment.protected_files import find_planted, survey
 from lockgate.containment.unfinished_git import is_unfinished
 from lockgate.core.errors import ContainmentError
 from lockgate.core.record import Record
@@ -44,7 +44,7 @@ class Sweep:
         """Remember what is there; the command has not begun yet."""
         self._layout = layout
         protected = [entry for entry in layout.before.values() if entry.protected]
-        protected += planted(layout.guard, layout.roots)
+        protected += find_planted(layout.guard, layout.roots)
         self._before = {entry.path: (entry.link, _location(entry.path)) for entry in protected}
         self._moved: dict[str, str] = {}
         self._count = 0
@@ -86,7 +86,7 @@ class Sweep:
             except ContainmentError:
                 continue
 
-        for entry in planted(self._layout.guard, self._layout.roots):
+        for entry in find_planted(self._layout.guard, self._layout.roots):
             if self._is_new(entry):
                 root = max((root for root in self._layout.roots if entry.path.startswith(f"{root}/")), key=len)
                 self._rename(root, entry.path)

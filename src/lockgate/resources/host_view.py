@@ -224,7 +224,7 @@ class HostView(Record):
 
     ``None`` where it lies elsewhere, has a great many, or cannot be looked into.
     """
-    found_below: Callable[[str, str], tuple[str, ...] | None] = lambda *_: None
+    find_below: Callable[[str, str], tuple[str, ...] | None] = lambda *_: None
     """The absolute paths of all that has a name at any depth of a folder of the workspace.
 
     ``None`` where that cannot be told: the folder lies elsewhere, holds too much, or a link in it leads out of it.

@@ -17,7 +17,7 @@ def load(table: Path) -> Any:
     return compile_tables.load(table, table.with_suffix(".schema.json"))
 
 
-def compiled(table: Path) -> str:
+def compile_table(table: Path) -> str:
     """The JSON text that the product reads: the table without what is for people."""
     data = load(table)
     files = [_without(row) for row in data["files"]]
@@ -29,4 +29,4 @@ def _without(row: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compile_table, sys.argv[1:]))

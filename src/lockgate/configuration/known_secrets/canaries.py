@@ -23,7 +23,7 @@ class StoredCanary(Record):
     """Seconds since the epoch."""
 
 
-def setting_name(name: str) -> str:
+def name_setting(name: str) -> str:
     """The name of the setting that keeps a canary."""
     return CANARIES + name
 
@@ -47,7 +47,7 @@ def keep(tx: Transaction, kept: StoredCanary, entry: KnownValue) -> None:
 
     marks = b2a_base64(pack_marks(entry.marks), newline=False).decode("ascii")
     value = {"shape": kept.shape, "made": kept.made, "marks": marks}
-    tx.put_setting(setting_name(kept.name), json.dumps(value))
+    tx.put_setting(name_setting(kept.name), json.dumps(value))
 
 
 def read_canaries(told: Mapping[str, str]) -> list[StoredCanary]:

@@ -117,10 +117,10 @@ def _may_be_there(path: str) -> bool:
 
 def trust_name(path: str) -> str:
     """The store's setting that holds the digest of the content of a path that a person trusts."""
-    return _setting_name(_TRUST, path)
+    return _name_setting(_TRUST, path)
 
 
-def _setting_name(prefix: str, path: str) -> str:
+def _name_setting(prefix: str, path: str) -> str:
     """The name of a setting about a path. A path need not be text: bytes that are none are written as escapes."""
     return prefix + path.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -136,16 +136,16 @@ def find_trusted_files(tx: Transaction, looks: Sequence[LayerFile]) -> frozenset
 
 def good_digest(tx: Transaction, path: str) -> str | None:
     """The digest of the last good content of a file; ``None`` where none is kept."""
-    return tx.setting(_setting_name(_GOOD_DIGEST, path))
+    return tx.setting(_name_setting(_GOOD_DIGEST, path))
 
 
 def last_good(tx: Transaction | None, path: str) -> bytes | None:
     """The last good content of a file; ``None`` where none is kept."""
-    text = tx.setting(_setting_name(_GOOD, path)) if tx is not None else None
+    text = tx.setting(_name_setting(_GOOD, path)) if tx is not None else None
     return None if text is None else text.encode("utf-8")
 
 
 def put_good(tx: Transaction, path: str, data: bytes | None) -> None:
     """Keep (or, with ``None``, forget) the last good content of a file."""
-    tx.put_setting(_setting_name(_GOOD, path), None if data is None else data.decode("utf-8"))
-    tx.put_setting(_setting_name(_GOOD_DIGEST, path), None if data is None else digest_of(data))
+    tx.put_setting(_name_setting(_GOOD, path), None if data is None else data.decode("utf-8"))
+    tx.put_setting(_name_setting(_GOOD_DIGEST, path), None if data is None else digest_of(data))

@@ -122,7 +122,7 @@ def _read_cached_and_pin(
 
 def _read_cached(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | None:
     try:
-        value: dict[str, Any] = json.loads(tx.setting(setting_name(workspace)) or "null") or {}
+        value: dict[str, Any] = json.loads(tx.setting(name_setting(workspace)) or "null") or {}
     except ValueError:
         return None
     if value.get("key") != key:
@@ -147,7 +147,7 @@ def freshness(tx: Transaction, looks: Sequence[LayerFile]) -> str:
     return text_digest(json.dumps(facts))
 
 
-def setting_name(workspace: str) -> str:
+def name_setting(workspace: str) -> str:
     """The store's setting about a workspace."""
     return KEPT + text_digest(workspace)[:32]
 

@@ -23,11 +23,11 @@ from lockgate.configuration.pattern_library.cache import (
     Stored,
     beside_path,
     freshness,
+    name_setting,
     pin_of,
     read_artefact,
     read_pinned,
     ready,
-    setting_name,
     state_path,
 )
 from lockgate.configuration.pattern_library.layers import Gathered, gather, looks_at
@@ -92,7 +92,7 @@ def make(
             found = _compile(where, sources)
             spent = time.monotonic() - began
         with store.transaction() as tx:
-            _keep(tx, sources.gathered, setting_name(workspace), sources.freshness, sources.name)
+            _keep(tx, sources.gathered, name_setting(workspace), sources.freshness, sources.name)
             tx.put_setting(PINNED + sources.name, found.pin.text)
             if spent:
                 tx.put_setting(SECONDS, f"{spent:.3f}")

@@ -149,7 +149,7 @@ class RecordedLookup(FileLookup):
     def near(self, home: str, workspace: str) -> Iterable[str]:
         """Files with secrets in the other projects of the person."""
         found = entries(real_path(home), self._near, self.guard, anchored=False)
-        return hidden_files.hidden_files(found, workspace)
+        return hidden_files.select_hidden(found, workspace)
 
 
 # ---------------------------------------------------------------- what is new

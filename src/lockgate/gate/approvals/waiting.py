@@ -103,7 +103,7 @@ def wait(
     """
     with (
         wakeups.WakeupSocket(state, question.approval) as wakeup,
-        _AnswerWait(question, most, is_gone).reading(open_store, wakeup) as waiting,
+        _AnswerWait(question, most, is_gone).follow(open_store, wakeup) as waiting,
     ):
         wakeups.wake(state, WATCHERS)
         while (seconds := waiting.seconds()) > 0:
@@ -117,7 +117,7 @@ async def wait_in_loop(state: str, question: PersonQuestion, open_store: OpenSto
     loop = asyncio.get_running_loop()
     with (
         wakeups.WakeupSocket(state, question.approval) as wakeup,
-        _AnswerWait(question).reading(open_store, wakeup) as waiting,
+        _AnswerWait(question).follow(open_store, wakeup) as waiting,
     ):
         wakeups.wake(state, WATCHERS)
         while (seconds := waiting.seconds()) > 0:
@@ -143,7 +143,7 @@ class _AnswerWait:
         self._store: Store | None = None
 
     @contextmanager
-    def reading(self, open_store: OpenStore, wakeup: wakeups.WakeupSocket) -> Iterator[_AnswerWait]:
+    def follow(self, open_store: OpenStore, wakeup: wakeups.WakeupSocket) -> Iterator[_AnswerWait]:
         with ExitStack() as stack:
             with suppress(StoreError):  # the transaction that decides will tell
                 self._store = store = open_store()

@@ -16,7 +16,7 @@ def load(table: Path) -> Any:
     return compile_tables.load(table, table.with_suffix(".schema.json"))
 
 
-def compiled(table: Path) -> str:
+def compile_table(table: Path) -> str:
     """The JSON text that the product reads: the words of each kind, without what is for people."""
     found: dict[str, set[str]] = {}
     for row in load(table):
@@ -25,4 +25,4 @@ def compiled(table: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compile_table, sys.argv[1:]))

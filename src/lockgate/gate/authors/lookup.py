@@ -96,7 +96,7 @@ def hash_line(key: bytes, line: str) -> str:
     return str(blake2b(line.encode("utf-8", "replace"), key=key, person=_PERSON, digest_size=8).hexdigest())
 
 
-def known_of(tx: Transaction, name: str, now: float) -> KnownObject | None:
+def read_known(tx: Transaction, name: str, now: float) -> KnownObject | None:
     """What is known of an object; ``None`` where it has to be asked for."""
     kept = _read_cached(tx, name, now)
     if not kept:
@@ -286,7 +286,7 @@ class Lookup:
             return KnownObject("it has too many authors")
         own, times = self._own_acts(api, each.host)
         able = self._able(api, f"{root}/collaborators", each.host, [*people, *named][: facts.MOST_AUTHORS])
-        standing = tuple(self._standing(each, trust, root, author, texts) for author in authors)
+        standing = tuple(self._find_standing(each, trust, root, author, texts) for author in authors)
         strangers = [author.login for author in authors if author.login not in (trust.bots if author.is_bot else able)]
         if own in people and is_within(facts.times_written_by(texts, own), times):
             strangers.append(own)
@@ -302,7 +302,7 @@ class Lookup:
         because = "wrote when an agent could" if is_by_agent else "is nobody who may write to the repository"
         return KnownObject(f"{strangers[0]} {because}", authors=standing)
 
-    def _standing(
+    def _find_standing(
         self,
         each: ServiceObject,
         trust: Trust,

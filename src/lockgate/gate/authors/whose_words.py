@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.authors.lookup import HOLDS, known_of, trust_of
+from lockgate.gate.authors.lookup import HOLDS, read_known, trust_of
 from lockgate.gate.authors.objects import objects_of
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def explain_words(
         return ()
     objects = objects_of(call, analysis, around)
     if store is None:
-        return tuple(_told(each, trust, None) for each in objects)
+        return tuple(_describe(each, trust, None) for each in objects)
     with store.reading() as tx:
-        return tuple(_told(each, trust, known_of(tx, each.name, now)) for each in objects)
+        return tuple(_describe(each, trust, read_known(tx, each.name, now)) for each in objects)
 
 
-def _told(each: ServiceObject, trust: Trust, known: KnownObject | None) -> ObjectWords:
+def _describe(each: ServiceObject, trust: Trust, known: KnownObject | None) -> ObjectWords:
     if not trust.names(each):
         return ObjectWords(each.name, "strangers' words: its owner is not named under trust.owners")
     if known is None:

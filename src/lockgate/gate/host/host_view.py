@@ -77,7 +77,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
         is_there=files.is_there,
         is_known_program=_is_known_program,
         names_in=files.names_in,
-        found_below=files.found_below,
+        find_below=files.find_below,
         repository=_repositories(where.home),
         copied=_find_copied,
         only_contained_see=lambda path: _only_contained_see(where.state, workspace, path),
@@ -218,7 +218,7 @@ class _ProjectFiles:
 
         return names_in(folder, self._workspace)
 
-    def found_below(self, folder: str, name: str) -> tuple[str, ...] | None:
+    def find_below(self, folder: str, name: str) -> tuple[str, ...] | None:
         from lockgate.gate.host.project_files import find_below
 
         return find_below(folder, name, self._workspace)

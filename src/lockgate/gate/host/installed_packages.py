@@ -38,7 +38,7 @@ def restrict_by_packages(
     left = [each for each in left if not _is_ended_by_commit(store, where, context, each)]
     if not left:
         return list(analyses)
-    return [_held(analysis, left[0].folder, wanted) for analysis in analyses]
+    return [_mark_as_packages(analysis, left[0].folder, wanted) for analysis in analyses]
 
 
 def _meets(installed: packages.InstalledPackages, analysis: Analysis, workspace: str) -> bool:
@@ -55,7 +55,7 @@ def _runs_code(effect: Effect) -> bool:
     return effect.kind is EffectKind.EXECUTE and effect.variant in _CODE and not effect.uncontainable
 
 
-def _held(analysis: Analysis, folder: str, wanted: Wanted | None) -> Analysis:
+def _mark_as_packages(analysis: Analysis, folder: str, wanted: Wanted | None) -> Analysis:
     """The same, with its code as that of packages. What needs the network or rights is asked about, not contained."""
     bare = next((why for effect in analysis.effects if (why := _needs(effect, wanted))), "")
     because = f"it may run packages that a session with untrusted text has installed in {visible(folder, _MOST_SHOWN)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.model import EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.authors.acts import note_act
-from lockgate.gate.authors.lookup import hash_line, known_of, trust_of
+from lockgate.gate.authors.lookup import hash_line, read_known, trust_of
 from lockgate.gate.authors.objects import objects_of
 from lockgate.gate.authors.words import find_foreign
 
@@ -100,4 +100,4 @@ def note_writing(question: DecisionInput, ruling: Ruling) -> None:
 def _find_known_objects(parts: Parts, objects: tuple[ServiceObject, ...]) -> list[KnownObject | None]:
     with parts.store.reading() as tx:
         now = parts.clock()
-        return [known_of(tx, each.name, now) for each in objects]
+        return [read_known(tx, each.name, now) for each in objects]

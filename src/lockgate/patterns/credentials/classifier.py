@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
 from lockgate.patterns.credentials import names, randomness, values
-from lockgate.patterns.credentials.data import known
+from lockgate.patterns.credentials.data import read_words
 from lockgate.patterns.credentials.names import KEY, NOTHING, PASS, PASSWORD, SECRET, TOKEN, NameKind
 from lockgate.patterns.credentials.placeholders import is_placeholder, says_so
 from lockgate.patterns.model import Candidate
@@ -84,7 +84,7 @@ _CONFIRMING = lazy_re(r"[0-9a-f]{1,12}$")
 """What confirms one call of a tool: too short for what lets somebody in, such as the link in a mail to a new user."""
 _CONSTANTS = frozenset({"x-oauth-basic", "x-token-auth", "x-access-token"})
 """What stands in the place of a name or a password where services take a token: https://docs.github.com/rest."""
-_WEAK = known("well_known")
+_WEAK = read_words("well_known")
 """Passwords that lists of the most used begin with: some look like placeholders and are none."""
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.patterns.credentials.data import known
+from lockgate.patterns.credentials.data import read_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,27 +32,27 @@ SOME_KEY = NameKind("some key", 0.0)
 """A key to a door or to a map."""
 NOTHING = NameKind("", 0.0)
 
-_PASSWORDS = known("passwords")
-_NO_KEYS = known("no_keys")
-_NO_PASSWORDS = known("no_passwords")
-_SECRETS = known("secrets")
-_TOKENS = known("tokens")
-_KEYS = known("keys")
-_OF_KEYS = known("of_keys")
+_PASSWORDS = read_words("passwords")
+_NO_KEYS = read_words("no_keys")
+_NO_PASSWORDS = read_words("no_passwords")
+_SECRETS = read_words("secrets")
+_TOKENS = read_words("tokens")
+_KEYS = read_words("keys")
+_OF_KEYS = read_words("of_keys")
 """What stands before ``key`` where it is a credential; a key in a map, a table or on a keyboard is none."""
 _PARTS = ("password", "passwd", "passphrase", "passwort", "secret", "token", "apikey")
 """Endings of words that nobody has parted: ``dbpassword``."""
 
-_NOT_AFTER = known("not_after")
+_NOT_AFTER = read_words("not_after")
 """Words behind that make it a name of something else."""
-_NOT_BEFORE = known("not_before")
-_ALWAYS_NOT_BEFORE = known("always_not_before")
+_NOT_BEFORE = read_words("not_before")
+_ALWAYS_NOT_BEFORE = read_words("always_not_before")
 """These wherever they stand before; the others only as the first word."""
 
-_HANDED_BACK = known("handed_back")
+_HANDED_BACK = read_words("handed_back")
 """Words before ``token`` where whoever reads it is to give it back, to have done what they asked for."""
 
-_HAVING = known("things") | known("whose")
+_HAVING = read_words("things") | read_words("whose")
 """What has a password, and whose it is: ``passAdmin`` is one, ``passArchitecture`` a pass over something."""
 
 _WORD = lazy_re(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
 from lockgate.patterns.credentials import randomness
-from lockgate.patterns.credentials.data import known
+from lockgate.patterns.credentials.data import read_words
 from lockgate.patterns.credentials.names import NOTHING, kind_of, words
 
 _VERBOSE, _ANY_CASE = 0x40, 0x2
@@ -88,7 +88,7 @@ _NUMBERED = lazy_re(r"[-_]?\d{1,2}$")
 _PASS_PHRASE = lazy_re(r"[a-z0-9!@#$%^&*-]+(?: [a-z0-9!@#$%^&*-]+){1,5}$")
 _LABEL = lazy_re(r"[^\d]*[:…]$|.*\.\.\.$")
 
-_THINGS = known("things")
+_THINGS = read_words("things")
 """What has a password: names of such say ``mysql-root-password``."""
 _CONDITION = lazy_re(r"[a-z]+(?:_[a-z]+)*=(?:\d{1,3}|0[xob][0-9a-f]{1,8}|true|false|none|null)$")
 """A field and what it is: ``exit_code=0``, ``mode=0o660``."""
@@ -96,7 +96,7 @@ _LONGEST_PHRASE, _STOPS = 32, frozenset("\u3002\u3001")
 """Characters of a password in a script other than the Latin one, and the marks that part sentences in some."""
 _TYPE = lazy_re(r"(?:[A-Z]{0,3}[A-Z][a-z]{2,}){2,}$")
 
-_STOP = known("no_values")
+_STOP = read_words("no_values")
 """Words that are types, names, states or labels. A value of nothing but these names something."""
 
 

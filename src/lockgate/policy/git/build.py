@@ -12,7 +12,7 @@ from lockgate.system.documents.compile_tables import compact, compile_tables
 FOLDER = Path(__file__).parent
 
 
-def compiled(table: Path) -> str:
+def compile_table(table: Path) -> str:
     """The text of a table's JSON file."""
     import yaml
 
@@ -53,4 +53,4 @@ def options(raw: dict[str, str]) -> dict[str, tuple[str, int]]:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_tables(FOLDER, compiled, sys.argv[1:]))
+    sys.exit(compile_tables(FOLDER, compile_table, sys.argv[1:]))

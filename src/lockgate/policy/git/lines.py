@@ -108,7 +108,7 @@ class Lines:
             found += _read_configured_push(key, value, None)
         return found or [Act("push", CURRENT)]
 
-    def asked(self, branch: str) -> bool:
+    def is_current(self, branch: str) -> bool:
         """Whether a name that is not known can only be that of the current branch."""
         return branch == ANY and not self.others and any(map(asks_for_branch, self.found))
 

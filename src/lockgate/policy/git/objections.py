@@ -79,7 +79,7 @@ def _protect(setting: GitRules, act: Act, lines: Lines, at: int) -> Iterator[Obj
     verdict = _VERDICTS[str(setting.rules.get("protected", "deny"))]
     if not patterns or verdict is Verdict.ALLOW or act.kind not in _CHANGING or not act.branch:
         return
-    current = act.branch == CURRENT or lines.asked(act.branch)
+    current = act.branch == CURRENT or lines.is_current(act.branch)
     branches = lines.current(at) if current else {act.branch}
     for pattern in patterns:
         met = [branch for branch in branches if branch and names_meet(pattern, branch)]

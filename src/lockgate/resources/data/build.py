@@ -25,7 +25,7 @@ def load(table: Path) -> Any:
     return compile_tables.load(table, table.with_suffix(".schema.json"))
 
 
-def compiled(table: Path) -> str:
+def compile_table(table: Path) -> str:
     """The JSON text that the product reads: the table without its examples."""
     rows = [{key: value for key, value in row.items() if key not in _FOR_PEOPLE} for row in load(table)]
     return compile_tables.compact(index_places(rows) if table.stem == "places" else rows)
@@ -51,4 +51,4 @@ def _with_names(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compile_table, sys.argv[1:]))

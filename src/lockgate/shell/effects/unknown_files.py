@@ -152,7 +152,7 @@ def _effects_below(text: str, cwd: str, machine: Machine, *, there: bool) -> lis
         from lockgate.shell.effects.glob_matches import is_disk_unchanged
 
         # What is there tells, as long as nothing on the line can have changed that.
-        paths = around.found_below(above, name) if is_disk_unchanged(machine) else None
+        paths = around.find_below(above, name) if is_disk_unchanged(machine) else None
         found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
     for own in around.own_paths:
         is_named = name.casefold() in own.casefold().split("/") or _is_of_state(name)

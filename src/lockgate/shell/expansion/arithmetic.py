@@ -48,13 +48,13 @@ def is_calculable(text: str, scope: Scope) -> bool:
             left += [item.text for item in scope.arrays.get(name, ())]
             if name in scope.variables:
                 left.append(scope.value(name))
-                if ENVIRONMENT in left[-1] and not _nothing_runs(scope):
+                if ENVIRONMENT in left[-1] and not _is_inert(scope):
                     # It holds one of several words, and nobody knows which variable that word names.
                     return False
     return True
 
 
-def _nothing_runs(scope: Scope) -> bool:
+def _is_inert(scope: Scope) -> bool:
     """Whether no variable holds what arithmetic could run."""
     return all(
         map(_runs_nothing, [*scope.variables.values(), *(item.text for a in scope.arrays.values() for item in a)])

@@ -54,7 +54,7 @@ def _sql(client: str) -> Callable[[ProgramCall, str], None]:
     return read
 
 
-def _unread(language: str) -> Callable[[ProgramCall, str], None]:
+def _opaque(language: str) -> Callable[[ProgramCall, str], None]:
     def look(call: ProgramCall, text: str) -> None:
         from lockgate.shell.inline.opaque import record_unread
 
@@ -220,6 +220,6 @@ LANGUAGES: dict[str, Callable[[ProgramCall, str], Running[None] | None]] = {
     "sqlite": _sql("sqlite"),
     "psql": _sql("psql"),
     "mysql": _sql("mysql"),
-    "sql": _unread("sql"),
-    "mongo": _unread("mongo"),
+    "sql": _opaque("sql"),
+    "mongo": _opaque("mongo"),
 }

@@ -24,17 +24,17 @@ def compact(data: Any) -> str:
     return json.dumps(data, ensure_ascii=True, separators=(",", ":"), sort_keys=True) + "\n"
 
 
-def compile_tables(folder: Path, compiled: Callable[[Path], str], arguments: list[str]) -> int:
+def compile_tables(folder: Path, compile_table: Callable[[Path], str], arguments: list[str]) -> int:
     """Write the JSON files of a folder's tables, or with ``--check`` say which are stale. Returns the exit code.
 
     A file whose table is gone is stale too. Schemas (``schema.json``, ``NAME.schema.json``) are nobody's result.
 
     Args:
         folder: Where the tables lie.
-        compiled: Makes the text of a table's JSON file.
+        compile_table: Makes the text of a table's JSON file.
         arguments: Those of the command line.
     """
-    wanted = {table.with_suffix(".json"): compiled(table) for table in sorted(folder.glob("*.yaml"))}
+    wanted = {table.with_suffix(".json"): compile_table(table) for table in sorted(folder.glob("*.yaml"))}
     there = {file: file.read_text(encoding="utf-8") for file in folder.glob("*.json") if not _is_schema(file)}
     stale = sorted(file for file in wanted.keys() | there.keys() if wanted.get(file) != there.get(file))
     for file in stale:

@@ -174,7 +174,7 @@ def test_what_a_search_finds_is_what_is_there(command, there, kinds):
     def found(folder: str, name: str) -> tuple[str, ...] | None:
         return None if there is None else tuple(f"{PROJECT}/{path}" for path in there if path.endswith(name))
 
-    assert guarded(command, found_below=found) == kinds
+    assert guarded(command, find_below=found) == kinds
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_what_a_search_finds_is_what_is_there(command, there, kinds):
     ],
 )
 def test_a_new_file_in_each_folder_is_found_in_none(command):
-    assert EffectKind.TAMPER in guarded(command, found_below=lambda *_: ())
+    assert EffectKind.TAMPER in guarded(command, find_below=lambda *_: ())
 
 
 @pytest.mark.parametrize(

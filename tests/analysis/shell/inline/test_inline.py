@@ -57,7 +57,7 @@ def test_examples_of_the_knowledge_hold(table, around):
 
 @pytest.mark.parametrize("table", build.tables(), ids=lambda table: table.stem)
 def test_compiled_table_is_fresh(table):
-    assert table.with_suffix(".json").read_text(encoding="ascii") == build.compiled(table)
+    assert table.with_suffix(".json").read_text(encoding="ascii") == build.compile_table(table)
 
 
 NEWER = [

@@ -32,7 +32,7 @@ def _rows(table: Path) -> dict[str, Any]:
     return rows
 
 
-def compiled(table: Path) -> str:
+def compile_table(table: Path) -> str:
     """The JSON text that the product reads: each tool's row by the tool's name, without examples."""
     loaded = load(table)
     rows: dict[str, Any] = _rows(table.with_name(f"{loaded['extends']}.yaml")) if "extends" in loaded else {}
@@ -41,4 +41,4 @@ def compiled(table: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compile_table, sys.argv[1:]))

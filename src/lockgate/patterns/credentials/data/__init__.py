@@ -8,7 +8,7 @@ from functools import cache
 
 
 @cache
-def known(name: str) -> frozenset[str]:
+def read_words(name: str) -> frozenset[str]:
     """A set of words of ``words.yaml``. Raises ``KeyError``."""
     return frozenset(_tables()[name].split())
 

@@ -23,10 +23,10 @@ def load(table: Path) -> dict[str, Any]:
     return data
 
 
-def compiled(table: Path) -> str:
+def compile_table(table: Path) -> str:
     """The JSON text that the product reads: the table without what is for people."""
     return compile_tables.compact({key: value for key, value in load(table).items() if key not in _FOR_PEOPLE})
 
 
 if __name__ == "__main__":
-    sys.exit(compile_tables.compile_tables(HERE, compiled, sys.argv[1:]))
+    sys.exit(compile_tables.compile_tables(HERE, compile_table, sys.argv[1:]))

@@ -41,7 +41,7 @@ class KnowledgeError(Exception):
     """Knowledge that does not hold together: says where, and what is wrong."""
 
 
-def compiled() -> dict[str, str]:
+def compile_all() -> dict[str, str]:
     """The compiled files, by name."""
     schema = json.loads((FOLDER / "schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
@@ -82,7 +82,7 @@ class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoa
     """Refuses a key that stands twice, of which YAML would keep the last silently."""
 
 
-def _mapping(loader: Any, node: Any, deep: bool = True) -> dict[Any, Any]:
+def _construct_mapping(loader: Any, node: Any, deep: bool = True) -> dict[Any, Any]:
     loader.flatten_mapping(node)
     result: dict[Any, Any] = {}
     for key_node, value_node in node.value:
@@ -95,7 +95,7 @@ def _mapping(loader: Any, node: Any, deep: bool = True) -> dict[Any, Any]:
     return result
 
 
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
 
 
 def load(path: Path) -> Any:
@@ -327,7 +327,7 @@ def main(arguments: list[str]) -> int:
         show((path.stem, raw, family(path.name, raw)) for path, raw in written)
         return 0
     try:
-        files = compiled()
+        files = compile_all()
     except KnowledgeError as error:
         sys.stderr.write(f"{error}\n")
         return 2
