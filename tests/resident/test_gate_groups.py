@@ -46,7 +46,7 @@ class FakeDecider:
         self.refusals = SimpleNamespace(keep=lambda *_: self.done.append("keep"), record=lambda: None)
 
     def begin(self, _: wire.HookRequest, __: int) -> Any:
-        asked = SimpleNamespace(name="PreToolUse", refused=lambda _: REFUSED)
+        asked = SimpleNamespace(name="PreToolUse", spell_failure=lambda _: REFUSED)
         return SimpleNamespace(asked=asked, spent=0.0, waiting=SimpleNamespace(tell=None), end=lambda: None)
 
     def step(self, _: Any, __: Any = None) -> Any:

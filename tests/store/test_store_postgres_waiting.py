@@ -165,12 +165,12 @@ def test_who_watches_on_another_host_is_known_until_they_are_gone(asker: Path, p
     with person.listen(lambda _: None):
         assert not store.is_watched()
         with person.listen(lambda _: None, watching=True):
-            _until(store.watched)
-            assert waiting.waits_for_person(str(asker), {}, store.watched)
+            _until(store.is_watched)
+            assert waiting.waits_for_person(str(asker), {}, store.is_watched)
             with store.transaction():
                 assert store.is_watched(), "also asked within a step"
         _until(lambda: not store.is_watched())
-    assert not waiting.waits_for_person(str(asker), {}, store.watched)
+    assert not waiting.waits_for_person(str(asker), {}, store.is_watched)
     store.close()
 
 
@@ -210,7 +210,7 @@ def test_watch_shows_a_question_of_another_host(tmp_path: Path, person: Postgres
     environ = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home / ".local/state")}
     process = subprocess.Popen([sys.executable, "-c", WATCH], stdout=subprocess.PIPE, text=True, env=environ)
     try:
-        _until(person.watched)
+        _until(person.is_watched)
         _ask(person)
         assert process.stdout is not None
         assert APPROVAL.approval in process.stdout.readline()
