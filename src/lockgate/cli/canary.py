@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from lockgate.cli.common.person import require_person
+from lockgate.cli.common.set_up import require_approver_once_guarded
 from lockgate.cli.common.state import look_at_state, make_state, open_state, record_act
 from lockgate.cli.common.times import ago, iso
 from lockgate.configuration.known_secrets.canaries import StoredCanary, keep, name_setting, read_canaries, settings
@@ -81,9 +82,11 @@ def list_canaries(as_json: bool) -> None:
 def revoke(name: str, as_json: bool) -> None:
     """Look for the canary NAME no longer.
 
-    Exit status: 0 revoked, 1 there is none or an agent seems to ask, 3 state not writable.
+    Only a person at a terminal of their own can do this, once a client has hooks or a session was recorded.
+
+    Exit status: 0 revoked, 1 there is none or not a person's terminal, 3 state not writable.
     """
-    require_person("revoke a canary")
+    require_approver_once_guarded("revoke a canary")
     with open_state() as store:
         if store is None or not _revoke(store, name):
             raise click.ClickException(f"there is no canary {visible(name, 80)!r}")

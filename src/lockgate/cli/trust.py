@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from lockgate.cli.common.person import require_person
+from lockgate.cli.common.set_up import require_approver_once_guarded
 from lockgate.cli.common.state import make_state, record_act
 from lockgate.configuration.layers.files import LayerPlace, digest_of, may_be_in_fleet, read_file, trust_name
 from lockgate.configuration.load import find_workspace, places
@@ -29,15 +29,19 @@ _DEEPEST = 4
 
 @click.command(short_help="Let a project's configuration loosen.")
 @click.argument("where", metavar="[PATH]", type=click.Path(), default="")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask. It takes your terminal all the same.")
 def trust(where: str, yes: bool) -> None:
     """Let a project's configuration and pattern files loosen what Lockgate does, as long as no byte of them changes.
 
     PATH is the project's folder or one of its files; without it, the project around the current folder.
 
-    Exit status: 0 trusted, 1 not valid, nothing to trust or not confirmed, 2 usage, 3 state not writable.
+    Only a person at a terminal of their own can do this, once a client has hooks or a session was recorded. Before that
+    a script that sets a machine up can, with --yes.
+
+    Exit status: 0 trusted; 1 not valid, nothing to trust, not confirmed, or not a person's terminal; 2 usage; 3 state
+    not writable.
     """
-    require_person("trust a project's configuration")
+    require_approver_once_guarded("trust a project's configuration")
     found = _find_files(_project_places(where))
     if not found:
         raise click.ClickException("there is no project configuration to trust here")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError, StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.audit.anchors import Anchored, verify_anchors, verify_chain
 from lockgate.store.audit.chain import Verification, verify_store
-from lockgate.store.chain_links import fleet_key_of
+from lockgate.store.chain_links import BY_A_PERSON, fleet_key_of
 from lockgate.store.copy.copying import CopyResult, copy
 from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
-from lockgate.store.files import DATABASE, ELSEWHERE, KEY, VERSION, own_folder, read_key
-from lockgate.store.opening import read_chosen
+from lockgate.store.files import DATABASE, ELSEWHERE, KEY, KEY_BYTES, VERSION, own_folder, read_key
+from lockgate.store.opening import open_existing, read_chosen
 from lockgate.store.postgres import migrations
 from lockgate.store.postgres.anchor_notes import NOTES, read_noted
 from lockgate.store.postgres.migrations import Migrated
@@ -28,6 +28,7 @@ from lockgate.store.sqlite import create, restoring
 from lockgate.store.sqlite.copies import look
 from lockgate.store.sqlite.rollback import OWN_STORE, OutsideHead
 from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.digests import json_object
 from lockgate.system.files import replace
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _COPY_SECONDS = 600.0
 """Seconds that a copy may take for one statement."""
+_MOST_BEFORE_USE = 200
+"""Acts of whoever sets a machine up, at most."""
 _LEFT = "this gate has used a shared store, and its own does not know what was read meanwhile"
 
 
@@ -80,14 +83,36 @@ def use_shared(state: str, url: str, name: str) -> None:
 
 
 def has_records(state: str) -> bool:
-    """Whether a state folder has records, or had some: its places outside may still tell.
+    """Whether a state folder has records, or had some: its places outside may still tell, of whatever installation.
 
     Raises:
         StoreError: The key cannot be read.
     """
     if any(os.path.lexists(os.path.join(state, name)) for name in (DATABASE, ELSEWHERE)):
         return True
-    return os.path.lexists(os.path.join(state, KEY)) and bool(OutsideHead(state, read_key(state)).read_places())
+    has_key = os.path.lexists(os.path.join(state, KEY))
+    if not os.path.isdir(os.path.dirname(state)):
+        return False
+    outside = OutsideHead(state, read_key(state) if has_key else bytes(KEY_BYTES))
+    return bool(outside.others() or (has_key and outside.read_places()))
+
+
+def is_in_use(state: str) -> bool:
+    """Whether anybody but a person with a command has been recorded in a state folder, or there was another state.
+
+    A state that cannot be read counts as one in use.
+    """
+    try:
+        found = open_existing(state)
+        if found is None:
+            return has_records(state)
+        with closing(found), found.reading() as tx:
+            records = tx.audit(limit=_MOST_BEFORE_USE + 1)
+            if tx.audit_checkpoint().seq or len(records) > _MOST_BEFORE_USE:
+                return True
+            return any((json_object(row.body) or {}).get("client") not in BY_A_PERSON for row in records)
+    except StoreError:
+        return True
 
 
 def use_own(state: str) -> None:

@@ -14,6 +14,7 @@ import click
 
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_person
+from lockgate.cli.common.set_up import require_approver_once_guarded
 from lockgate.cli.common.state import WRONG, make_state, open_state, record_act
 from lockgate.cli.common.times import clock, iso
 from lockgate.cli.policy.files import problem_json, public_key, read_file, refusal_error, report
@@ -99,16 +100,19 @@ def publish(file: str) -> None:
 @click.argument("lines", metavar="KEY...", nargs=-1, required=True)
 @click.option("--fleet", required=True, help="The fleet's name.")
 @click.option("--source", type=click.Path(), help="Where newer bundles come: a file, or the folder of a policy.bundle.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask. It takes your terminal all the same.")
 def pin(lines: tuple[str, ...], fleet: str, source: str | None, yes: bool) -> None:
     """Belong to a fleet: take its policy where one of these public keys has signed it. KEY is the line, or its file.
 
     From then on, nothing but local work is allowed until the fleet's first policy is here. Keys that are pinned already
     stay.
 
-    Exit status: 0 pinned, 1 not pinned, 2 usage, 3 state not writable.
+    Only a person at a terminal of their own can do this, once a client has hooks or a session was recorded. Before that
+    a script that sets a machine up can, with --yes; later the administrator's `fleet.json` does it.
+
+    Exit status: 0 pinned, 1 not pinned, or not a person's terminal, 2 usage, 3 state not writable.
     """
-    require_person("pin the keys of a fleet")
+    require_approver_once_guarded("pin the keys of a fleet")
     if not manifest.is_fleet(fleet):
         raise click.UsageError("a fleet's name has small letters, digits, dots and dashes, 64 characters at most")
     before = _own_pins()
@@ -135,9 +139,11 @@ def pin(lines: tuple[str, ...], fleet: str, source: str | None, yes: bool) -> No
 def unpin(ids: tuple[str, ...], leave: bool) -> None:
     """Take keys back by their fingerprints. What only they have signed does not hold any more.
 
-    Exit status: 0 done, 1 there is no such key, 2 usage, 3 state not writable.
+    Only a person at a terminal of their own can do this, once a client has hooks or a session was recorded.
+
+    Exit status: 0 done, 1 there is no such key, or not a person's terminal, 2 usage, 3 state not writable.
     """
-    require_person("take the keys of a fleet back")
+    require_approver_once_guarded("take the keys of a fleet back")
     if bool(ids) == leave:
         raise click.UsageError("give fingerprints, or --all")
     if leave:

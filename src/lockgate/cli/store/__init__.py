@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from lockgate.cli.approvals.find import clients
 from lockgate.cli.common.person import require_approver, require_person
+from lockgate.cli.common.set_up import list_clients, require_approver_once_guarded
 from lockgate.cli.common.state import UNREADABLE, WRONG, record_act, unreadable
 from lockgate.cli.common.times import clock, iso
 from lockgate.cli.store.store_status import LOCAL, describe_chains, status_lines, status_of, verify_chains
@@ -120,7 +120,7 @@ def restore(copy: str | None, as_json: bool) -> None:
     if copy is None:
         _list_copies(copies(state), as_json=as_json)
         return
-    _require_approver(state, "replace what is recorded")
+    require_approver("replace what is recorded", list_clients(state))
     path = os.path.abspath(copy)
 
     def record(tx: Transaction, now: float, replaced: str) -> None:
@@ -151,7 +151,7 @@ def mend(as_json: bool) -> None:
     changed.
     """
     state = folders().state
-    _require_approver(state, "change what the database has")
+    require_approver("change what the database has", list_clients(state))
     try:
         stop_gate(state)
         done = administration.mend_schema(state)
@@ -163,16 +163,6 @@ def mend(as_json: bool) -> None:
     except (StoreError, OSError) as error:
         raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error
     _say(facts, _describe_mended, as_json)
-
-
-def _require_approver(state: str, action: str) -> None:
-    """Refuse what takes the place of records where nobody sits at a terminal: a program could go back by it."""
-    known: frozenset[str] = frozenset()
-    with suppress(StoreError):  # one that cannot be opened knows no client
-        if (found := open_existing(state)) is not None:
-            with closing(found):
-                known = clients(found)
-    require_approver(action, known)
 
 
 def _describe_mended(facts: dict[str, Any]) -> Iterable[str]:
@@ -234,16 +224,13 @@ def use(where: str, name: str, as_json: bool) -> None:
     """Let this gate keep everything at WHERE from now on: the address of a database, or `sqlite`.
 
     The database is tried first. Nothing is moved: see `lockgate store copy`. A gate that runs notices by itself. Where
-    something is recorded already, only a person at a terminal of their own may do this.
+    something is recorded already, or a client has hooks, only a person at a terminal of their own may do this.
 
     Exit status: 0 it is used from now on; 1 not a person's terminal; 2 usage; 3 it cannot be used: nothing was changed.
     """
     state = folders().state
-    if administration.has_records(state):
-        _require_approver(state, "choose where everything is kept")
-    else:  # whoever sets a machine up does so in a script, and there is nothing to lose
-        require_person("choose where everything is kept")
     try:
+        require_approver_once_guarded("choose where everything is kept", records=True)
         if where == LOCAL:
             _leave(state, LOCAL)
             administration.use_own(state)
@@ -326,7 +313,7 @@ def copy(to: str, source: str, name: str, as_json: bool) -> None:
     """
     state = folders().state
     if to == LOCAL:
-        _require_approver(state, "replace what is recorded")
+        require_approver("replace what is recorded", list_clients(state))
     else:
         require_person("copy what is recorded")
     try:
