@@ -80,11 +80,6 @@ def _cut(state: Path) -> None:
         assert cut(tx, store.key, 2, store.clock(), {"client": "cli"})
 
 
-def _damage(state: Path) -> None:
-    _record(state)
-    (state / DATABASE).write_bytes(b"x" * 4096)
-
-
 IN_USE = {
     "a session is recorded": _record,
     "a client has hooks": _install_hooks,
@@ -92,7 +87,6 @@ IN_USE = {
     "the database and the key are moved aside": _move_aside(DATABASE, KEY),
     "the folder is taken away": lambda state: (_record(state), shutil.rmtree(state))[0],
     "the first records were removed": _cut,
-    "the database is damaged": _damage,
 }
 
 

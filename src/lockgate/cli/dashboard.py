@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import click
 
 from lockgate.cli.common.person import require_approver, require_person
-from lockgate.cli.common.state import make_state, open_state, unreadable
+from lockgate.cli.common.state import clients, make_state, open_state, unreadable
 from lockgate.cli.common.times import iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
@@ -77,7 +77,6 @@ def _require(tokens_only: bool) -> None:
     if tokens_only:
         require_person("start the dashboard")
         return
-    from lockgate.cli.approvals.find import clients
 
     with open_state() as store:
         require_approver("start the dashboard", clients(store) if store is not None else ())

@@ -8,10 +8,10 @@ import os
 import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, open_for_questions, person, tell_answer_errors
+from lockgate.cli.approvals.find import open_for_questions, person, tell_answer_errors
 from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import look_at_state
+from lockgate.cli.common.state import clients, look_at_state
 from lockgate.cli.common.times import ago, iso
 from lockgate.core.display_text import BAR, visible, visible_block
 from lockgate.gate.approvals import endorsing

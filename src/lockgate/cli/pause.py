@@ -7,9 +7,8 @@ import re
 
 import click
 
-from lockgate.cli.approvals.find import clients
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import UNREADABLE, make_state
+from lockgate.cli.common.state import UNREADABLE, clients, make_state
 from lockgate.configuration import pause
 from lockgate.configuration.load import load_for_cli
 from lockgate.core.display_text import visible

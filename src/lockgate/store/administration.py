@@ -100,19 +100,17 @@ def has_records(state: str) -> bool:
 def is_in_use(state: str) -> bool:
     """Whether anybody but a person with a command has been recorded in a state folder, or there was another state.
 
-    A state that cannot be read counts as one in use.
+    Raises:
+        StoreError: It cannot be read.
     """
-    try:
-        found = open_existing(state)
-        if found is None:
-            return has_records(state)
-        with closing(found), found.reading() as tx:
-            records = tx.audit(limit=_MOST_BEFORE_USE + 1)
-            if tx.audit_checkpoint().seq or len(records) > _MOST_BEFORE_USE:
-                return True
-            return any((json_object(row.body) or {}).get("client") not in BY_A_PERSON for row in records)
-    except StoreError:
-        return True
+    found = open_existing(state)
+    if found is None:
+        return has_records(state)
+    with closing(found), found.reading() as tx:
+        records = tx.audit(limit=_MOST_BEFORE_USE + 1)
+        if tx.audit_checkpoint().seq or len(records) > _MOST_BEFORE_USE:
+            return True
+        return any((json_object(row.body) or {}).get("client") not in BY_A_PERSON for row in records)
 
 
 def use_own(state: str) -> None:
@@ -120,8 +118,9 @@ def use_own(state: str) -> None:
 
     Raises:
         OSError: The name of the shared store cannot be removed.
-        StoreError: The key cannot be read.
+        StoreError: The folder cannot be made or trusted, or the key cannot be read.
     """
+    own_folder(state, create=True)
     with _keep_choice(state, read_key(state), OWN_STORE), suppress(FileNotFoundError):
         os.unlink(os.path.join(state, ELSEWHERE))
 

@@ -9,7 +9,6 @@ import click
 
 from lockgate.cli.approvals import text
 from lockgate.cli.approvals.find import (
-    clients,
     ids,
     is_waited,
     open_for_questions,
@@ -19,7 +18,7 @@ from lockgate.cli.approvals.find import (
     tell_answer_errors,
 )
 from lockgate.cli.approvals.key import key, signer
-from lockgate.cli.common.state import open_state, record_act
+from lockgate.cli.common.state import clients, open_state, record_act
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.questions import WHOLE
 from lockgate.store.rows import ApprovalRow

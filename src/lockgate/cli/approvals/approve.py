@@ -8,8 +8,9 @@ import time
 import click
 
 from lockgate.cli.approvals import text
-from lockgate.cli.approvals.find import clients, ids, open_for_questions, question_of, settle
+from lockgate.cli.approvals.find import ids, open_for_questions, question_of, settle
 from lockgate.cli.common.person import require_approver
+from lockgate.cli.common.state import clients
 from lockgate.core.errors import ApprovalError
 from lockgate.gate.approvals.fetches import NO_FETCH, host_in
 from lockgate.gate.approvals.questions import demand_open

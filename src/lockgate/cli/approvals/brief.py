@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from lockgate.cli.approvals.find import clients, open_for_questions, person
+from lockgate.cli.approvals.find import open_for_questions, person
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import unreadable
+from lockgate.cli.common.state import clients, unreadable
 from lockgate.core.display_text import BAR, condense, visible, visible_block
 from lockgate.core.errors import StoreError
 from lockgate.gate.delegates import briefs

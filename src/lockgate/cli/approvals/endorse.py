@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, open_for_questions, person, tell_answer_errors
+from lockgate.cli.approvals.find import open_for_questions, person, tell_answer_errors
 from lockgate.cli.approvals.key import signer
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import unreadable
+from lockgate.cli.common.state import clients, unreadable
 from lockgate.cli.status import session_here
 from lockgate.core.display_text import BAR, condense, visible, visible_block
 from lockgate.core.errors import EndorsementError, StoreError

@@ -69,14 +69,6 @@ def question_of(store: Store, approval: str) -> ApprovalRow:
     return row
 
 
-def clients(store: Store) -> frozenset[str]:
-    """The processes of agents' clients that the gate has seen, as ``pid:start-time``."""
-    with store.reading() as tx:
-        rows = tx.sessions()
-    # Where the system tells no start, the number may long be another process's.
-    return frozenset(row.process for row in rows if row.process and not (row.process[-1:] == ":" and row.ended_at))
-
-
 def settle(store: Store, row: ApprovalRow, *, approve: bool, reason: str = "", fetches: bool = False) -> None:
     """Answer for the person at this terminal, who was shown this row.
 

@@ -12,9 +12,9 @@ import click
 
 from lockgate.cli.approvals import text
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, is_waited, open_for_questions, open_questions, question_of, settle
+from lockgate.cli.approvals.find import is_waited, open_for_questions, open_questions, question_of, settle
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import make_state
+from lockgate.cli.common.state import clients, make_state
 from lockgate.core.display_text import visible
 from lockgate.gate.approvals import notification_text
 from lockgate.gate.approvals.waiting import LOOK_SECONDS, WATCHERS

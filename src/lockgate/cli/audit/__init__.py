@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from lockgate.cli.approvals.find import clients, person
+from lockgate.cli.approvals.find import person
 from lockgate.cli.approvals.key import approvers_in_force
 from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import WRONG, head_anchors, look_at_state, open_state
+from lockgate.cli.common.state import WRONG, clients, head_anchors, look_at_state, open_state
 from lockgate.cli.common.times import clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError

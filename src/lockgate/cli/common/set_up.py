@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import closing, suppress
 
-from lockgate.cli.approvals.find import clients
 from lockgate.cli.common.person import require_approver, require_person
+from lockgate.cli.common.state import clients, unreadable
 from lockgate.clients.install import registration
 from lockgate.clients.install.claude_settings_view import look
 from lockgate.core.errors import StoreError
@@ -27,9 +27,14 @@ def require_approver_once_guarded(action: str, *, records: bool = False) -> None
 
     Raises:
         click.ClickException: An agent seems to run it, or no person sits at its terminal.
+        Exit: The state cannot be read.
     """
     state = folders().state
-    if (has_records if records else is_in_use)(state) or _has_hooks():
+    try:
+        is_used = has_records(state) if records else is_in_use(state)
+    except StoreError as error:
+        raise unreadable(error) from error
+    if is_used or _has_hooks():
         require_approver(action, list_clients(state))
     else:
         require_person(action)

@@ -100,3 +100,11 @@ def head_anchors(where: Folders) -> HeadAnchors:
     from lockgate.store.sqlite.head_anchors import HeadAnchors
 
     return HeadAnchors(where.state, where.home, load_for_cli(where.home).options.audit)
+
+
+def clients(store: Store) -> frozenset[str]:
+    """The processes of agents' clients that the gate has seen, as ``pid:start-time``."""
+    with store.reading() as tx:
+        rows = tx.sessions()
+    # Where the system tells no start, the number may long be another process's.
+    return frozenset(row.process for row in rows if row.process and not (row.process[-1:] == ":" and row.ended_at))
