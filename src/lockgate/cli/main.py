@@ -76,10 +76,19 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, and keep all its words for :func:`cli`."""
+        name, command, rest = super().resolve_command(ctx, args)
+        ctx.obj = (name, *rest)
+        return name, command, rest
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lockgate")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Information-flow reference monitor for AI agents."""
     try:
         os.getcwd()
@@ -89,3 +98,6 @@ def cli() -> None:
         home_folder(os.environ)
     except BadInputError as error:
         raise click.ClickException(str(error)) from None
+    from lockgate.cli.common.hooks_state import check_state
+
+    check_state(ctx.obj)

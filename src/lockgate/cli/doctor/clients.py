@@ -8,7 +8,8 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 
-from lockgate.clients.install import claude, claude_checks, other_checks, registration
+from lockgate.cli.common.hooks_state import find_hooks_elsewhere
+from lockgate.clients.install import claude_checks, other_checks
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck, find_enabled_plugins, hook_commands
 from lockgate.core.display_text import visible
 from lockgate.core.record import TYPE_CHECKING
@@ -48,36 +49,15 @@ def client_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
 
 def _state_of_hooks(seen: CheckContext) -> Iterator[DoctorCheck]:
     """Nothing is said where hooks use the state that this terminal names."""
-    state = seen.folders.state
-    for client, text in _hooks_elsewhere(seen).items():
-        if other := registration.state_elsewhere(text, state):
-            says = f"the hooks of {client} have their labels in {other}, and this terminal names {state}"
-            mend = f"run: {registration.use_that_state(other, 'lockgate doctor')}"
-        else:
-            says = (
-                f"the hooks of {client} name {registration.other_state(text, state)}, and this terminal names {state}"
-            )
-            mend = f"run: lockgate install {client}"
-        yield DoctorCheck(f"state of the hooks ({client})", "fail", says, visible(mend, 4000))
-
-
-def _hooks_elsewhere(seen: CheckContext) -> dict[str, str]:
-    """What has the hooks of each client whose hooks use another state folder than this terminal names.
-
-    A trial would leave a session in that folder, or begin a state there. A project's own text counts for nothing.
-    """
-    hooks = [
-        ("claude-code", command)
-        for layer, command in hook_commands(seen, "PreToolUse")
-        if claude_checks.may_be_tried(seen, layer, command)
-    ]
-    hooks += [(client, claude.read_text(file) or "") for client, file in other_checks.find_guarded(seen)]
-    return {client: text for client, text in hooks if registration.other_state(text, seen.folders.state)}
+    for each in find_hooks_elsewhere(seen):
+        mend = f"run: {visible(each.mend('lockgate doctor'), 4000)}"
+        yield DoctorCheck(f"state of the hooks ({each.client})", "fail", each.says, mend)
 
 
 def self_tests(seen: CheckContext) -> Iterator[DoctorCheck]:
     """The proof: a call that must be refused goes through the registered hook of each client."""
-    elsewhere = _hooks_elsewhere(seen)
+    # A trial would leave a session in that folder, or begin a state there.
+    elsewhere = {each.client for each in find_hooks_elsewhere(seen)}
     if _has_claude(seen) and "claude-code" not in elsewhere:
         yield _self_test(seen)
     for client in dict(other_checks.find_guarded(seen)):

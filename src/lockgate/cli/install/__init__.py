@@ -150,7 +150,7 @@ def uninstall(client: str | None, every: bool, scope: str, project: str, dry_run
     try:
         change = take_out(client, asked, where)
     except InstallError as error:
-        raise click.ClickException(visible(str(error), 600)) from None
+        raise click.ClickException(visible(str(error), 4000)) from None
     if as_json:
         click.echo(json.dumps(change_as_json(change, asked)))
     else:

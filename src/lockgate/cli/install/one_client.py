@@ -47,7 +47,7 @@ def put_in(client: str, asked: InstallOptions, where: Folders) -> SettingsChange
     """
     file = _file(client, asked, where)
     if not asked.remote and asked.scope != MANAGED:
-        _refuse_another_state(client, file, where)
+        _refuse_another_state(f"lockgate install {client}", file, where)
     launch = claude.this_launch(where, file, native=asked.native)
     launch = launch._replace(remote=asked.remote, for_everyone=asked.scope == MANAGED)
     if launch.for_everyone:
@@ -59,20 +59,22 @@ def put_in(client: str, asked: InstallOptions, where: Folders) -> SettingsChange
     return change
 
 
-def _refuse_another_state(client: str, file: str, where: Folders) -> None:
+def _refuse_another_state(command: str, file: str, where: Folders) -> None:
     """Make sure that no hooks lose the labels that they know, as in a terminal that lacks a variable.
+
+    What the settings were before the installation is known in the state that they name, too.
 
     Raises:
         InstallError: The hooks that are there name another state, which exists.
     """
-    other = registration.state_elsewhere(claude.read_text(file) or "", where.state)
-    if other:
-        again = registration.use_that_state(other, f"lockgate install {client}")
+    named = registration.find_named_states(claude.read_text(file) or "")
+    for other in (each for each in named if registration.is_another_installation(each, where.state)):
+        again = registration.use_that_state(other, command)
         raise InstallError(
             f"the hooks in {file} have their labels in {other}, and this terminal names {where.state}."
             f" To keep these labels, run: {again}."
             f" Where the labels are in {where.state}, as after a move, run:"
-            f" mv {shlex.quote(other)} {shlex.quote(other)}.aside && lockgate install {client}"
+            f" mv {shlex.quote(other)} {shlex.quote(other)}.aside && {command}"
         )
 
 
@@ -120,6 +122,8 @@ def take_out(client: str, asked: InstallOptions, where: Folders) -> SettingsChan
         click.ClickException: An agent seems to ask.
     """
     file = _file(client, asked, where)
+    if asked.scope != MANAGED:
+        _refuse_another_state(f"lockgate uninstall {client}", file, where)
     change = registration.plan_uninstall(client, file, where)
     trusted = registration.find_trusted_hooks(client, file)
     _carry_out(change, where, asked)

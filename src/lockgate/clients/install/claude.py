@@ -266,6 +266,11 @@ def read_records(state: str) -> dict[str, FormerFile]:
         return {}
 
 
+def has_records(state: str) -> bool:
+    """Whether a client was ever installed with a state folder."""
+    return os.path.lexists(os.path.join(state, _RECORDS))
+
+
 def known_of(records: Mapping[str, FormerFile], file: str, text: str | None) -> FormerFile | None:
     """What was written down of a file with this text; ``None`` where that is nothing."""
     return records.get(key_of(records, file, text))

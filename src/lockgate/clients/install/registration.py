@@ -124,25 +124,27 @@ def plan_uninstall(client: str, file: str, where: Folders) -> SettingsChange:
     return claude.plan_uninstall(file, where) if client == _CLAUDE else others.plan_uninstall(client, file, where)
 
 
-def other_state(text: str, state: str) -> str:
-    """The state folder that hooks name, where it is not the given one; empty where it is, or none is named.
+def find_named_states(text: str) -> list[str]:
+    """The state folders that hooks name.
 
     Args:
         text: What has the hooks: a file, or a command line.
-        state: The state folder that this process would use.
     """
-    named = [_path_in(first or second) for first, second in _STATE_OF_HOOKS.findall(text)]
-    return next((each for each in named if os.path.realpath(each) != os.path.realpath(state)), "")
+    return list(dict.fromkeys(_path_in(first or second) for first, second in _STATE_OF_HOOKS.findall(text)))
 
 
-def state_elsewhere(text: str, state: str) -> str:
-    """The same, where that folder is there and another installation's.
+def is_another_installation(state: str, here: str) -> bool:
+    """Whether a state folder is there, and is not the one that the terminal names, nor a copy of it.
 
     A copy has the same key. Whose labels count where there is one is found when the state is opened.
     """
-    named = other_state(text, state)
-    key = _key_of(named) if named else b""
-    return named if key and key != _key_of(state) else ""
+    key = _key_of(state)
+    return bool(key) and os.path.realpath(state) != os.path.realpath(here) and key != _key_of(here)
+
+
+def has_key(state: str) -> bool:
+    """Whether a folder is the state of an installation, and this user's alone."""
+    return bool(_key_of(state))
 
 
 def _path_in(written: str) -> str:
