@@ -121,7 +121,7 @@ def _has_other_users(seen: CheckContext) -> bool:
     here = seen.folders.state
     if any(each.is_here for each in _hooks(seen, own=True)):
         return True
-    return registration.has_key(here) and not claude.has_records(here)
+    return registration.has_key(here) and not claude.has_installs(here)
 
 
 def _hooks(seen: CheckContext, *, own: bool) -> Iterator[StateOfHooks]:

@@ -266,7 +266,7 @@ def read_records(state: str) -> dict[str, FormerFile]:
         return {}
 
 
-def has_records(state: str) -> bool:
+def has_installs(state: str) -> bool:
     """Whether a client was ever installed with a state folder."""
     return os.path.lexists(os.path.join(state, _RECORDS))
 
