@@ -1,7 +1,7 @@
 """Compares the state folder that a terminal names with the one that the clients' hooks use.
 
 A hook has its folders in its command line, and a terminal finds them by a variable. Where these differ, a command would
-say that nothing was recorded, or that the gate is paused, and both would be about a state that no hook looks at.
+tell of a state that no hook looks at: that nothing was recorded, or that the gate is paused.
 """
 
 from __future__ import annotations
@@ -131,15 +131,15 @@ def _hooks(seen: CheckContext, *, own: bool) -> Iterator[StateOfHooks]:
         if layer.scope == claude.MANAGED:
             yield StateOfHooks("claude-code", folders({}).state, here, "")
         elif claude_checks.may_be_tried(seen, layer, command):
-            yield from _named("claude-code", command, here)
+            yield from _find_named("claude-code", command, here)
     if find_enabled_plugins(seen) and (state := _state_of_plugin(seen)):
         yield StateOfHooks("claude-code", state, here, "claude-code --plugin")
     for client, file in other_checks.find_guarded(seen):
         if not own or file == registration.hooks_file(client, "user", seen.folders, seen.project, seen.environ):
-            yield from _named(client, _text(file), here)
+            yield from _find_named(client, _text(file), here)
 
 
-def _named(client: str, text: str, here: str) -> Iterator[StateOfHooks]:
+def _find_named(client: str, text: str, here: str) -> Iterator[StateOfHooks]:
     for state in registration.find_named_states(text):
         yield StateOfHooks(client, state, here, client)
 
