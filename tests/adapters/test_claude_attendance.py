@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.clients.claude.attendance import client_version, shows_reason, unattended
+from lockgate.clients.claude.attendance import client_version, shows_reason, why_unattended
 from lockgate.clients.common import hook_command as claude_command
 from lockgate.clients.install import claude as claude_install
 from lockgate.core.events import Context
@@ -52,7 +52,7 @@ class Machine:
         context = Context(
             "claude-code", subject, project, project, process=process, transcript=str(self.transcript), mode=self.mode
         )
-        return unattended(context, self.folders, self.environ)
+        return why_unattended(context, self.folders, self.environ)
 
     def settings(self, value: Any, place: str = "project/.claude/settings.local.json") -> None:
         file = self.home.parent / place

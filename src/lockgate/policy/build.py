@@ -16,6 +16,7 @@ from typing import Any
 from lockgate.core.model import LabelState
 from lockgate.policy.profiles import COLUMNS, Chain, Profile, chain, verdict
 from lockgate.policy.validation import LOCKBOX_KEYS
+from lockgate.system.documents import compile_tables
 
 FOLDER = Path(__file__).parent
 
@@ -78,23 +79,9 @@ def derive_files(folder: Path) -> dict[Path, str]:
     return files
 
 
-def stale(folder: Path) -> list[Path]:
-    """Derived files that are not what their sources make."""
-    files = derive_files(folder).items()
-    return [path for path, text in files if not path.is_file() or path.read_text(encoding="utf-8") != text]
-
-
 def main(arguments: Sequence[str] = ()) -> int:
     """Write all derived files; with ``--check`` only say which are stale, and give 1 if there are any."""
-    if "--check" in arguments:
-        old = stale(FOLDER)
-        for path in old:
-            print(f"{path} is stale: run `python -m lockgate.policy.build`", file=sys.stderr)
-        return 1 if old else 0
-    for path, text in derive_files(FOLDER).items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return 0
+    return compile_tables.write_derived(derive_files(FOLDER), "lockgate.policy.build", arguments)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TextIO
@@ -21,7 +21,7 @@ from lockgate.service.observability.tail import ChainPosition, Followed, pages, 
 from lockgate.store.audit.bodies import body_of
 from lockgate.store.audit.chain import records
 from lockgate.store.audit.exports import export_lines, record_line
-from lockgate.store.protocol import Store
+from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import AuditRow
 from lockgate.system.folders import state_dir
 
@@ -101,7 +101,8 @@ def export(
         elif form == "jsonl" and wanted.is_all:
             write_chain(output)
         else:
-            _write(_line_of(form), output, wanted)
+            line_of = _line_of(form)
+            _write(lambda tx: (line_of(row) for row in records(tx) if wanted.has(row)), output)
     except BrokenPipeError:
         # Who reads has ended. What is left in the buffer has nowhere to go, and must not be tried at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -124,24 +125,16 @@ def _line_of(form: str) -> Callable[[AuditRow], str]:
 
 def write_chain(output: str) -> None:
     """Write the whole chain as JSON lines, with its sealed head: what ``lockgate audit verify FILE`` checks."""
+    _write(lambda tx: export_lines(records(tx), tx.audit_head(), tx.audit_checkpoint()), output)
+
+
+def _write(lines_of: Callable[[Transaction], Iterable[str]], output: str) -> None:
     with look_at_state() as tx:
         if tx is None:
             click.echo("nothing recorded yet", err=True)
             return
         with private(output) as file:
-            for line in export_lines(records(tx), tx.audit_head(), tx.audit_checkpoint()):
-                file.write(line + "\n")
-
-
-def _write(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted) -> None:
-    with look_at_state() as tx:
-        if tx is None:
-            click.echo("nothing recorded yet", err=True)
-            return
-        with private(output) as file:
-            for row in records(tx):
-                if wanted.has(row):
-                    file.write(line_of(row) + "\n")
+            file.writelines(line + "\n" for line in lines_of(tx))
 
 
 def _follow(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted, *, from_now: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import click
 
@@ -35,26 +35,24 @@ UNREADABLE = 3
 @contextmanager
 def open_state() -> Iterator[Store | None]:
     """The store, or ``None`` where nothing was recorded yet. Never makes one; exits with 3 where it cannot be read."""
-    try:
+    with _exit_if_unreadable(), ExitStack() as stack:
         store = open_existing(state_dir())
-        try:
-            yield store
-        finally:
-            if store is not None:
-                store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
+        if store is not None:
+            stack.callback(store.close)
+        yield store
 
 
 @contextmanager
 def make_state() -> Iterator[Store]:
     """The store, made where there is none yet; exits with 3 where it cannot be used."""
+    with _exit_if_unreadable(), closing(open_store(state_dir())) as store:
+        yield store
+
+
+@contextmanager
+def _exit_if_unreadable() -> Iterator[None]:
     try:
-        store = open_store(state_dir())
-        try:
-            yield store
-        finally:
-            store.close()
+        yield
     except StoreError as error:
         raise unreadable(error) from error
 

@@ -16,7 +16,7 @@ from lockgate.system import caller
 from lockgate.system.files import open_regular, read_regular
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, BinaryIO
 
 EVENTS = (
     "PreToolUse",
@@ -164,18 +164,25 @@ def client_process(claimed: str) -> str:
     return ""
 
 
-def _nearest_client() -> str:
+def _find_client() -> tuple[int, caller.Process] | None:
+    """The nearest ancestor that is no shell, with its id."""
     pid = caller.parent()
     for _ in range(_ANCESTORS):
         process = _ancestor(pid)
-        if process is None:
-            return ""
-        if process.name in _NO_CLIENTS or (pid == 1 and process.name not in _FIRST_CLIENTS):
-            return ""
-        if process.name not in _SHELLS:
-            return f"{pid}:{process.started}"
+        if process is None or process.name not in _SHELLS:
+            return (pid, process) if process is not None else None
         pid = process.parent
-    return ""
+    return None
+
+
+def _nearest_client() -> str:
+    found = _find_client()
+    if found is None:
+        return ""
+    pid, process = found
+    if process.name in _NO_CLIENTS or (pid == 1 and process.name not in _FIRST_CLIENTS):
+        return ""
+    return f"{pid}:{process.started}"
 
 
 def client_environ(names: tuple[str, ...]) -> Mapping[str, str]:
@@ -184,15 +191,8 @@ def client_environ(names: tuple[str, ...]) -> Mapping[str, str]:
     The client is the nearest ancestor that is no shell. What it claims to be does not count: a project's settings can
     set that too.
     """
-    pid = caller.parent()
-    for _ in range(_ANCESTORS):
-        process = _ancestor(pid)
-        if process is None:
-            return {}
-        if process.name not in _SHELLS:
-            return _environ(pid, process.started, names)
-        pid = process.parent
-    return {}
+    found = _find_client()
+    return _environ(found[0], found[1].started, names) if found is not None else {}
 
 
 def _environ(pid: int, started: str, names: tuple[str, ...]) -> Mapping[str, str]:
@@ -217,14 +217,21 @@ def find_spawning_call(transcript: str, agent: str) -> str:
     return call if isinstance(call, str) else ""
 
 
+def _open(path: str) -> BinaryIO | None:
+    """A regular file to be read, or ``None``."""
+    try:
+        return os.fdopen(open_regular(path), "rb")
+    except (OSError, ValueError):
+        return None
+
+
 def ends_of(path: str, part: int = _TRANSCRIPT_PART, *, only_end: bool = False) -> Iterator[bytes]:
     """The whole lines in the first and the last ``part`` bytes of a file, or only in the last."""
-    try:
-        descriptor = open_regular(path)
-    except (OSError, ValueError):
+    file = _open(path)
+    if file is None:
         return
-    with os.fdopen(descriptor, "rb") as file:
-        size = os.fstat(descriptor).st_size
+    with file:
+        size = os.fstat(file.fileno()).st_size
         if size <= 2 * part:
             yield from file.read(2 * part).split(b"\n")
             return
@@ -236,11 +243,10 @@ def ends_of(path: str, part: int = _TRANSCRIPT_PART, *, only_end: bool = False) 
 
 def lines_of(path: str) -> Iterator[bytes]:
     """The lines of a file from its beginning, as far as somebody wants them; a mebibyte at most."""
-    try:
-        descriptor = open_regular(path)
-    except (OSError, ValueError):
+    file = _open(path)
+    if file is None:
         return
-    with os.fdopen(descriptor, "rb") as file:
+    with file:
         while file.tell() < _HEAD and (line := file.readline(_HEAD)):
             yield line
 

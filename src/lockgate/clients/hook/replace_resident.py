@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from lockgate.clients.wire.resident_files import code_told, connect, is_held
+from lockgate.clients.wire.resident_files import code_told, connect, wait_until_gone
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.code_identity import code_of
 from lockgate.system.peer_credentials import peer_of
@@ -16,7 +16,6 @@ _REACHED = 0.05
 """Seconds that a gate has to accept a connection, which tells its process."""
 _ENDING = 0.3
 """Seconds in which a gate of other code ends by itself; after that it is killed."""
-_PAUSE = 0.01
 
 
 def end_useless(state: str) -> bool:
@@ -94,9 +93,4 @@ def _is_stopped(pid: int) -> bool:
 
 def _has_ended(state: str, pid: int, number: int) -> bool:
     os.kill(pid, number)
-    until = time.monotonic() + _ENDING
-    while is_held(state):
-        if time.monotonic() > until:
-            return False
-        time.sleep(_PAUSE)
-    return True
+    return wait_until_gone(state, time.monotonic() + _ENDING)

@@ -79,19 +79,19 @@ def _listens(state: str) -> bool:
     """Whether a gate listens by now."""
     if not is_held(state):
         return False
-    try:
-        connection, _ = connect(state, time.monotonic())
-    except OSError:
-        return False
-    connection.close()
-    return True
+    return _can_connect(state, time.monotonic())
 
 
 def _wait_for_socket(state: str) -> bool:
     """Wait for the socket of a gate that has just been started."""
     began = time.monotonic()
+    return _can_connect(state, began + ARRIVAL_SECONDS, began + LOCK_SECONDS)
+
+
+def _can_connect(state: str, *until: float) -> bool:
+    """Whether a gate takes a connection; ``until`` is as for :func:`lockgate.clients.wire.resident_files.connect`."""
     try:
-        connection, _ = connect(state, began + ARRIVAL_SECONDS, began + LOCK_SECONDS)
+        connection, _ = connect(state, *until)
     except OSError:
         return False
     connection.close()

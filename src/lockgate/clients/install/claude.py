@@ -136,7 +136,7 @@ def plan_entries(
         InstallError: The file does not hold a JSON object, or cannot be read.
     """
     before = read_text(file)
-    known = known_of(read_records(state), file, before)
+    known = find_record(read_records(state), file, before)
     try:
         bare = settings_text.take_out(before, known) if before is not None else empty
         after, record = settings_text.put_in(bare, entries, statusline or _earlier_statusline(before), grouped=grouped)
@@ -163,7 +163,7 @@ def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> SettingsCh
         InstallError: The settings are not a JSON object, or cannot be read.
     """
     before = read_text(file)
-    known = known_of(read_records(folders.state), file, before)
+    known = find_record(read_records(folders.state), file, before)
     if before is None:
         return SettingsChange(file, None, None, None)
     try:
@@ -271,7 +271,7 @@ def has_installs(state: str) -> bool:
     return os.path.lexists(os.path.join(state, _RECORDS))
 
 
-def known_of(records: Mapping[str, FormerFile], file: str, text: str | None) -> FormerFile | None:
+def find_record(records: Mapping[str, FormerFile], file: str, text: str | None) -> FormerFile | None:
     """What was written down of a file with this text; ``None`` where that is nothing."""
     return records.get(key_of(records, file, text))
 

@@ -200,7 +200,7 @@ def plan_install(client: str, file: str, launch: HookLaunch) -> SettingsChange:
     if way.whole is None and not way.toml:
         return claude.plan_entries(file, entries_of(client, launch), state, grouped=way.grouped, empty=way.empty)
     before = claude.read_text(file)
-    known = claude.known_of(claude.read_records(state), file, before)
+    known = claude.find_record(claude.read_records(state), file, before)
     record = known or FormerFile(file=before is None or not way.toml, folder=not os.path.isdir(os.path.dirname(file)))
     after = way.whole(client, launch) if way.whole else _with_tables(file, before, entries_of(client, launch).values())
     return SettingsChange(file, before, after, record)
@@ -216,7 +216,7 @@ def plan_uninstall(client: str, file: str, folders: Folders) -> SettingsChange:
     if way.whole is None and not way.toml:
         return claude.plan_uninstall(file, folders, way.empty)
     before = claude.read_text(file)
-    known = claude.known_of(claude.read_records(folders.state), file, before)
+    known = claude.find_record(claude.read_records(folders.state), file, before)
     rest = _with_tables(file, before, ()) if way.toml and before is not None else ""
     after = rest if rest.strip() or (known and not known.file) else None
     return SettingsChange(file, before, after, None, new_folder=known.folder if known else False)

@@ -20,7 +20,7 @@ from lockgate.clients.wire.resident import (
     is_proved,
     proof_begun,
 )
-from lockgate.clients.wire.resident_files import connect, is_held
+from lockgate.clients.wire.resident_files import connect, is_held, wait_until_gone
 from lockgate.core.errors import BadInputError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.peer_credentials import peer_of
@@ -107,12 +107,12 @@ def stop_gate(state: str, seconds: float = ENDING) -> bool:
             _ask(connection, "@stop")
         except BadInputError:  # an older one, which does not understand this
             os.kill(pid, signal.SIGTERM)
-    if _wait_until_gone(state, until):
+    if wait_until_gone(state, until):
         return True
     if not pid:
         raise OSError("the resident gate cannot be reached, and does not end")
     os.kill(pid, signal.SIGKILL)
-    if not _wait_until_gone(state, time.monotonic() + ENDING):
+    if not wait_until_gone(state, time.monotonic() + ENDING):
         raise OSError("the resident gate does not end")
     return True
 
@@ -128,14 +128,6 @@ def wait_for(state: str, seconds: float) -> ResidentState:
     while not (found := look(state)).answers and time.monotonic() < until:
         time.sleep(_PAUSE)
     return found
-
-
-def _wait_until_gone(state: str, until: float) -> bool:
-    while is_held(state):
-        if time.monotonic() > until:
-            return False
-        time.sleep(_PAUSE)
-    return True
 
 
 @contextmanager

@@ -22,7 +22,7 @@ LOCK = "gate.lock"
 _LONGEST_CODE = 8192
 """Bytes."""
 _PAUSE = 0.02
-"""Seconds between two looks at a gate that begins."""
+"""Seconds between two looks at a gate that begins or ends."""
 _NOT_YET = FileNotFoundError, ConnectionRefusedError, BlockingIOError
 """There is no socket; that of one that was killed; or one that has more hooks waiting than the system allows."""
 
@@ -68,6 +68,22 @@ def is_held(state: str) -> bool:
         return is_locked(os.path.join(run_folder(state), LOCK))
     except OSError:
         return False
+
+
+def wait_until_gone(state: str, until: float) -> bool:
+    """Wait for the end of the gate of a state folder. Returns whether it came in time.
+
+    Args:
+        state: The folder.
+        until: When to give up, by the monotonic clock.
+    """
+    import time
+
+    while is_held(state):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE)
+    return True
 
 
 def connect(state: str, until: float, locked_by: float = 0.0) -> tuple[Socket, bool]:

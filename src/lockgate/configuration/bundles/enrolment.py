@@ -43,10 +43,7 @@ def install(state: str, data: bytes, now: float, source: str, tell: Tell) -> Cur
     if pins.problem:
         raise BundleError(f"{pins.path}: {pins.problem}")
     with _alone(state):
-        try:
-            accepted = read_accepted(state)
-        except BundleError:
-            accepted = Accepted()  # it is damaged, and a person puts it right
+        accepted = _read_or_renew(state)
         news: list[News] = []
         envelopes: dict[str, bytes] = {}
         accepted = accept_bundle(data, pins, accepted, now, source, news, envelopes)
@@ -85,15 +82,20 @@ def leave(state: str, tell: Tell) -> None:
         StoreError: The folder is not this user's own, or the audit cannot be written.
     """
     with _alone(state):
-        try:
-            accepted = read_accepted(state)
-        except BundleError:
-            accepted = Accepted()
+        accepted = _read_or_renew(state)
         fleet = accepted.current.fleet if accepted.current else ""
         tell([News(UNPINNED, {"fleet": fleet})])
         storage.write(state, accepted._replace(current=None, looked={}), {})
         if os.path.lexists(own_path(state)):
             os.unlink(own_path(state))
+
+
+def _read_or_renew(state: str) -> Accepted:
+    """What was accepted so far; nothing where that is damaged: a person puts it right."""
+    try:
+        return read_accepted(state)
+    except BundleError:
+        return Accepted()
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from lockgate.patterns.engine.scanner import Scanner
 from lockgate.patterns.fields import Field
 from lockgate.patterns.library.linking import Linked
 from lockgate.patterns.model import (
-    Candidate,
     GuardrailDecision,
     Kind,
     Library,
@@ -32,7 +31,6 @@ _KEY = b"examples"
 _MILLISECONDS = 60_000.0
 """Enough for any example: what is looked for is what a rule finds, not how fast."""
 _MOST_REFUSED = 50
-_AROUND = 80
 _ANSWERS = {True: "proven", None: "plausible", False: "rejected"}
 
 
@@ -152,19 +150,10 @@ def _answers(matcher: Matcher, text: str, used: Collection[int]) -> Iterator[dic
 
 
 def _answer(rule: Rule, found: ConfirmedMatch, data: bytes) -> dict[str, Any]:
-    def piece(start: int, end: int) -> str:
-        return data[max(start, 0) : end].decode("utf-8", "replace")
-
-    candidate = Candidate(
-        value=piece(found.value_start, found.value_end),
-        match=piece(found.start, found.end),
-        key=found.key.decode("utf-8", "replace"),
-        before=piece(found.start - _AROUND, found.start),
-        after=piece(found.end, found.end + _AROUND),
-    )
+    candidate = found.candidate(data)
     verdicts = {name: VALIDATORS[name](candidate, number) for name, number in rule.validate}
     against = [name for name, verdict in verdicts.items() if verdict is False]
-    start = len(piece(0, found.value_start))
+    start = len(data[: found.value_start].decode("utf-8", "replace"))
     return {
         "rule": f"{rule.group}/{rule.id}",
         "start": start,

@@ -174,10 +174,10 @@ class Filter:
         if passed.kind == METADATA:
             self._learn_projects(_requirements(body))
         elif passed.kind == PAGE and passed.asked.protocol == SIMPLE:
-            links = _json_links(body) if kind.partition(";")[0].strip() == SIMPLE_JSON else _html_links(body)
-            self._learn_links(passed, links)
+            is_json = kind.partition(";")[0].strip() == SIMPLE_JSON
+            self._learn_links(passed, _json_links(body, "files", "hashes") if is_json else _html_links(body))
         elif passed.kind == RELEASE:
-            self._learn_links(passed, _release_links(body))
+            self._learn_links(passed, _json_links(body, "urls", "digests"))  # docs.pypi.org, JSON API: one version
         elif passed.kind == PAGE and passed.asked.protocol == NPM:
             self._learn_files(_tarballs(body))
 
@@ -228,19 +228,11 @@ def _with_digests(links: Iterable[tuple[str, str]], page: str) -> Iterator[tuple
         yield address, digest or (found[1] if found else "")
 
 
-def _json_links(body: bytes) -> Iterator[tuple[str, str]]:
-    files = _parse_object(body).get("files")
+def _json_links(body: bytes, files_key: str, digests_key: str) -> Iterator[tuple[str, str]]:
+    """The files that an object lists under one key, with the SHA-256 that each has under another."""
+    files = _parse_object(body).get(files_key)
     for file in files if isinstance(files, list) else ():
-        hashes = file.get("hashes") if isinstance(file, dict) else None
-        if isinstance(hashes, dict) and isinstance(file.get("url"), str):
-            yield file["url"], str(hashes.get("sha256", ""))
-
-
-def _release_links(body: bytes) -> Iterator[tuple[str, str]]:
-    """The files of one version (docs.pypi.org, JSON API)."""
-    files = _parse_object(body).get("urls")
-    for file in files if isinstance(files, list) else ():
-        digests = file.get("digests") if isinstance(file, dict) else None
+        digests = file.get(digests_key) if isinstance(file, dict) else None
         if isinstance(digests, dict) and isinstance(file.get("url"), str):
             yield file["url"], str(digests.get("sha256", ""))
 

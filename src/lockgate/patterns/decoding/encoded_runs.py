@@ -10,7 +10,7 @@ from lockgate.patterns.decoding.worth import BRIEF, LONG, find_promising, is_tex
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from lockgate.patterns.decoding.decoded_views import Budget, Decoded, Decoder
 
@@ -84,18 +84,30 @@ def _base64_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: 
     parts = [run + _FILL[len(run) % 4 :] if len(run) < _ALONE else b"" for run, _, _ in runs]
     joined = b"".join(parts).translate(_STANDARD)
     begins = [0, *accumulate(len(part) // 4 * 3 for part in parts)]
-    found = _long(runs)
-    for glued in range(4) if joined else ():
-        found |= find_promising(a2b_base64(joined[glued:] + _FILL[:glued]), begins, glued=glued > 0)
+    shifted = (a2b_base64(joined[glued:] + _FILL[:glued]) for glued in (range(4) if joined else ()))
+    for run in _select_promising(runs, shifted, begins, budget):
+        yield from _base64_run(*run, budget, depth)
+
+
+def _select_promising(
+    runs: Sequence[tuple[bytes, int, int]], shifted: Iterable[bytes], begins: Sequence[int], budget: Budget
+) -> Iterator[tuple[bytes, int, int]]:
+    """The runs that may hold something: those that are long, and those of which some decoding is promising.
+
+    Args:
+        runs: Runs, each with its place.
+        shifted: What all short ones are decoded to at once, with ever more characters left out in front.
+        begins: Where each begins in that, and the end.
+        budget: What may be looked at; the other runs are noted in it as dull.
+    """
+    found = {number for number, (run, _, _) in enumerate(runs) if len(run) >= _ALONE}
+    for glued, decoded in enumerate(shifted):
+        found |= find_promising(decoded, begins, glued=glued > 0)
     budget.dull.update(run for number, (run, _, _) in enumerate(runs) if number not in found)
     for number in sorted(found):
         if budget.over():
             return
-        yield from _base64_run(*runs[number], budget, depth)
-
-
-def _long(runs: Sequence[tuple[bytes, int, int]]) -> set[int]:
-    return {number for number, (run, _, _) in enumerate(runs) if len(run) >= _ALONE}
+        yield runs[number]
 
 
 def _base64_run(run: bytes, start: int, end: int, budget: Budget, depth: int) -> Iterator[Decoded]:
@@ -159,14 +171,9 @@ def _hex_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: int
     parts = [_fill_up(run) if len(run) < _ALONE else b"" for run, _, _ in runs]
     joined = b"".join(parts)
     begins = [0, *accumulate(len(part) // 2 for part in parts)]
-    found = _long(runs)
-    for glued in range(2) if joined else ():
-        found |= find_promising(unhexlify(joined[glued:] + _HEX_FILL[:glued]), begins, glued=glued > 0)
-    budget.dull.update(run for number, (run, _, _) in enumerate(runs) if number not in found)
-    for number in sorted(found):
-        if budget.over():
-            return
-        yield from _digits(*runs[number], budget, depth)
+    shifted = (unhexlify(joined[glued:] + _HEX_FILL[:glued]) for glued in (range(2) if joined else ()))
+    for run in _select_promising(runs, shifted, begins, budget):
+        yield from _digits(*run, budget, depth)
 
 
 def _only_digits(run: bytes) -> bytes:

@@ -13,7 +13,7 @@ from lockgate.patterns.decoding.decoded_views import Decoded, Respelling
 from lockgate.patterns.decoding.encoded_runs import BASE64
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from lockgate.patterns.decoding.decoded_views import Budget, Decoder
 
@@ -90,7 +90,13 @@ QUOTED_PRINTABLE = Respelling(
 
 def respell(data: bytes, name: str, respelling: Respelling, find: Find, budget: Budget) -> Iterator[Decoded]:
     """The surroundings of all escapes, with what they mean. ``find`` finds what may be one."""
-    for start, end in _windows(data, find):
+    return _respell_parts(data, name, respelling, _windows(data, find), budget)
+
+
+def _respell_parts(
+    data: bytes, name: str, respelling: Respelling, parts: Iterable[tuple[int, int]], budget: Budget
+) -> Iterator[Decoded]:
+    for start, end in parts:
         if budget.over():
             return
         made = respelling.apply(data[start:end])
@@ -175,16 +181,12 @@ _LONGEST_LINE = 1000
 def _decode_quoted_printable(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Quoted-printable. An ``=`` that ends a value, as the padding of base64 does, joins no lines."""
     if not ends:
-        return
-    for start, end in _windows(data, find_character(data, b"=")):
-        for low, high in _cut_at_padding(data, start, end):
-            if data.find(b"=", low, high - 1) < 0:
-                continue  # what stands for something goes on behind its mark
-            if budget.over():
-                return
-            made = QUOTED_PRINTABLE.apply(data[low:high])
-            if made is not None:
-                yield Decoded(made, low, high, ("quoted-printable",), QUOTED_PRINTABLE)
+        return iter(())
+    windows = _windows(data, find_character(data, b"="))
+    parts = (part for start, end in windows for part in _cut_at_padding(data, start, end))
+    # What stands for something goes on behind its mark.
+    marked = ((low, high) for low, high in parts if data.find(b"=", low, high - 1) >= 0)
+    return _respell_parts(data, "quoted-printable", QUOTED_PRINTABLE, marked, budget)
 
 
 def _cut_at_padding(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -6,8 +6,6 @@ from lockgate.core.lazy import lazy_re
 from lockgate.patterns.engine.matcher import ConfirmedMatch, needs_no_boundary
 from lockgate.patterns.model import Candidate, Rule
 
-_AROUND = 80
-"""Characters beside a match that validators see."""
 _OFTEN = 16
 """A match that was refused so often is not judged again: a log repeats the same line very often."""
 _REMEMBERED = 1024
@@ -41,7 +39,7 @@ class ValidatorAnswers:
         same = (found.rule, data[max(found.start - _NEAR, 0) : found.end + _NEAR])
         if self.refused.get(same, 0) >= _OFTEN:
             return False
-        proven = self._ask(rule, _candidate(found, data))
+        proven = self._ask(rule, found.candidate(data))
         if proven is False or (proven is None and not found.alone):
             self.refused[same] = self.refused.get(same, 0) + 1
             return False
@@ -117,16 +115,3 @@ def is_weak(rule: Rule, value: bytes) -> bool:
     from lockgate.patterns.credentials import classifier
 
     return classifier.is_weak(value.decode("utf-8", "replace"))
-
-
-def _candidate(found: ConfirmedMatch, data: bytes) -> Candidate:
-    def text(start: int, end: int) -> str:
-        return data[max(start, 0) : end].decode("utf-8", "replace")
-
-    return Candidate(
-        value=text(found.value_start, found.value_end),
-        match=text(found.start, found.end),
-        key=found.key.decode("utf-8", "replace"),
-        before=text(found.start - _AROUND, found.start),
-        after=text(found.end, found.end + _AROUND),
-    )

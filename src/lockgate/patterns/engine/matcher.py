@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lockgate.core.errors import PatternError
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.patterns.model import Rule, Severity
+from lockgate.patterns.model import Candidate, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,8 @@ _OVERLAP = 2 * UNBOUNDED
 """Bytes that two pieces share: a match and what is before it are whole in one of them."""
 _SHORT, _REMEMBERED = 64, 4096
 """Bytes of a text that is remembered where nothing is found in it, and how many such texts are."""
+_AROUND = 80
+"""Bytes beside a match that validators see."""
 MANY = 2000
 """Hits of one anchor in one piece that are kept."""
 _AGAIN = 32
@@ -58,6 +60,20 @@ class ConfirmedMatch(Record):
     key: bytes
     alone: bool = True
     """Whether its boundaries hold."""
+
+    def candidate(self, data: bytes) -> Candidate:
+        """The same as validators look at it, with what stands beside it in the text."""
+
+        def text(start: int, end: int) -> str:
+            return data[max(start, 0) : end].decode("utf-8", "replace")
+
+        return Candidate(
+            value=text(self.value_start, self.value_end),
+            match=text(self.start, self.end),
+            key=self.key.decode("utf-8", "replace"),
+            before=text(self.start - _AROUND, self.start),
+            after=text(self.end, self.end + _AROUND),
+        )
 
 
 class Hits(Record):

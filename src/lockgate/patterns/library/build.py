@@ -14,6 +14,7 @@ from typing import Any
 
 from lockgate.core.errors import ConfigError
 from lockgate.patterns.library.loading import PatternChecks, groups_of, load, real_checks, rule_id, schema_text
+from lockgate.system.documents import compile_tables
 
 FOLDER = Path(__file__).parents[1]
 
@@ -67,15 +68,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 1
-    if "--check" in arguments:
-        stale = [path for path, text in files.items() if not path.is_file() or path.read_text("utf-8") != text]
-        for path in stale:
-            print(f"{path} is stale: run `python -m lockgate.patterns.library.build`", file=sys.stderr)
-        return 1 if stale else 0
-    for path, text in files.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return 0
+    return compile_tables.write_derived(files, "lockgate.patterns.library.build", arguments)
 
 
 if __name__ == "__main__":

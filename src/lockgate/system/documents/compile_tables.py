@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,24 @@ def compile_tables(folder: Path, compile_table: Callable[[Path], str], arguments
         else:
             file.unlink()
     return 1 if stale and "--check" in arguments else 0
+
+
+def write_derived(files: Mapping[Path, str], module: str, arguments: Sequence[str]) -> int:
+    """Write derived files, or with ``--check`` say which are stale. Returns the exit code.
+
+    Args:
+        files: The files with their texts.
+        module: The module that derives them, as a person runs it.
+        arguments: Those of the command line.
+    """
+    if "--check" in arguments:
+        stale = [path for path, text in files.items() if not path.is_file() or path.read_text("utf-8") != text]
+        sys.stderr.writelines(f"{path} is stale: run `python -m {module}`\n" for path in stale)
+        return 1 if stale else 0
+    for path, text in files.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return 0
 
 
 def _is_schema(file: Path) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from lockgate.core.record import Record
 from lockgate.resources.digits import number
@@ -61,45 +62,41 @@ class Words:
             elif character in "({":
                 end = find_closing(text, mark + 1)
                 at = end + 1
-                out.append(self._reference(text[mark + 2 : end], own, attached=text[at : at + 1] == "/"))
+                inner, attached = text[mark + 2 : end], text[at : at + 1] == "/"
+                out.append(self._within_limits(partial(self._reference, inner, own, attached=attached)))
             else:
                 out.append(self._value(character, own, attached=False))
                 at = mark + 2
         result = "".join([*out, text[at:]])
         return result if len(result) <= _LONGEST else UNKNOWN
 
-    def _reference(self, inner: str, own: Mapping[str, str], *, attached: bool) -> str:
+    def _within_limits(self, expand: Callable[[], str]) -> str:
+        """What a function expands, unless that is too much or too deep."""
         self.left -= 1
         if self.left < 0 or self.depth >= _DEEPEST:
             return UNKNOWN
         self.depth += 1
         try:
-            called = _FUNCTION.fullmatch(inner)
-            if called is not None and called[1] in _ALL:
-                return self._function(called[1], called[2], own)
-            name, colon, change = self.expand(inner, own).partition(":")
-            if colon and "=" in change:
-                before, _, after = change.partition("=")
-                return _patsubst(*_patterns(before, after), self._value(name, own, attached=False))
-            return self._value(name, own, attached=attached)
+            return expand()
         finally:
             self.depth -= 1
+
+    def _reference(self, inner: str, own: Mapping[str, str], *, attached: bool) -> str:
+        called = _FUNCTION.fullmatch(inner)
+        if called is not None and called[1] in _ALL:
+            return self._function(called[1], called[2], own)
+        name, colon, change = self.expand(inner, own).partition(":")
+        if colon and "=" in change:
+            before, _, after = change.partition("=")
+            return _patsubst(*_patterns(before, after), self._value(name, own, attached=False))
+        return self._value(name, own, attached=attached)
 
     def _value(self, name: str, own: Mapping[str, str], *, attached: bool) -> str:
         if name in own:
             return own[name]
         variable = self.variables.get(name)
         if variable is not None:
-            if variable.simple:
-                return variable.text
-            self.left -= 1
-            if self.left < 0 or self.depth >= _DEEPEST:
-                return UNKNOWN
-            self.depth += 1
-            try:
-                return self.expand(variable.text, own)
-            finally:
-                self.depth -= 1
+            return variable.text if variable.simple else self._within_limits(lambda: self.expand(variable.text, own))
         # It is empty, or the environment has it. Where a path begins with it, it is hardly meant to be empty.
         return UNKNOWN if UNKNOWN in name or attached else ""
 
