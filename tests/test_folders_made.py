@@ -15,8 +15,7 @@ from lockgate.containment.leftovers import prepare_own_folder
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "lockgate"
 ELSEWHERE = {
     "containment/linux/namespaces.py",  # in a new file system that only the contained command sees
-    "policy/build.py",  # when the package is built, in its own folders
-    "patterns/library/build.py",
+    "system/documents/compile_tables.py",  # when the package is built, in its own folders
 }
 
 
