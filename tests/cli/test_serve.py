@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,82 @@ def test_what_cannot_be_served(run: Any, tmp_path: Path) -> None:
     done = run("--ipc", str(open_folder))
     assert done.exit_code == 1
     assert "chmod 700" in done.output
+
+
+def _file(tmp_path: Path) -> Path:
+    return tmp_path / ".local/state/lockgate/groups/web.json"
+
+
+def _edit(tmp_path: Path, **said: object) -> None:
+    """Write a file as a program of the user does that has not the key."""
+    _file(tmp_path).write_text(json.dumps({**json.loads(_file(tmp_path).read_text()), **said}))
+
+
+FORGED = {
+    "the profile": {"profile": "observe"},
+    "the key": {"secret": "00" * 32},
+    "the user": {"uid": 4711},
+    "the folder": {"folder": "/elsewhere"},
+    "who asks": {"client_asks": True},
+    "what may run unasked": {"local": True},
+    "a seal that nobody made": {"seal": "0" * 64},
+    "no seal": {"seal": ""},
+    "a seal that is none": {"seal": 3},
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_nothing_is_decided_for_a_group_that_something_else_has_written(run: Any, tmp_path: Path, what: str) -> None:
+    run("groups", "add", "web", "--ipc", str(tmp_path / "ipc"), "--no-local")
+    assert set(_groups(tmp_path).all()) == {"web"}
+    _edit(tmp_path, **FORGED[what])
+    assert _groups(tmp_path).all() == {}
+    told = run("groups", "list")
+    assert "nothing is decided for it" in told.output
+    assert "observe" not in told.output
+    assert run("groups", "token", "web").exit_code == 1
+    doctor = CliRunner().invoke(cli, ["doctor"]).output
+    assert "rotate web" in doctor
+
+
+def test_a_file_of_another_group_or_installation_is_none(run: Any, tmp_path: Path) -> None:
+    run("groups", "add", "web", "--ipc", str(tmp_path / "ipc"))
+    run("groups", "add", "loose", "--ipc", str(tmp_path / "ipc"), "--profile", "observe")
+    loose = json.loads(_file(tmp_path).with_name("loose.json").read_text())
+    _file(tmp_path).write_text(json.dumps({**loose, "name": "web"}))
+    assert set(_groups(tmp_path).all()) == {"loose"}
+    (tmp_path / ".local/state/lockgate/key").write_bytes(b"k" * 32)
+    assert _groups(tmp_path).all() == {}
+    (tmp_path / ".local/state/lockgate/key").unlink()
+    assert _groups(tmp_path).all() == {}
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1)])
+def test_a_person_says_that_the_file_of_an_older_version_is_right(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    run("groups", "add", "web", "--ipc", str(tmp_path / "ipc"), "--profile", "cascade")
+    before = _groups(tmp_path).all()["web"]
+    _edit(tmp_path, seal="")
+    done = run("groups", "rotate", "web")
+    assert (done.exit_code, "in a terminal of their own" in done.output) == (1, True)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
+    done = CliRunner().invoke(cli, ["serve", "groups", "rotate", "web"], input=answer)
+    assert "profile: cascade" in done.output
+    assert done.exit_code == code
+    after = _groups(tmp_path).all()
+    if answer == "n":
+        assert after == {}
+    else:
+        assert after["web"]._replace(secret=b"") == before._replace(secret=b"")
+        assert after["web"].secret != before.secret
+
+
+def test_no_folder_is_removed_because_a_forged_file_names_it(run: Any, tmp_path: Path) -> None:
+    run("groups", "add", "web", "--ipc", str(tmp_path / "ipc"))
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    _edit(tmp_path, folder=str(mine))
+    assert run("groups", "remove", "web").exit_code == 0
+    assert mine.is_dir()
+    assert not _file(tmp_path).exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adapters.payloads import tool
-from hook.process import HOOK, run
+from hook.process import hook
 from lockgate.cli.common import person
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
@@ -164,7 +163,7 @@ def test_nobody_below_a_client_may(state: Path, monkeypatch: pytest.MonkeyPatch,
     ],
 )
 def test_a_call_of_an_agent_is_denied_in_a_clean_session(tmp_path: Path, command: str) -> None:
-    words = ["claude-code", "--home", str(tmp_path), "--state", str(tmp_path / "s"), "--config", str(tmp_path / "c")]
-    told = run([sys.executable, "-I", "-S", HOOK, *words], tool("PreToolUse", "Bash", {"command": command}))
-    decided = json.loads(told.out)["hookSpecificOutput"]["permissionDecision"] if told.code == 0 else "deny"
-    assert decided == "deny", told
+    told = hook(tmp_path, tool("PreToolUse", "Bash", {"command": command}))
+    decided = json.loads(told.stdout)["hookSpecificOutput"]
+    assert decided["permissionDecision"] == "deny"
+    assert "No agent may do this, in any session" in decided["permissionDecisionReason"], decided

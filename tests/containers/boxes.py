@@ -20,7 +20,9 @@ import pytest
 import lockgate
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.approvals import wakeups
+from lockgate.service.containers import groups
 from lockgate.service.containers.groups import ContainerGroup, Groups, new_secret
+from lockgate.store.files import read_key
 from lockgate.store.rows import ApprovalRow
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
@@ -69,7 +71,9 @@ class Host:
         """Add a group of another user, to whom only root could give the key."""
         self.add(name)
         file = Path(self.where.state) / "groups" / f"{name}.json"
-        file.write_text(json.dumps({**json.loads(file.read_text()), "uid": uid}))
+        said = {**json.loads(file.read_text()), "uid": uid}
+        said.pop("seal")
+        file.write_text(json.dumps({**said, "seal": groups._seal(read_key(self.where.state), said)}))
 
     def group(self, name: str) -> ContainerGroup:
         """A group, as the host knows it."""

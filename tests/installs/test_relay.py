@@ -17,8 +17,10 @@ from installs.index import TARBALL, TOKEN, USER, WHEEL, WORD, LocalIndex
 from lockgate.containment.registry_proxy import opening, relay
 from lockgate.containment.registry_proxy.wanted import Wanted
 from lockgate.core.errors import ContainmentError
+from lockgate.store.files import read_key
 
 SECRET = "secretpayload"
+ROOM = "f" * 32
 
 
 class Opened:
@@ -40,7 +42,8 @@ class Opened:
         self.home = str(home)
         files = {f"{index.base}/npm/odd/-/{TARBALL}", f"https://e.example/{SECRET}"}
         wanted = Wanted({"shoplib": frozenset(), "moved": frozenset()}, frozenset(("odd",)), frozenset(files))
-        self.name = opening.note(str(self.state), "f" * 32, wanted)
+        read_key(str(self.state))
+        self.name = opening.note(str(self.state), ROOM, wanted)
         self.proxy = self.open()
         authority = Path(self.proxy.folder) / "authority.pem"
         until = time.monotonic() + 60
@@ -51,7 +54,7 @@ class Opened:
 
     def open(self) -> opening.OpenedProxy:
         """Open the way to indexes, once more."""
-        return opening.open_proxy(str(self.state), self.name, self.home, self.environ)
+        return opening.open_proxy(str(self.state), self.name, ROOM, self.home, self.environ)
 
     def end(self) -> None:
         """End the relay."""
@@ -263,13 +266,63 @@ def test_a_second_install_has_the_same_relay(opened: Opened) -> None:
 
 def test_what_nothing_was_noted_of_is_not_opened(opened: Opened) -> None:
     with pytest.raises(ContainmentError):
-        opening.open_proxy(str(opened.state), "0" * 32, opened.home, opened.environ)
+        opening.open_proxy(str(opened.state), "0" * 32, ROOM, opened.home, opened.environ)
+
+
+OTHER = Wanted(packages=frozenset(("secret-of-the-person",)))
+"""What somebody else would have an install ask for."""
+
+
+def _write(opened: Opened, text: str) -> None:
+    (opened.state / "registries" / f"{opened.name}.json").write_text(text)
+
+
+def _note_of_another_installation(opened: Opened) -> None:
+    other = opened.state.parent / "other"
+    other.mkdir(mode=0o700)
+    read_key(str(other))
+    name = opening.note(str(other), ROOM, OTHER)
+    _write(opened, (other / "registries" / f"{name}.json").read_text())
+
+
+FORGED = {
+    "as older versions wrote it": lambda opened: _write(opened, OTHER.to_json()),
+    "without a seal": lambda opened: _write(opened, f"\n{ROOM}\n{OTHER.to_json()}"),
+    "with a seal that nobody made": lambda opened: _write(opened, f"{'0' * 64}\n{ROOM}\n{OTHER.to_json()}"),
+    "with the seal of what stood there": lambda opened: _write(
+        opened,
+        f"{(opened.state / 'registries' / f'{opened.name}.json').read_text().partition(chr(10))[0]}\n"
+        f"{ROOM}\n{OTHER.to_json()}",
+    ),
+    "of another installation": _note_of_another_installation,
+    "empty": lambda opened: _write(opened, ""),
+    "no text": lambda opened: (opened.state / "registries" / f"{opened.name}.json").write_bytes(b"\xff\xfe"),
+    "where the key is gone": lambda opened: (opened.state / "key").unlink(),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_what_something_else_has_noted_is_not_opened(opened: Opened, how: str) -> None:
+    """Else a contained install could carry out what the session has read, as the names that it asks for."""
+    FORGED[how](opened)
+    with pytest.raises(ContainmentError, match="not known any more"):
+        opened.open()
+    with pytest.raises(ContainmentError, match="not known any more"):
+        relay.main(["0", opened.proxy.folder, str(opened.state), opened.name, ROOM, opened.home], opened.environ)
+
+
+@pytest.mark.parametrize("room", ["", "0" * 32])
+def test_what_was_noted_for_another_room_is_not_opened(opened: Opened, room: str) -> None:
+    with pytest.raises(ContainmentError, match="not known any more"):
+        opening.open_proxy(str(opened.state), opened.name, room, opened.home, opened.environ)
 
 
 @pytest.mark.parametrize("address", ["http://localhost/simple", "localhost/simple", "https://h/simple?x", "ftp://h/x"])
 def test_an_index_that_has_no_tls_is_none(opened: Opened, address: str) -> None:
     with pytest.raises(ContainmentError):
-        opening.open_proxy(str(opened.state), opened.name, opened.home, {**opened.environ, "PIP_INDEX_URL": address})
+        opening.open_proxy(
+            str(opened.state), opened.name, ROOM, opened.home, {**opened.environ, "PIP_INDEX_URL": address}
+        )
 
 
 def test_it_ends_when_nobody_is_connected_any_more(
@@ -280,12 +333,14 @@ def test_it_ends_when_nobody_is_connected_any_more(
     monkeypatch.setenv("SSL_CERT_FILE", str(index.authority))
     folder = tmp_path / "relay"
     folder.mkdir()
-    wanted = tmp_path / "wanted.json"
-    wanted.write_text(Wanted().to_json())
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    read_key(str(state))
+    name = opening.note(str(state), ROOM, Wanted())
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
     listener.listen()
-    words = [str(listener.detach()), str(folder), str(wanted), str(tmp_path)]
+    words = [str(listener.detach()), str(folder), str(state), name, ROOM, str(tmp_path)]
     runs = threading.Thread(target=relay.main, args=(words, {}))
     with opening.hold_turn(str(folder)):
         runs.start()

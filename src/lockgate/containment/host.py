@@ -86,16 +86,9 @@ def _is_of_this_host(found: Host) -> bool:
 
 
 def _seal(state: str, known: dict[str, Any]) -> str:
-    """A keyed hash of a finding; empty where there is no key yet."""
-    from lockgate.system.digests import blake2b
-    from lockgate.system.files import read_regular
+    from lockgate.containment.sealed_notes import HOST, seal_of
 
-    try:
-        key = read_regular(os.path.join(state, "key"), 64, follow=False)
-    except OSError:
-        return ""
-    text = json.dumps(known, sort_keys=True).encode()
-    return blake2b(text, key=key, person=b"lockgate host 1", digest_size=32).hexdigest() if key else ""
+    return seal_of(state, HOST, json.dumps(known, sort_keys=True))
 
 
 def try_again(state: str) -> Host:

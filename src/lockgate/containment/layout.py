@@ -132,7 +132,7 @@ def _with_registries(run: ContainedRun, plan: Plan, folder: str) -> Plan:
     """A plan with the way to package indexes."""
     from lockgate.containment.registry_proxy.opening import INSIDE, open_proxy
 
-    proxy = open_proxy(run.state, run.registries, run.home, run.environ)
+    proxy = open_proxy(run.state, run.registries, run.room, run.home, run.environ)
     stores = [mount for place in proxy.stores for mount in _own_store(place, run.home, folder)]
     return plan._replace(
         mounts=(*plan.mounts, *stores, Mount(READ_ONLY, INSIDE, proxy.folder)),

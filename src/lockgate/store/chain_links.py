@@ -65,6 +65,8 @@ PURPOSE_ROW = b"lockgate row 1"
 """For one row by which a decision can be looser: `lockgate.store.sqlite.statements`."""
 PURPOSE_STORE = b"lockgate store 1"
 """For which store a person has chosen: `lockgate.store.postgres.settings`."""
+PURPOSE_GROUP = b"lockgate group 1"
+"""For a container's group, as this machine knows it: `lockgate.service.containers.groups`."""
 PURPOSE_ROOM = b"lockgate room 1"
 """For the name of a room of contained commands: `lockgate.gate.monitor.rooms`; and for the commit that a session began
 with, which has other fields: `lockgate.gate.monitor.bases`."""

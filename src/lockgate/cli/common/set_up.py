@@ -10,7 +10,7 @@ from lockgate.cli.common.state import clients, unreadable
 from lockgate.clients.install import registration
 from lockgate.clients.install.claude_settings_view import look
 from lockgate.core.errors import StoreError
-from lockgate.store.administration import has_records, is_in_use
+from lockgate.store import administration
 from lockgate.store.opening import open_existing
 from lockgate.system.folders import folders
 
@@ -31,7 +31,7 @@ def require_approver_once_guarded(action: str, *, records: bool = False) -> None
     """
     state = folders().state
     try:
-        is_used = has_records(state) if records else is_in_use(state)
+        is_used = administration.has_records(state) if records else administration.is_in_use(state)
     except StoreError as error:
         raise unreadable(error) from error
     if is_used or _has_hooks():

@@ -196,6 +196,22 @@ def fleet(state: str) -> Iterator[Found]:
         yield "ok", f"{current.fleet}/{current.serial} is in force and binds, by {who}", ""
 
 
+def containers(state: str) -> Iterator[Found]:
+    """Whether what is known of the containers is as this installation has written it.
+
+    Args:
+        state: The state folder.
+    """
+    from lockgate.service.containers.groups import Groups
+
+    known = Groups(state)
+    for name in known.find_unsealed():
+        says = f"{name}: an older version or something else has written its file, so nothing is decided for it"
+        yield "fail", says, f"run: lockgate serve groups rotate {name}, which shows it and asks"
+    if found := known.all():
+        yield "ok", f"decided for: {', '.join(found)}", ""
+
+
 def _look(state: str) -> Fleet | None:
     store = open_existing(state)
     if store is None:

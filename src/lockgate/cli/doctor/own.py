@@ -53,6 +53,7 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield from _patterns(seen)
     yield from _plugins(seen)
     yield _containment(seen.folders)
+    yield from _containers(seen.folders)
     yield from _judge(seen)
     yield from _authors(seen)
     yield from _approvers(seen)
@@ -271,6 +272,15 @@ def _fleet(where: Folders) -> Iterator[DoctorCheck]:
 
     for status, detail, mend in fleet(where.state):
         yield DoctorCheck("fleet policy", status, detail, mend)
+
+
+def _containers(where: Folders) -> Iterator[DoctorCheck]:
+    if not os.path.isdir(os.path.join(where.state, "groups")):  # as nearly always
+        return
+    from lockgate.cli.doctor.optional import containers
+
+    for status, detail, mend in containers(where.state):
+        yield DoctorCheck("containers", status, detail, mend)
 
 
 def _approvers(seen: CheckContext) -> Iterator[DoctorCheck]:

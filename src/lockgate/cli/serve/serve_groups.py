@@ -9,13 +9,16 @@ from typing import Any
 
 import click
 
-from lockgate.cli.common.person import require_person
+from lockgate.cli.common.person import require_approver, require_person
+from lockgate.cli.common.set_up import list_clients
 from lockgate.cli.common.state import make_state, record_act
 from lockgate.core.display_text import visible
 from lockgate.core.errors import RemoteError
 from lockgate.policy.profiles import read_shipped_profiles
 from lockgate.service.containers.groups import ContainerGroup, Groups, new_secret
 from lockgate.system.folders import folders
+
+_UNSEALED = "an older version or something else has written its file, so nothing is decided for it."
 
 
 @click.group(short_help="The containers that are decided for.")
@@ -69,13 +72,16 @@ def list_command(as_json: bool) -> None:
 
     Exit status: 0 listed (also where there are none).
     """
-    for group in Groups(folders().state).all().values():
+    known = Groups(folders().state)
+    for group in known.all().values():
         shown = _to_json(group)
         if as_json:
             click.echo(json.dumps(shown))
         else:
             profile = group.profile or "as configured"
             click.echo(f"{group.name}  profile: {profile}  uid: {group.uid}  {visible(group.folder, 400)}")
+    for name in known.find_unsealed():
+        click.echo(f"{name}: {_UNSEALED} `lockgate serve groups rotate {name}` shows it, and asks", err=True)
 
 
 @groups.command()
@@ -95,10 +101,17 @@ def remove(name: str) -> None:
 def rotate(name: str) -> None:
     """Give a group another key, at once. What it asks with the old one is refused.
 
-    Exit status: 0 changed, 1 there is none or an agent seems to ask, 3 the state cannot be used.
+    Where its file has no seal of this installation, what it says is shown first. Then a person at a terminal of their
+    own is asked whether it is to hold.
+
+    Exit status: 0 changed; 1 there is none, not confirmed, or an agent seems to ask; 3 the state cannot be used.
     """
     require_person("change a container's key")
-    _act("container-key", name, lambda known: known.rotate(name), {})
+    unsealed = Groups(folders().state).find_unsealed().get(name)
+    if unsealed is None:
+        _act("container-key", name, lambda known: known.rotate(name), {})
+    else:
+        _seal_again(unsealed)
     click.echo(f"{visible(name)} has a new key; it lies where the old one did, so nothing is to be mounted again")
 
 
@@ -114,6 +127,18 @@ def token(name: str) -> None:
     if group is None:
         raise click.ClickException(f"there is no group {visible(name)!r}; see: lockgate serve groups list")
     click.echo(group.key.token)
+
+
+def _seal_again(group: ContainerGroup) -> None:
+    """Let a group be what its file says, where a person says so who has seen it."""
+    require_approver("say that a container's file is right", list_clients(folders().state))
+    click.echo(f"{group.name}: {_UNSEALED}", err=True)
+    for name, value in _to_json(group).items():
+        if name != "mounts":
+            click.echo(f"  {name}: {visible(str(value), 400)}")
+    click.confirm("Is that what it is to be?", default=False, abort=True)
+    facts = {"profile": group.profile, "uid": group.uid}
+    _act("container-added", group.name, lambda known: known.seal(group), facts)
 
 
 def _to_json(group: ContainerGroup) -> Mapping[str, Any]:

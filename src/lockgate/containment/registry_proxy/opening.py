@@ -1,7 +1,7 @@
 """Opens the way from one contained install to package indexes: a folder with a socket, and the relay that listens.
 
 What may be asked for is noted by the gate, below its state folder. The text that the client runs holds only the name of
-that note. No contained command sees the folder.
+that note. No contained command sees the folder. A note has a seal, and is for one room.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from lockgate.containment.registry_proxy import forwarder
+from lockgate.containment.sealed_notes import INSTALL, seal_of
 from lockgate.core.errors import ContainmentError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.system.digests import sha256
@@ -69,38 +70,58 @@ def note(state: str, room: str, wanted: Wanted) -> str:
     from lockgate.system.files import replace
     from lockgate.system.ownership import make_folders
 
-    name = sha256(f"{room}\n{wanted.to_json()}".encode()).hexdigest()[:32]
+    text = f"{room}\n{wanted.to_json()}"
+    name = sha256(text.encode()).hexdigest()[:32]
     make_folders(_folder(state))
     _drop_old(_folder(state))
     path = _note(state, name)
-    replace(path, wanted.to_json().encode(), draft=f"{path}.{os.getpid()}")
+    replace(path, f"{seal_of(state, INSTALL, text)}\n{text}".encode(), draft=f"{path}.{os.getpid()}")
     return name
 
 
-def open_proxy(state: str, name: str, home: str, environ: Mapping[str, str]) -> OpenedProxy:
+def read_noted(state: str, name: str, room: str) -> Wanted:
+    """What an install may ask for, as the gate has noted it for the room that it runs in.
+
+    Raises:
+        ContainmentError: Nothing was noted under the name for this room, or something else has written it.
+    """
+    from lockgate.containment.registry_proxy.wanted import Wanted
+    from lockgate.system.files import read_regular
+
+    try:
+        seal, _, text = read_regular(_note(state, name), MOST_NOTED, follow=False).decode().partition("\n")
+    except (OSError, ValueError):
+        seal = text = ""
+    noted_for, _, wanted = text.partition("\n")
+    if not seal or seal != seal_of(state, INSTALL, text) or noted_for != room:
+        raise ContainmentError("what this install may ask for is not known any more: give the command by itself")
+    return Wanted.from_json(wanted)
+
+
+def open_proxy(state: str, name: str, room: str, home: str, environ: Mapping[str, str]) -> OpenedProxy:
     """Start a relay where none listens, and tell how it is reached. It is not waited for.
 
     Args:
         state: The state folder.
-        name: What :func:`note` was given.
+        name: What :func:`note` has given.
+        room: The room that the install runs in.
         home: The person's home folder.
         environ: The environment of the person's client.
 
     Raises:
-        ContainmentError: Nothing was noted under the name, or it cannot be started.
+        ContainmentError: Nothing was noted under the name for the room, or it cannot be started.
     """
     from lockgate.containment.registry_proxy.settings import indexes_of
     from lockgate.system.ownership import make_folders
 
-    if not os.path.isfile(_note(state, name)):
-        raise ContainmentError("what this install may ask for is not known any more: give the command by itself")
+    wanted = read_noted(state, name, room)
     folder = os.path.join(_folder(state), name)
     python, npm = indexes_of(home, environ)
     try:
         make_folders(folder)
         with hold_turn(folder), short_path(folder, _SOCKET) as path:
             if not _answers(path):
-                _start(path, folder, _note(state, name), home, environ)
+                _start(path, folder, (state, name, room, home), environ)
     except OSError as error:
         raise ContainmentError(f"the relay to package indexes cannot be started: {error.strerror}") from None
     environment = {"PIP_INDEX_URL": python.base, "UV_DEFAULT_INDEX": python.base, "npm_config_registry": npm.base}
@@ -108,21 +129,11 @@ def open_proxy(state: str, name: str, home: str, environ: Mapping[str, str]) -> 
     environment["npm_config_cache"] = os.path.join(home, ".cache", "npm")
     environment |= _yarn_and_pnpm(npm.base, os.path.join(home, ".cache"))
     stores: tuple[str, ...] = ()
-    if _has_store(_note(state, name)):
+    if wanted.has_store:
         stores = (_pnpm_store(home, environ),)
         environment |= {"npm_config_store_dir": stores[0], "pnpm_config_store_dir": stores[0]}
     wrapper = (sys.executable, "-I", "-S", str(forwarder.__file__), INSIDE)
     return OpenedProxy(folder, {**environment, **_NPM_ASKS_LESS}, wrapper, stores)
-
-
-def _has_store(noted: str) -> bool:
-    from lockgate.containment.registry_proxy.wanted import Wanted
-    from lockgate.system.files import read_regular
-
-    try:
-        return Wanted.from_json(read_regular(noted, MOST_NOTED).decode()).has_store
-    except (OSError, ValueError, LookupError):
-        return False
 
 
 def _pnpm_store(home: str, environ: Mapping[str, str]) -> str:
@@ -155,7 +166,7 @@ def hold_turn(folder: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _start(path: str, folder: str, noted: str, home: str, environ: Mapping[str, str]) -> None:
+def _start(path: str, folder: str, asked: Sequence[str], environ: Mapping[str, str]) -> None:
     for old in (path, os.path.join(folder, "authority.pem")):
         if os.path.lexists(old):
             os.unlink(old)
@@ -167,7 +178,7 @@ def _start(path: str, folder: str, noted: str, home: str, environ: Mapping[str, 
         _STARTED[:] = [process for process in _STARTED if process.poll() is None]
         _STARTED.append(
             subprocess.Popen(  # noqa: S603 - this program itself
-                [*words, str(descriptor), folder, noted, home],
+                [*words, str(descriptor), folder, *asked],
                 env=dict(environ),
                 pass_fds=(descriptor,),
                 stdin=subprocess.DEVNULL,

@@ -24,13 +24,12 @@ import httpx
 import trustme
 
 from lockgate.containment.registry_proxy.indexes import MOST_FILE, MOST_PAGE, TOLD_BACK, PackageIndex
-from lockgate.containment.registry_proxy.opening import MOST_NOTED, hold_turn
+from lockgate.containment.registry_proxy.opening import hold_turn, read_noted
 from lockgate.containment.registry_proxy.requests import FILE, WHEEL, Filter, Passed, RefusedError, authority_of
 from lockgate.containment.registry_proxy.settings import indexes_of
-from lockgate.containment.registry_proxy.wanted import Wanted
 from lockgate.core.errors import LockgateError
 from lockgate.core.version import __version__
-from lockgate.system.files import read_regular, replace
+from lockgate.system.files import replace
 
 AUTHORITY_FILE = "authority.pem"
 MOST_CONNECTIONS = 100
@@ -256,10 +255,10 @@ def _at_most(parts: Iterator[bytes], most: int) -> Iterator[bytes]:
 
 
 def main(words: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Serve one sandbox: ``DESCRIPTOR FOLDER WANTED HOME``."""
-    descriptor, folder, wanted, home = words
+    """Serve one sandbox: ``DESCRIPTOR FOLDER STATE NAME ROOM HOME``."""
+    descriptor, folder, state, name, room, home = words
     indexes: tuple[PackageIndex, ...] = indexes_of(home, environ)
-    filtered = Filter(Wanted.from_json(read_regular(wanted, MOST_NOTED).decode()), indexes)
+    filtered = Filter(read_noted(state, name, room), indexes)
     with socket.socket(fileno=int(descriptor)) as listener:
         relay = Relay(listener, filtered, folder)
         while True:

@@ -1,7 +1,8 @@
 """The containers that the host decides for: their settings, keys and folders.
 
 A group is one container, or several that share a key and a folder. What the host knows of it lies in the state folder,
-one file each; below the IPC's folder is only what is mounted into the container.
+one file each; below the IPC's folder is only what is mounted into the container. Each file has a seal of this
+installation: nothing is decided for a group whose file something else has written.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lockgate.clients.wire.keys import KEY_BYTES, ContainerKey, is_group, key_fi
 from lockgate.clients.wire.mailbox import REQUESTS, RESPONSES
 from lockgate.core.errors import RemoteError
 from lockgate.core.record import Record
-from lockgate.store.files import own_folder
+from lockgate.store import chain_links, files
 from lockgate.system.files import read_regular, replace
 from lockgate.system.ownership import make_folders
 
@@ -90,8 +91,15 @@ class Groups:
         self._folder = os.path.join(state, FOLDER)
 
     def all(self) -> dict[str, ContainerGroup]:
-        """Every group by its name. One with an unreadable file is left out, and nothing is decided for it."""
-        return {group.name: group for group in self._read()}
+        """Every group by its name. One with an unreadable file is left out, and nothing is decided for it.
+
+        So is one whose file has no seal that holds: an older version or somebody else has written it.
+        """
+        return {group.name: group for group, is_sealed in self._read() if is_sealed}
+
+    def find_unsealed(self) -> dict[str, ContainerGroup]:
+        """The groups whose files have no seal that holds, as they stand there."""
+        return {group.name: group for group, is_sealed in self._read() if not is_sealed}
 
     def version(self) -> int:
         """A number that changes when a group is added, changed or removed."""
@@ -100,19 +108,26 @@ class Groups:
         except OSError:
             return 0
 
-    def _read(self) -> Iterator[ContainerGroup]:
+    def _read(self) -> Iterator[tuple[ContainerGroup, bool]]:
+        """Each group that a file tells of, and whether its seal holds."""
         try:
-            names = sorted(os.listdir(self._folder))
+            names, key = sorted(os.listdir(self._folder)), self._key()
         except OSError:
             return
         for name in names:
             stem, suffix = os.path.splitext(name)
             if suffix == ".json" and is_group(stem):
                 with suppress(OSError, ValueError, TypeError, KeyError):
-                    yield _group(
-                        stem,
-                        json.loads(read_regular(os.path.join(self._folder, name), _MOST, follow=False)),
-                    )
+                    said = json.loads(read_regular(os.path.join(self._folder, name), _MOST, follow=False))
+                    seal = said.pop("seal", "")
+                    yield _group(stem, said), bool(key) and seal == _seal(key, said)
+
+    def _key(self) -> bytes:
+        """The key of this installation; empty where there is none."""
+        try:
+            return read_regular(os.path.join(self._state, files.KEY), _MOST, follow=False)
+        except FileNotFoundError:
+            return b""
 
     def add(self, group: ContainerGroup) -> None:
         """Make a group's folders and remember it.
@@ -125,8 +140,8 @@ class Groups:
             raise RemoteError("a group's name has lower-case letters, digits and hyphens inside, 32 at most")
         if group.name in self.all():
             raise RemoteError(f"there is a group {group.name} already")
-        own_folder(self._state, create=True)
-        own_folder(self._folder, create=True)
+        files.own_folder(self._state, create=True)
+        files.own_folder(self._folder, create=True)
         try:
             _make_folders(group)
             self._write(group)
@@ -139,7 +154,15 @@ class Groups:
         Raises:
             RemoteError: There is no such group, or the key cannot be written.
         """
-        group = self._find(name)._replace(secret=new_secret())
+        return self.seal(self._find(name))
+
+    def seal(self, group: ContainerGroup) -> ContainerGroup:
+        """Write down what a group is to be, with another key.
+
+        Raises:
+            RemoteError: The key cannot be written.
+        """
+        name, group = group.name, group._replace(secret=new_secret())
         try:
             self._write(group)
         except OSError as error:
@@ -168,18 +191,21 @@ class Groups:
         Raises:
             RemoteError: There is no such group.
         """
-        group = self._find(name)
+        is_sealed = name in self.all()
+        group = self._find(name, sealed=False)
         os.unlink(os.path.join(self._folder, f"{name}.json"))
-        shutil.rmtree(group.folder, ignore_errors=True)
+        if is_sealed:  # else the folder may be anybody's
+            shutil.rmtree(group.folder, ignore_errors=True)
 
-    def _find(self, name: str) -> ContainerGroup:
-        group = self.all().get(name)
-        if group is None:
+    def _find(self, name: str, *, sealed: bool = True) -> ContainerGroup:
+        found = {group.name: group for group, is_sealed in self._read() if is_sealed or not sealed}
+        if name not in found:
             raise RemoteError(f"there is no group {name!r}; see: lockgate serve groups list")
-        return group
+        return found[name]
 
     def _write(self, group: ContainerGroup) -> None:
         said = {**group._asdict(), "v": 1, "secret": group.secret.hex()}
+        said["seal"] = _seal(files.read_key(self._state), said)
         draft = f".{group.name}.{os.getpid()}"
         replace(
             os.path.join(self._folder, f"{group.name}.json"),
@@ -202,6 +228,11 @@ def _read_key(group: ContainerGroup) -> bytes:
         return read_regular(os.path.join(group.folder, SECRET, KEY), _MOST, follow=False)
     except FileNotFoundError:
         return b""
+
+
+def _seal(key: bytes, said: Mapping[str, Any]) -> str:
+    """The seal of what a group's file says."""
+    return chain_links.hash_with_key(key, chain_links.PURPOSE_GROUP, chain_links.canonical(said))
 
 
 def new_secret() -> bytes:
