@@ -55,6 +55,11 @@ def _analyse(text: str, cwd: str, around: HostView, dialect: str) -> Analysis:
 
         record_left_state(machine, scope, began)
     _record_variables(machine, scope)
+    return _conclude(machine, script, text, cwd, dialect)
+
+
+def _conclude(machine: AbstractInterpreter, script: Script | Unparsed, text: str, cwd: str, dialect: str) -> Analysis:
+    """The analysis of a command that the interpreter has run: its findings, and where secrets go."""
     findings = machine.findings
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()

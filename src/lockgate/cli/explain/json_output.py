@@ -10,6 +10,7 @@ from lockgate.core.model import LabelState, Verdict
 from lockgate.policy.steps import DecisionStep, find_deciding_step
 
 if TYPE_CHECKING:
+    from lockgate.core.model import Effect
     from lockgate.shell.report.outline import CommandStep, ProgramRun
 
 
@@ -32,8 +33,6 @@ def whole(explanation: Explanation) -> dict[str, Any]:
     """The object of ``--json``."""
     call, analysis = explanation.call, explanation.analysis
     outline = explanation.outline()
-    lacking = find_lacking(explanation)
-    steps = {state: explanation.steps(state, lacking) for state in LabelState}
     return {
         "tool_name": call.tool,
         "tool_input": dict(call.tool_input),
@@ -43,13 +42,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
         "category": analysis.category.value,
         "gives": sorted(label.value for label in analysis.gives),
         "verdicts": _words(explanation.verdicts),
-        "here": {
-            "verdicts": _words(explanation.here(lacking)),
-            "cannot_contain": lacking.get(Verdict.CONTAIN, ""),
-            "cannot_judge": lacking.get(Verdict.JUDGE, ""),
-            "decided_by": {state.value: find_deciding_step(taken).value for state, taken in steps.items()},
-            "tiers": {state.value: [_tier(step) for step in taken] for state, taken in steps.items()},
-        },
+        "here": _here(explanation),
         "objections": [
             {"rule": each.rule, "verdict": each.verdict.word, "reason": visible(each.reason)}
             for each in (*explanation.patterns.objections(), *explanation.objections)
@@ -58,24 +51,38 @@ def whole(explanation: Explanation) -> dict[str, Any]:
             {"rule": match.rule, "type": match.type, "path": visible(match.path), "decision": match.decision.value}
             for match in explanation.patterns.result.pattern_matches
         ],
-        "effects": [
-            {
-                "kind": effect.kind.value,
-                "row": effect.row,
-                "what": effect.what,
-                "rule": effect.rule,
-                "because": effect.because,
-                "address": effect.address,
-                "gives": effect.gives.value if effect.gives else None,
-                "uncontainable": effect.uncontainable,
-                "verdicts": _words(explanation.of(effect)),
-            }
-            for effect in analysis.effects
-        ],
+        "effects": [_effect(effect, explanation.of(effect)) for effect in analysis.effects],
         "whose_words": [words._asdict() for words in explanation.words],
         "flows": [{**flow._asdict(), "says": flow.sentence} for flow in analysis.flows],
         "hints": list(analysis.hints),
         "commands": [_step(step) for step in outline.steps()] if outline is not None else None,
+    }
+
+
+def _here(explanation: Explanation) -> dict[str, Any]:
+    """What comes of it on this machine, where something may be lacking."""
+    lacking = find_lacking(explanation)
+    steps = {state: explanation.steps(state, lacking) for state in LabelState}
+    return {
+        "verdicts": _words(explanation.here(lacking)),
+        "cannot_contain": lacking.get(Verdict.CONTAIN, ""),
+        "cannot_judge": lacking.get(Verdict.JUDGE, ""),
+        "decided_by": {state.value: find_deciding_step(taken).value for state, taken in steps.items()},
+        "tiers": {state.value: [_tier(step) for step in taken] for state, taken in steps.items()},
+    }
+
+
+def _effect(effect: Effect, verdicts: Verdicts) -> dict[str, Any]:
+    return {
+        "kind": effect.kind.value,
+        "row": effect.row,
+        "what": effect.what,
+        "rule": effect.rule,
+        "because": effect.because,
+        "address": effect.address,
+        "gives": effect.gives.value if effect.gives else None,
+        "uncontainable": effect.uncontainable,
+        "verdicts": _words(verdicts),
     }
 
 

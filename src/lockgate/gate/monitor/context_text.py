@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from lockgate.analysis.prompts import prompt
 from lockgate.core.events import PERSON, REGISTERED, STRANGER, Answer, InstructionsLoaded, PromptSubmitted
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
+from lockgate.gate.delegates import briefs
 from lockgate.gate.parts import Parts
+from lockgate.resources import addresses
 from lockgate.store.audit import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lockgate.core.events import PromptPart
+    from lockgate.core.model import Effect
     from lockgate.store.protocol import Transaction
 
 
 def handle_prompt(parts: Parts, event: PromptSubmitted) -> Answer:
     """Take in a prompt: of the person, or of somebody in their name."""
-    from lockgate.analysis.prompts import prompt
-    from lockgate.gate.delegates import briefs
-    from lockgate.resources import addresses
-
     context = event.context
     words = _words_of(parts, event)
     said = _of_the_person(event, words)
-    policies = parts.configure(context).policies
-    around = [parts.host_view(context, policy.rules) for policy in policies]
-    effects = dict.fromkeys(
-        effect for each in around for effect in prompt.mention_effects(event.prompt, context.cwd, each)
-    )
-    if event.outside:
-        effects[prompt.from_outside()] = None
     strangers = [part for part in words if part.author == STRANGER]
-    effects.update(dict.fromkeys(prompt.from_stranger(part.source) for part in strangers))
+    effects = _effects_of(parts, event, strangers)
     prompt_of_others = [] if event.human else [event.prompt]
     unsaid = [part.text for part in strangers] if words else prompt_of_others
     held = [source for text in unsaid for source in _secrets_in(parts, event, text)]
@@ -43,17 +36,9 @@ def handle_prompt(parts: Parts, event: PromptSubmitted) -> Answer:
         if session.is_started_by_agent(tx.session(context.subject.session)):
             said = []
         session.hold_secrets(tx, context.subject, ToolCall("prompt", {}), tuple(dict.fromkeys(held)), now)
-        for call_id in event.rejected:
-            row = tx.call(context.subject.session, call_id)
-            if row is not None:
-                session.settle_refusal(
-                    tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest=""
-                )
-        briefs.close_refused(tx, context.subject.session, event.rejected)
-        for text in said:
-            found = addresses.extract(text, 1000)
-            session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
-        session.expose(tx, context.subject, "prompt", tuple(effects), now)
+        _settle_rejected(tx, context.subject.session, event.rejected)
+        _remember_addresses(parts, tx, context.subject.session, said)
+        session.expose(tx, context.subject, "prompt", effects, now)
         for part in strangers:
             from lockgate.gate.monitor import file_labels
 
@@ -74,6 +59,35 @@ def _words_of(parts: Parts, event: PromptSubmitted) -> tuple[PromptPart, ...]:
     from lockgate.gate.monitor.prompt_parts import parts_of
 
     return parts_of(parts.store, event, parts.clock())
+
+
+def _effects_of(parts: Parts, event: PromptSubmitted, strangers: Sequence[PromptPart]) -> tuple[Effect, ...]:
+    """What a prompt brings into the context beside the person's own words."""
+    context = event.context
+    policies = parts.configure(context).policies
+    around = [parts.host_view(context, policy.rules) for policy in policies]
+    effects = dict.fromkeys(
+        effect for each in around for effect in prompt.mention_effects(event.prompt, context.cwd, each)
+    )
+    if event.outside:
+        effects[prompt.from_outside()] = None
+    effects.update(dict.fromkeys(prompt.from_stranger(part.source) for part in strangers))
+    return tuple(effects)
+
+
+def _settle_rejected(tx: Transaction, session_id: str, rejected: Sequence[str]) -> None:
+    """Settle the calls that the person has refused before they typed, and close what such a call has begun."""
+    for call_id in rejected:
+        row = tx.call(session_id, call_id)
+        if row is not None:
+            session.settle_refusal(tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest="")
+    briefs.close_refused(tx, session_id, rejected)
+
+
+def _remember_addresses(parts: Parts, tx: Transaction, session_id: str, said: Sequence[str]) -> None:
+    """Remember the addresses that the person has typed."""
+    for text in said:
+        session.remember(tx, parts.store.fleet_key, session_id, addresses.extract(text, 1000), human=True)
 
 
 def _of_the_person(event: PromptSubmitted, words: Sequence[PromptPart]) -> list[str]:
@@ -104,13 +118,11 @@ def _secrets_in(parts: Parts, event: PromptSubmitted, text: str) -> tuple[str, .
 
 def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:
     """Take in a file of instructions that the client has loaded."""
-    from lockgate.analysis.prompts.prompt import instructions_effects
-
     context = event.context
     effects = dict.fromkeys(
         effect
         for policy in parts.configure(context).policies
-        for effect in instructions_effects(event.file, context.cwd, parts.host_view(context, policy.rules))
+        for effect in prompt.instructions_effects(event.file, context.cwd, parts.host_view(context, policy.rules))
     )
     with parts.store.transaction() as tx:
         now = parts.clock()

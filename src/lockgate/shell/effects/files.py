@@ -120,19 +120,7 @@ def write(
     if text.startswith(_DEVICES):
         because = "writing to a device destroys what is on it"
         return [Effect(EffectKind.DESTROY, text, "shell:device", because)]
-    found: list[Effect] = []
-    relative = not text.startswith(("/", "~"))
-    machine.findings.relative_writes += relative
-    linked = text.startswith("/dev/fd/") or any(is_of_a_process(text, cwd) for cwd in scope.cwds)
-    if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
-        because = "it cannot be told before it runs where this writes"
-        found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
-    path = as_pattern(_one_level(arg))
-    machine.disk.note_written(path if path.strip(NO_NAME) else arg.static or "")
-    if not is_known(text):
-        from lockgate.shell.effects.unknown_files import others_written
-
-        found += others_written(text, machine, scope, there=there)
+    found = _effects_of_unclear_write(arg, machine, scope, there=there)
     machine.disk.made = True
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     meant = [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
@@ -146,6 +134,25 @@ def write(
 
         found += through_copies(_paths(arg, machine, scope), machine.around, machine.disk.moved)
     return [effect for effect in found if effect.rule != OPTION_NAME] if _continues_a_name(text) else found
+
+
+def _effects_of_unclear_write(arg: Arg, machine: Machine, scope: Scope, *, there: bool) -> list[Effect]:
+    """Note that a file is written, and give the effects of a name that is not wholly known before it runs."""
+    text = arg.text
+    found: list[Effect] = []
+    relative = not text.startswith(("/", "~"))
+    machine.findings.relative_writes += relative
+    linked = text.startswith("/dev/fd/") or any(is_of_a_process(text, cwd) for cwd in scope.cwds)
+    if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
+        because = "it cannot be told before it runs where this writes"
+        found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
+    path = as_pattern(_one_level(arg))
+    machine.disk.note_written(path if path.strip(NO_NAME) else arg.static or "")
+    if not is_known(text):
+        from lockgate.shell.effects.unknown_files import others_written
+
+        found += others_written(text, machine, scope, there=there)
+    return found
 
 
 def _continues_a_name(text: str) -> bool:

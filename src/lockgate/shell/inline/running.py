@@ -13,6 +13,7 @@ from lockgate.shell.state.scope import positional
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.run import Running
+    from lockgate.shell.state.scope import Scope
 
 SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _CONNECTING = frozenset({"code", "python", "perl", "javascript", "awk"})
@@ -28,26 +29,9 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
     if language not in SHELLS and language not in table("network_code")["not_code"]:
         call.machine.note_code(text, call.what, in_shell=False)
     if language in _CONNECTING:
-        from lockgate.shell.inline.network_shells import why_code_is_shell
-
-        if because := why_code_is_shell(call.what, language, text):
-            call.machine.network.note_shell(call.what, because)
-        from lockgate.shell.inline.code_downloads import find_downloads
-
-        addresses = find_downloads(language, text, call.machine.around)
-        call.machine.network.note_downloads(addresses, call.what)
+        _note_network(call, language, text)
     if language in SHELLS:
-        scope = call.scope.new_shell()
-        words = call.matched.operands
-        if language == "zsh":
-            from lockgate.shell.interpreter.builtins.state import record_start_options
-
-            record_start_options(call.machine, [arg for arg in call.args[1:] if arg not in words])
-        if len(words) > 1 and "".join(call.entry.operands[:1]).startswith("code"):
-            # ``sh -c TEXT NAME ARGUMENT...``
-            scope.variables["0"] = words[1].text
-            scope.positional = positional(words[2:])
-        call.shapes.append((yield RunText(text, scope, SHELLS[language])))
+        call.shapes.append((yield RunText(text, _shell_scope(call, language), SHELLS[language])))
     elif language in LANGUAGES and is_known(text):
         yield from read_code(call, language, text)
     elif language == "patch":
@@ -58,6 +42,31 @@ def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
         record_unread(call, language, text)
     else:
         yield from read_code(call, language, text.replace(PLAIN, "1").replace(ENVIRONMENT, "1"))
+
+
+def _note_network(call: ProgramCall, language: str, text: str) -> None:
+    """Note the code that is a shell for whoever is at the other end, and what it downloads."""
+    from lockgate.shell.inline.code_downloads import find_downloads
+    from lockgate.shell.inline.network_shells import why_code_is_shell
+
+    if because := why_code_is_shell(call.what, language, text):
+        call.machine.network.note_shell(call.what, because)
+    call.machine.network.note_downloads(find_downloads(language, text, call.machine.around), call.what)
+
+
+def _shell_scope(call: ProgramCall, language: str) -> Scope:
+    """The state that a shell begins with which gets its program as a word."""
+    scope = call.scope.new_shell()
+    words = call.matched.operands
+    if language == "zsh":
+        from lockgate.shell.interpreter.builtins.state import record_start_options
+
+        record_start_options(call.machine, [arg for arg in call.args[1:] if arg not in words])
+    if len(words) > 1 and "".join(call.entry.operands[:1]).startswith("code"):
+        # ``sh -c TEXT NAME ARGUMENT...``
+        scope.variables["0"] = words[1].text
+        scope.positional = positional(words[2:])
+    return scope
 
 
 def read_code(call: ProgramCall, language: str, text: str) -> Running[None]:

@@ -65,14 +65,7 @@ def _run_with_assignments(node: Simple, args: list[Arg], machine: Interpreter, s
     reaches = args[0].text in scope.functions or args[0].text in _EVALUATING
     target = scope if reaches else scope.copy()
     kept = [scope.save(item.name) for item in node.assignments if reaches and item.elements is None]
-    for assignment in node.assignments:
-        if assignment.elements is None:
-            _assign(assignment, machine, target)
-        else:
-            # A list is no environment: it is one of the words of ``declare`` and the like.
-            machine.flow.hide(assignment.name, scope)
-            _assign(assignment, machine, scope)
-            args.append(Arg(assignment.name))
+    _assign_before(node.assignments, args, machine, scope, target)
     if target is not scope:
         target.exported |= {item.name for item in node.assignments}
     if args[0].text not in BUILTINS or args[0].text in _STARTING:
@@ -92,6 +85,20 @@ def _run_with_assignments(node: Simple, args: list[Arg], machine: Interpreter, s
         # Whether the value stays depends on the shell and its mode.
         scope.give_back(before)
     return shape
+
+
+def _assign_before(
+    assignments: tuple[Assignment, ...], args: list[Arg], machine: Interpreter, scope: Scope, target: Scope
+) -> None:
+    """Make the assignments before a command, in the state ``target``; a list becomes one of its words."""
+    for assignment in assignments:
+        if assignment.elements is None:
+            _assign(assignment, machine, target)
+        else:
+            # A list is no environment: it is one of the words of ``declare`` and the like.
+            machine.flow.hide(assignment.name, scope)
+            _assign(assignment, machine, scope)
+            args.append(Arg(assignment.name))
 
 
 def _assign(assignment: Assignment, machine: Interpreter, scope: Scope) -> None:

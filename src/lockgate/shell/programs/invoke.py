@@ -166,14 +166,7 @@ class Invocation(ProgramCall):
             self._add_dynamic_option()
         if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
             self._read_unlisted_addresses()
-        found = self._contacts()
-        if self.args[0].text.rpartition("/")[2] in lookup.table("raw_clients"):
-            self._note_network_shell(found)
-        if self.machine.is_in_file():
-            from lockgate.shell.scripts.printing import drop_unprinted, saves
-
-            found = drop_unprinted(found) if saves(self, options) else found
-        self.own += found
+        self._add_contacts(options)
         if self.args[0].text.rpartition("/")[2] in lookup.senders():
             self._read_sent_files()
         if self.not_listed:
@@ -186,6 +179,17 @@ class Invocation(ProgramCall):
             self.machine.findings.hints[entry.hint] = None
         self._note_faithfulness(options)
         return self._output_shape()
+
+    def _add_contacts(self, options: list[Option]) -> None:
+        """Add the effects of whom it talks to, as far as what it gets from there is printed."""
+        found = self._contacts()
+        if self.args[0].text.rpartition("/")[2] in lookup.table("raw_clients"):
+            self._note_network_shell(found)
+        if self.machine.is_in_file():
+            from lockgate.shell.scripts.printing import drop_unprinted, saves
+
+            found = drop_unprinted(found) if saves(self, options) else found
+        self.own += found
 
     def _contacts(self) -> list[Effect]:
         """The effects of whom it talks to; most programs talk to nobody."""

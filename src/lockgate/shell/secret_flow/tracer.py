@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import REACHING, Effect, EffectKind, Flow, Origin, Variant
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import HostView
 from lockgate.resources.paths import read_effects
 from lockgate.shell.expansion.words import expand
@@ -41,6 +41,19 @@ _NOT_CONTENT = frozenset({"names", "number", "nothing", "date", "temporary", "ro
 _SAME = frozenset({"input", "cat", "part"})
 _SENT = frozenset({"send", "send-file", "static", "url", "host", "lookup", "transfer", "egress", "connect"})
 """Roles of an option whose value surely leaves: a secret in it ``reaches`` the program, else it ``may reach`` it."""
+
+
+class _RunTrace(Record):
+    """What a program alone has done while it was run."""
+
+    shape: str
+    """The shape of what it prints."""
+    read: list[tuple[str, str]]
+    """The files that it has read, each with its marks."""
+    ran: str
+    """Marks of what the commands print that it runs by itself."""
+    written: set[str]
+    unpacked: bool
 
 
 class Tracer(CodeMachine):
@@ -153,6 +166,35 @@ class Tracer(CodeMachine):
 
     def perform(self, call: ProgramCall) -> str:
         """Run one program, and follow what it gets to where that goes."""
+        done = self._perform_apart(call)
+        sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
+        if done.unpacked:
+            named = (
+                self.marks_at(place_of(without_marks(arg.text), call.started)) for arg in call.args[1:] if arg.text
+            )
+            self.note_unpacked(marks_of((call.stdin or "") + "".join(named)), call.scope)
+        if not call.ran:
+            self.note_words(call)
+        fetched = self.from_network(call)
+        if fetched:
+            for name in done.written:
+                self.files[place_of(without_marks(name), call.scope)] = fetched
+        if sinks:
+            # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
+            asks = _program(call) in list_programs("carrying") and all(
+                effect.kind is EffectKind.FETCH for effect in sinks
+            )
+            self._record_sent(call, [] if asks else done.read, sinks, done.ran)
+            self._record_published(call, sinks)
+            if not asks:
+                # What runs on another machine prints here.
+                return done.shape + fetched + self._own(call) + (done.ran if _program(call) in FAR_SHELLS else "")
+        if call.ran:
+            return done.shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(done.shape)))
+        return fetched + self._hand_on(call, done.shape, done.read, done.written)
+
+    def _perform_apart(self, call: ProgramCall) -> _RunTrace:
+        """Run one program, and tell what it alone has read, run, written and unpacked."""
         outer, self.read = self.read, []
         around, self.ran = self.ran, ""
         before = self.disk.swap_written(set())
@@ -165,37 +207,16 @@ class Tracer(CodeMachine):
             ran, self.ran = self.ran, around
             written = self.disk.swap_written(before)
             self.disk.written |= written
-        sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
-        if here:
-            named = (
-                self.marks_at(place_of(without_marks(arg.text), call.started)) for arg in call.args[1:] if arg.text
-            )
-            self.note_unpacked(marks_of((call.stdin or "") + "".join(named)), call.scope)
-        if not call.ran:
-            self.note_words(call)
-        fetched = self.from_network(call)
-        if fetched:
-            for name in written:
-                self.files[place_of(without_marks(name), call.scope)] = fetched
-        if sinks:
-            # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
-            asks = _program(call) in list_programs("carrying") and all(
-                effect.kind is EffectKind.FETCH for effect in sinks
-            )
-            self._record_sent(call, [] if asks else read, sinks, ran)
-            if call.what in list_programs("pushing"):
-                self._arrive(call, self.repository, SecretPlace("file"), sinks, surely=False)
-                self._arrive(call, self.marks_of_push(call), SecretPlace("file"), sinks, surely=True)
-            if call.what in list_programs("publishing"):
-                self._arrive(
-                    call, self.marks_below(place_of(".", call.scope)), SecretPlace("file"), sinks, surely=False
-                )
-            if not asks:
-                # What runs on another machine prints here.
-                return shape + fetched + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
-        if call.ran:
-            return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
-        return fetched + self._hand_on(call, shape, read, written)
+        return _RunTrace(shape, read, ran, written, here)
+
+    def _record_published(self, call: ProgramCall, sinks: list[Effect]) -> None:
+        """Record the secrets in what a push or a publication sends by its nature."""
+        file = SecretPlace("file")
+        if call.what in list_programs("pushing"):
+            self._arrive(call, self.repository, file, sinks, surely=False)
+            self._arrive(call, self.marks_of_push(call), file, sinks, surely=True)
+        if call.what in list_programs("publishing"):
+            self._arrive(call, self.marks_below(place_of(".", call.scope)), file, sinks, surely=False)
 
     def marks_of_push(self, call: ProgramCall) -> str:
         """Marks of the secrets in the commits that a push sends."""
@@ -245,12 +266,16 @@ class Tracer(CodeMachine):
 
     def _record_sent(self, call: ProgramCall, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
         """Record which secrets a program that sends gets to see."""
-        program = _program(call)
         for text, marks in read:
             option = _option(call, text)
             surely = option is None or option.role in _SENT
             self._arrive(call, marks, SecretPlace("file", option.name if option else "", text), sinks, surely=surely)
-        before, looked_at = "", {text for text, _ in read}
+        self._record_words(call, {text for text, _ in read}, sinks)
+        self._record_input(call, sinks, ran)
+
+    def _record_words(self, call: ProgramCall, looked_at: set[str], sinks: list[Effect]) -> None:
+        """Record the secrets in the words of a program that sends, and in files that they name without saying so."""
+        before = ""
         given = {option.name for option in call.matched.options}
         for arg in call.args[1:]:
             option = _option(call, arg.text)
@@ -269,7 +294,10 @@ class Tracer(CodeMachine):
                 self._arrive(call, self.sourced, place, sinks, surely=False, given=True)
             # An option that is not listed may take the word behind it.
             before = arg.text if arg.text.startswith("-") and arg.text not in given else ""
-        stdin = marks_of(call.stdin or "")
+
+    def _record_input(self, call: ProgramCall, sinks: list[Effect], ran: str) -> None:
+        """Record the secrets in the standard input of a program that sends, where it may read that."""
+        program, stdin = _program(call), marks_of(call.stdin or "")
         if program in list_programs("sending_input") and program not in FAR_SHELLS:
             stdin += marks_of("".join(call.shapes)) + ran
         named = next((arg for arg in call.args[1:] if _is_input(arg.text)), None)

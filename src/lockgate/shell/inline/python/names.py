@@ -42,18 +42,9 @@ class PythonNames:
         since_3_12: type[ast.MatchStar] = getattr(ast, "type_param", ast.MatchStar)
         self.naming = (ast.ExceptHandler, ast.MatchAs, ast.MatchStar, since_3_12)
         """Kinds of nodes that bind their ``name``."""
-        plain: dict[int, list[ast.expr]] = {}
-        for node in nodes:
-            self._bind(node, plain)
-        for node in nodes:
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                self.bound.add(node.id)
-                if id(node) in plain:
-                    self.values.setdefault(node.id, []).extend(plain[id(node)])
-                else:
-                    self.unknown.add(node.id)
         self._nodes = nodes
         self._changed: set[str] | None = None
+        self._bind_all(nodes)
         self._bind_arguments(nodes)
 
     def is_changed(self, name: str) -> bool:
@@ -61,6 +52,18 @@ class PythonNames:
         if self._changed is None:
             self._changed = find_changed(self._nodes)
         return name in self._changed
+
+    def _bind_all(self, nodes: list[ast.AST]) -> None:
+        plain: dict[int, list[ast.expr]] = {}
+        for node in nodes:
+            self._bind(node, plain)
+        for node in nodes:
+            if isinstance(node, self.ast.Name) and not isinstance(node.ctx, self.ast.Load):
+                self.bound.add(node.id)
+                if id(node) in plain:
+                    self.values.setdefault(node.id, []).extend(plain[id(node)])
+                else:
+                    self.unknown.add(node.id)
 
     def _bind_arguments(self, nodes: list[ast.AST]) -> None:
         if "sys" not in self.imported:

@@ -26,39 +26,54 @@ _MOST_LINES = 50
 """How many lines an array holds one by one."""
 
 
+class _ReadWords:
+    """What the words of ``read`` say."""
+
+    def __init__(self, args: list[Arg]) -> None:
+        self.names: list[Arg] = []
+        self.is_array = self.is_raw = False
+        self.is_cut = False
+        """Whether it may end within a line, or go on behind one."""
+        self.is_other = False
+        """Whether it reads from another descriptor."""
+        position = 0
+        while position < len(args):
+            text = args[position].text
+            position += 1
+            if re.match(r"-[A-Za-z]", text):
+                self.is_raw |= "r" in text
+                self.is_cut |= bool(set(text) & set("nN")) or (
+                    "d" in text and args[position : position + 1] != [Arg("")]
+                )
+                self.is_other |= "u" in text
+            if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
+                if text.endswith("a") and position < len(args):
+                    self.is_array = True
+                    self.names.append(args[position])
+                position += 1
+            elif not text.startswith("-") or not is_known(text):
+                self.names.append(args[position - 1])
+
+
 def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``read``: variables get what is on standard input."""
-    names: list[Arg] = []
-    position = 0
-    array = cut = raw = other = False
-    while position < len(args):
-        text = args[position].text
-        position += 1
-        if re.match(r"-[A-Za-z]", text):
-            raw |= "r" in text
-            cut |= bool(set(text) & set("nN")) or ("d" in text and args[position : position + 1] != [Arg("")])
-            other |= "u" in text
-        if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
-            if text.endswith("a") and position < len(args):
-                array = True
-                names.append(args[position])
-            position += 1
-        elif not text.startswith("-") or not is_known(text):
-            names.append(args[position - 1])
+    words = _ReadWords(args)
+    names = words.names
     take_names(machine, scope, names)
-    machine.inputs.take(stdin, lines=not cut)
-    value = OPAQUE if other else _line(stdin)
+    machine.inputs.take(stdin, lines=not words.is_cut)
+    value = OPAQUE if words.is_other else _line(stdin)
     pieces = value.split()
-    split = len(names) > 1 or array
-    if split and _is_exact(machine, scope, value, stdin, cut=cut or other):
-        _give(scope, [name.text for name in names], value, array=array)
+    split = len(names) > 1 or words.is_array
+    if split and _is_exact(machine, scope, value, stdin, cut=words.is_cut or words.is_other):
+        _give(scope, [name.text for name in names], value, array=words.is_array)
         return ""
-    if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
+    splits_oddly = split and not all(map(harmless, pieces))
+    if words.is_cut or splits_oddly or ("\\" in value and not words.is_raw) or scope.ever.letters:
         value = join_texts(value, "") if not re.search(r"[-\\]", value) else make_unknown_text(value)
     for name in names or [Arg("REPLY")]:
         if not is_known(value):
             machine.names.note_chosen()
-        scope.assign(name.text, value if len(names) <= 1 and not array else join_texts(value, "") if value else "")
+        scope.assign(name.text, join_texts(value, "") if split and value else value)
     return ""
 
 

@@ -161,17 +161,7 @@ def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = fr
     if "options" in raw:
         result["options"] = options(where, raw["options"], keyed=raw.get("style") == "dd")
     if "when" in raw:
-        result["when"] = [
-            {
-                "options": change["options"].split(),
-                "then": {k: v if k in PLAIN else v.split() for k, v in change["then"].items()},
-            }
-            for change in raw["when"]
-        ]
-    for change in result.get("when", []):
-        named = {name.partition("=")[0] for name in change["options"]}
-        if missing := named - result.get("options", {}).keys() - above:
-            raise KnowledgeError(f"{where}: `when` names options that there are not: {' '.join(sorted(missing))}")
+        result["when"] = changes(where, raw["when"], above.union(result.get("options", {})))
     if "commands" in raw:
         given = frozenset() if raw.get("before_only") else above.union(result.get("options", {}))
         result["commands"] = commands(where, name, raw["commands"], given)
@@ -182,6 +172,21 @@ def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = fr
         raise KnowledgeError(f"{where}: `otherwise` without `commands` says nothing: use `effects`")
     check(where, result)
     return result
+
+
+def changes(where: str, raw: list[dict[str, Any]], known: frozenset[str]) -> list[dict[str, Any]]:
+    """How an entry changes where some options are given; ``known`` are the options that there are."""
+    for change in raw:
+        named = {name.partition("=")[0] for name in change["options"].split()}
+        if missing := named - known:
+            raise KnowledgeError(f"{where}: `when` names options that there are not: {' '.join(sorted(missing))}")
+    return [
+        {
+            "options": change["options"].split(),
+            "then": {key: value if key in PLAIN else value.split() for key, value in change["then"].items()},
+        }
+        for change in raw
+    ]
 
 
 def receipt(raw: dict[str, Any]) -> dict[str, Any]:
