@@ -58,9 +58,12 @@ def _take_turn(state: str) -> bool:
             return True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(file)
             continue
+        except OSError:  # a file system without locks
+            os.close(file)
+            return True
         HELD.append(file)
         return True
     return False

@@ -187,11 +187,27 @@ def _hold_lock(folder: str, until: float) -> Iterator[int]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:
+                    _refuse_without_locks(folder)
                     raise NotCompiledError(_AT_IT) from None
                 time.sleep(_WAIT)
+            except OSError as error:
+                _refuse_without_locks(folder)
+                raise StoreError(f"cannot lock {folder}: {error.strerror}") from error
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _refuse_without_locks(folder: str) -> None:
+    """Say what is wrong with a file system on which nobody ever gets a lock.
+
+    Raises:
+        StoreError: It is one.
+    """
+    from lockgate.store.probe import problem_of
+
+    if problem := problem_of(folder):
+        raise StoreError(problem)
 
 
 def artefact_name(patterns: Library) -> str:

@@ -482,7 +482,8 @@ def _make(path: str, folder: str, key: bytes) -> None:
     from lockgate.store.sqlite.create import fill
 
     try:
-        connection = sqlite3.connect(path, isolation_level=None)
+        # Nobody else has this file: what cannot be locked at once has no locks.
+        connection = sqlite3.connect(path, timeout=0.0, isolation_level=None)
         try:
             fill(connection, key)
         finally:
