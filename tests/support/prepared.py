@@ -12,7 +12,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from lockgate.configuration.pattern_library.cache import SECONDS
+from lockgate.configuration.pattern_library.cache import COMPILERS
 from lockgate.configuration.pattern_library.compiled import load
 from lockgate.configuration.pattern_library.layers import SHIPPED
 from lockgate.core.version import __version__
@@ -86,7 +86,7 @@ def _copy_prepared(draft: Path) -> None:
 
 def _name() -> str:
     about = os.stat(SHIPPED)
-    sources = Path(SHIPPED).parents[1].glob("*.py")
+    sources = [*Path(SHIPPED).parents[1].glob("*.py"), *map(Path, COMPILERS)]
     facts = [
         SHIPPED,
         about.st_mtime_ns,
@@ -103,8 +103,6 @@ def _make(folder: Path) -> None:
     store = SqliteStore.open(where.state)
     load(store, where, "")
     with store.transaction() as tx:
-        # Of another workspace only the name is new, so that nothing is to be compiled and it can be done at once.
-        tx.put_setting(SECONDS, "0.1")
         tx.put_setting(KEPT_AT, NEVER)  # each copy is the first of its folder
     store.close()
     (folder / "done").write_text("")

@@ -22,7 +22,7 @@ def problem_of(folder: str) -> str:
     try:
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        return _unwritable(folder, error)
+        return describe_unwritable(folder, error)
     try:
         for lock in (fcntl.lockf, fcntl.flock):
             lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -39,7 +39,8 @@ def problem_of(folder: str) -> str:
     return ""
 
 
-def _unwritable(folder: str, error: OSError) -> str:
+def describe_unwritable(folder: str, error: OSError) -> str:
+    """Why nothing can be written in a folder, and what to do."""
     if error.errno == errno.EROFS:
         return f"the file system of {folder} is mounted read-only: mount it for writing, or {_ELSEWHERE}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

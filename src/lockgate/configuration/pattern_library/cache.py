@@ -6,8 +6,8 @@ that had it. The hash of megabytes costs a hook more than most decisions, so it 
 changed: whoever can write there without changing the inode's time could write the store beside it as well. Where
 nothing has changed, no YAML is read and nothing is compiled.
 
-Compiling takes about a second. One process does it, under a lock; others wait for it. A hook that has not so long has
-it done by a process that outlives it.
+Compiling takes a few seconds. One process does it, under a lock; others wait for it. A hook has not so long: a process
+that outlives it does it. Each build of Lockgate that uses a state keeps an artefact of its own there.
 """
 
 from __future__ import annotations
@@ -45,10 +45,8 @@ COMPILERS = tuple(
     )
 )
 """The code that decides what an artefact holds."""
-KEPT, PINNED, SECONDS = "patterns:kept:", "patterns:pinned:", "patterns:seconds"
-"""Settings: what the files of a workspace come to, the hash of an artefact, how long compiling took last."""
-USUAL_SECONDS = 2.0
-"""How long compiling is taken to last where it was never done."""
+KEPT, PINNED = "patterns:kept:", "patterns:pinned:"
+"""Settings: what the files of a workspace come to, of each build; the hash of an artefact."""
 _FORMAT = 1
 
 
@@ -138,9 +136,8 @@ def _read_cached(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | 
 
 def freshness(tx: Transaction, looks: Sequence[LayerFile]) -> str:
     """Changes whenever what the files come to might."""
-    code = [(found.st_mtime_ns, found.st_size) for found in map(os.stat, (SHIPPED, *COMPILERS))]
     facts = [
-        [_FORMAT, __version__, code],
+        _code(),
         [[look.place.name, look.place.path, look.digest, look.problem, look.place.bound] for look in looks],
         sorted(find_trusted_files(tx, looks)),
     ]
@@ -148,8 +145,18 @@ def freshness(tx: Transaction, looks: Sequence[LayerFile]) -> str:
 
 
 def name_setting(workspace: str) -> str:
-    """The store's setting about a workspace."""
-    return KEPT + text_digest(workspace)[:32]
+    """The store's setting about a workspace, for this build."""
+    return f"{KEPT}{name_build()}:{text_digest(workspace)[:32]}"
+
+
+def name_build() -> str:
+    """A name for this build that no other has whose artefacts may hold something else."""
+    return text_digest(json.dumps(_code()))[:12]
+
+
+def _code() -> list[object]:
+    code = [(found.st_mtime_ns, found.st_size) for found in map(os.stat, (SHIPPED, *COMPILERS))]
+    return [_FORMAT, __version__, code]
 
 
 def state_path(where: Folders, name: str) -> str:

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
 from lockgate.configuration.layers.files import digest_of, good_digest, put_good, text_digest
+from lockgate.configuration.pattern_library.attempts import AGAIN, LOCK, begin_attempt, note_end, read_failure
 from lockgate.configuration.pattern_library.cache import (
     COMPILERS,
     FOLDER,
     KEPT,
     PINNED,
-    SECONDS,
-    USUAL_SECONDS,
     Artefact,
     Pin,
     Stored,
     beside_path,
     freshness,
+    name_build,
     name_setting,
     pin_of,
     read_artefact,
@@ -34,6 +34,7 @@ from lockgate.configuration.pattern_library.layers import Gathered, gather, look
 from lockgate.core.errors import NotCompiledError, PatternError, StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.store.files import own_folder
+from lockgate.store.probe import describe_unwritable
 from lockgate.system.folders import Folders
 from lockgate.system.libraries import library
 
@@ -46,6 +47,10 @@ AHEAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compile_proces
 _WORKSPACES = 200
 """Workspaces of which it is kept what their files come to."""
 _ARTEFACTS = 20
+_OF_OTHERS = 4
+"""Artefacts that are kept for other builds that use this state, and for those of before."""
+_ENOUGH = 30.0
+"""Seconds in which a library is compiled, also on a busy machine."""
 _WAIT = 0.02
 _AT_IT = "the pattern library is being compiled: try again in a few seconds"
 
@@ -67,7 +72,8 @@ def make(
         where: The folders.
         workspace: The project's root folder.
         until: When to stop waiting for another process, by :func:`time.monotonic`.
-        seconds: How long compiling may take, going by the last time.
+        seconds: How long it may take. Who has little time has it done by another process: compiling lets nothing else
+            go on in this one, and so not its deadline.
         unlike: The hash of an artefact that is good for nothing.
         lock: The descriptor of the lock, where the process that started this one has taken it.
 
@@ -82,20 +88,16 @@ def make(
         done = ready(store, where, workspace)
         if done is not None and done.digest != unlike:
             return done
-        began, spent = time.monotonic(), 0.0
         sources = _read_sources(store, where, workspace)
         found = _find_compiled(where, sources)
         if found is None or found.pin.digest == unlike:
-            if sources.needed_seconds > seconds:
-                _make_elsewhere(where, workspace, unlike, held)
-                raise NotCompiledError(_AT_IT)
-            found = _compile(where, sources)
-            spent = time.monotonic() - began
+            if seconds < _ENOUGH:
+                raise _make_elsewhere(where, workspace, unlike, held)
+            with note_end(held, name_build()):
+                found = _compile(where, sources)
         with store.transaction() as tx:
             _keep(tx, sources.gathered, name_setting(workspace), sources.freshness, sources.name)
             tx.put_setting(PINNED + sources.name, found.pin.text)
-            if spent:
-                tx.put_setting(SECONDS, f"{spent:.3f}")
             _prune(tx, folder, sources.name)
         gathered = sources.gathered
         layers, problems, notes = gathered.layers, gathered.problems, gathered.notes
@@ -112,8 +114,6 @@ class _Sources(Record):
     """The artefact's name."""
     pin: Pin | None
     """What the store says that the artefact must be; ``None`` where nobody has compiled it."""
-    needed_seconds: float
-    """How long compiling may take, going by the last time."""
 
 
 def _read_sources(store: Store, where: Folders, workspace: str) -> _Sources:
@@ -122,8 +122,7 @@ def _read_sources(store: Store, where: Folders, workspace: str) -> _Sources:
         key = freshness(tx, looks)
         gathered = gather(tx, looks)
         name = artefact_name(gathered.linked.library)
-        needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
-        return _Sources(gathered, key, name, Pin.of(tx.setting(PINNED + name)), needed)
+        return _Sources(gathered, key, name, Pin.of(tx.setting(PINNED + name)))
 
 
 def _find_compiled(where: Folders, sources: _Sources) -> Stored | None:
@@ -149,7 +148,18 @@ def _compile(where: Folders, sources: _Sources) -> Stored:
     return found
 
 
-def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> None:
+def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> PatternError:
+    """Have another process compile the library, unless that has just failed; gives what is to be said of it."""
+    folder, build = os.path.join(where.state, FOLDER), name_build()
+    failed = read_failure(folder, build)
+    if failed is not None and abs(time.time() - failed.at) < AGAIN:
+        return failed.error
+    begin_attempt(folder, lock, build)
+    _start_compiling(where, workspace, unlike, lock)
+    return NotCompiledError(f"{failed.error}; it is being compiled again" if failed is not None else _AT_IT)
+
+
+def _start_compiling(where: Folders, workspace: str, unlike: str, lock: int) -> None:
     """Start a process that outlives this one and compiles the library. It takes over the lock, so there is only one."""
     nothing = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
     command = [sys.executable, "-I", "-S", AHEAD, *where, workspace, unlike, str(lock)]
@@ -177,7 +187,7 @@ def _reap(child: int) -> None:
 def _hold_lock(folder: str, until: float) -> Iterator[int]:
     """Hold the lock. It ends with the last process that has its descriptor, however that ends."""
     try:
-        descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise StoreError(f"cannot lock {folder}: {error.strerror}") from error
     try:
@@ -244,8 +254,7 @@ def write_artefact(path: str, data: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(draft)
-        advice = "make room there, and let yourself write there"
-        raise StoreError(f"cannot write {path} ({error.strerror}): {advice}") from error
+        raise StoreError(describe_unwritable(folder, error)) from error
 
 
 # ---------------------------------------------------------------- what the store knows
@@ -272,10 +281,13 @@ def _keep(tx: Transaction, gathered: Gathered, setting: str, key: str, name: str
 
 def _prune(tx: Transaction, folder: str, newest: str) -> None:
     """Remove artefacts that belong to no workspace any more, and the oldest where there are many."""
-    used = {json.loads(text)["artefact"] for text in tx.settings(KEPT).values()}
+    own = f"{KEPT}{name_build()}:"
+    used = [(name.startswith(own), json.loads(text)["artefact"]) for name, text in tx.settings(KEPT).items()]
     there = {name.removesuffix(".artefact") for name in os.listdir(folder) if name.endswith(".artefact")}
-    by_age = sorted(there & used, key=lambda name: _age(os.path.join(folder, f"{name}.artefact")))
-    keep = {newest, *by_age[-_ARTEFACTS:]}
+    by_age = sorted(there, key=lambda name: _age(os.path.join(folder, f"{name}.artefact")))
+    keep = {newest}
+    for is_own, most in ((True, _ARTEFACTS), (False, _OF_OTHERS)):
+        keep.update([name for name in by_age if (is_own, name) in used][-most:])
     for name in there - keep:
         with suppress(OSError):
             os.unlink(os.path.join(folder, f"{name}.artefact"))

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing, suppress
 
 _LONGEST = 120
 """Seconds after which this process ends whatever it does: while it has the lock, nobody else can compile."""
@@ -17,23 +18,19 @@ _LONGEST = 120
 
 def main(arguments: Sequence[str]) -> int:
     """Compile the library of a workspace; what fails is seen, and said, by the next hook."""
+    from lockgate.configuration.pattern_library.attempts import note_end
+    from lockgate.configuration.pattern_library.cache import name_build
     from lockgate.configuration.pattern_library.compile import make
-    from lockgate.core.errors import LockgateError
     from lockgate.store.opening import open_store
     from lockgate.system.folders import Folders
 
     home, state, config, workspace, unlike, lock = arguments
     where = Folders(home, state, config)
-    try:
-        store = open_store(state)
-        try:
-            # Never ``load``: where compiling takes long, that would start another of these processes, and so on.
-            make(store, where, workspace, until=time.monotonic(), unlike=unlike, lock=int(lock))
-        finally:
-            store.close()
-    except LockgateError:
-        return 1
-    return 0
+    with suppress(Exception), note_end(int(lock), name_build()), closing(open_store(state)) as store:
+        # Never ``load``: where compiling takes long, that would start another of these processes, and so on.
+        make(store, where, workspace, until=time.monotonic(), unlike=unlike, lock=int(lock))
+        return 0
+    return 1
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 
-from lockgate.configuration.pattern_library.cache import ready
+from lockgate.configuration.pattern_library.cache import FOLDER, name_build, ready
 from lockgate.configuration.pattern_library.layers import looks_at
 from lockgate.core.errors import NotCompiledError
 from lockgate.core.record import TYPE_CHECKING
@@ -36,15 +37,20 @@ def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0,
     found = ready(store, where, workspace, looks)
     if found is not None and found.digest != unlike:
         return found
+    from lockgate.configuration.pattern_library.attempts import is_going_on, read_failure
     from lockgate.configuration.pattern_library.compile import make
 
-    until = time.monotonic() + seconds
+    folder, until = os.path.join(where.state, FOLDER), time.monotonic() + seconds
     try:
         return make(store, where, workspace, until=until, seconds=seconds, unlike=unlike)
     except NotCompiledError as error:
         while time.monotonic() < until - _WAIT:
             time.sleep(_WAIT)
+            is_at_it = is_going_on(folder)
             found = ready(store, where, workspace, looks)
             if found is not None and found.digest != unlike:
                 return found
+            failed = None if is_at_it else read_failure(folder, name_build())
+            if failed is not None:
+                raise failed.error from None
         raise error from None

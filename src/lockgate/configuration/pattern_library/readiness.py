@@ -37,14 +37,13 @@ def is_compiled(store: Store, where: Folders, workspace: str) -> bool:
     return cache.ready(store, where, workspace) is not None
 
 
-def make_ready(store: Store, where: Folders, workspace: str, *, expected: float | None = None) -> Readiness:
+def make_ready(store: Store, where: Folders, workspace: str) -> Readiness:
     """Compile the library of a workspace where that was not done, load both engines, and open all that a hook opens.
 
     Args:
         store: The state.
         where: The folders.
         workspace: The project's root folder, absolute; empty where there is none.
-        expected: Seconds that every process shall expect compiling to take, as if it had the last time.
 
     Raises:
         PatternError: It cannot be compiled or loaded; the message says what to do.
@@ -58,9 +57,6 @@ def make_ready(store: Store, where: Folders, workspace: str, *, expected: float 
         opened.scanner.matcher.pattern(0)
     except ImportError as error:
         raise PatternError(f"the library {error.name} is not installed; install Lockgate again") from None
-    if expected is not None:
-        with store.transaction() as tx:
-            tx.put_setting(cache.SECONDS, str(expected))
     return Readiness(seconds, len(opened.scanner.matcher.header["rules"]), opened.problems, opened.notes)
 
 

@@ -85,8 +85,7 @@ def prepare(where: Folders) -> None:
 
     store = open_store(where.state)
     try:
-        # So that no other start leaves compiling to another process.
-        make_ready(store, where, "", expected=0.1)
+        make_ready(store, where, "")
     finally:
         store.close()
 
