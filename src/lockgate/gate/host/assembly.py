@@ -255,45 +255,52 @@ def _earlier(store: Store, where: Folders) -> Callable[[Context, HostView], Host
     """What earlier calls have left on this machine, looked up once for each decision."""
 
     def earlier(context: Context, around: HostView) -> HostView:
-        seen: list[EarlierFiles] = []
-        labels: list[LabelledFiles | None] = []
-
-        def look() -> EarlierFiles:
-            if not seen:
-                from lockgate.gate.monitor.kept_files import look
-
-                seen.append(look(store, _read_file, os.path.lexists))
-            return seen[0]
-
-        def look_at_labels() -> LabelledFiles | None:
-            if not labels:
-                with store.reading() as tx:
-                    any_labelled = tx.setting(ANY_LABELLED) is not None
-                if any_labelled:
-                    from lockgate.gate.monitor import file_labels
-
-                    labels.append(file_labels.look(store, _read_file, os.path.isfile))
-                else:
-                    labels.append(None)
-            return labels[0]
-
-        def read_outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
-            from lockgate.gate.host.repositories.repository import find_outgoing
-
-            files, blobs = find_outgoing(folder, where.home, remote, revision), look().blobs()
-            return None if files is None else {path: blobs.get(content, ()) for path, content in files.items()}
-
+        left = _LeftByCalls(store, where.home)
         return around._replace(
-            keeps_any=lambda: look().any(),
-            kept_files=lambda: look().files(),
-            kept_content=lambda path: look().content(path),
-            labelled_files=lambda: found.files() if (found := look_at_labels()) else {},
-            labelled_content=lambda path: found.content(path) if (found := look_at_labels()) else "",
-            outgoing=read_outgoing,
+            keeps_any=lambda: left.look().any(),
+            kept_files=lambda: left.look().files(),
+            kept_content=lambda path: left.look().content(path),
+            labelled_files=lambda: found.files() if (found := left.look_at_labels()) else {},
+            labelled_content=lambda path: found.content(path) if (found := left.look_at_labels()) else "",
+            outgoing=left.read_outgoing,
             contained_ports=lambda: _find_contained_ports(store, where.state, context.subject.session),
         )
 
     return earlier
+
+
+class _LeftByCalls:
+    """What earlier calls have left on this machine. It is looked up once, when it is first asked for."""
+
+    def __init__(self, store: Store, home: str) -> None:
+        self._store, self._home = store, home
+        self._seen: list[EarlierFiles] = []
+        self._labels: list[LabelledFiles | None] = []
+
+    def look(self) -> EarlierFiles:
+        if not self._seen:
+            from lockgate.gate.monitor.kept_files import look
+
+            self._seen.append(look(self._store, _read_file, os.path.lexists))
+        return self._seen[0]
+
+    def look_at_labels(self) -> LabelledFiles | None:
+        if not self._labels:
+            with self._store.reading() as tx:
+                any_labelled = tx.setting(ANY_LABELLED) is not None
+            if any_labelled:
+                from lockgate.gate.monitor import file_labels
+
+                self._labels.append(file_labels.look(self._store, _read_file, os.path.isfile))
+            else:
+                self._labels.append(None)
+        return self._labels[0]
+
+    def read_outgoing(self, folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
+        from lockgate.gate.host.repositories.repository import find_outgoing
+
+        files, blobs = find_outgoing(folder, self._home, remote, revision), self.look().blobs()
+        return None if files is None else {path: blobs.get(content, ()) for path, content in files.items()}
 
 
 def _installs(

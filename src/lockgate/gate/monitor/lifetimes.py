@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from lockgate.core.events import AgentStarted, AgentStopped, Answer, ConfigChanged, SessionEnded, SessionStarted
 from lockgate.core.model import Verdict
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
 from lockgate.gate.monitor import bases
 from lockgate.gate.parts import Parts
 from lockgate.gate.session.upgrade_notes import take_note
 from lockgate.store.audit import record
 
+if TYPE_CHECKING:
+    from lockgate.configuration.load import Configuration
+    from lockgate.store.protocol import Transaction
+
 
 def session_started(parts: Parts, event: SessionStarted) -> Answer:
     """A session begins or goes on."""
     configuration = parts.configure(event.context)
     problems = (*configuration.problems, *parts.guard.prepare(event.context))
-    days = configuration.options.retention_days
     head = bases.BaseCommit(*parts.head(event.context))
     with parts.store.transaction() as tx:
         now = parts.clock()
@@ -32,18 +36,24 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
         )
         has_read = [session.has_read_untrusted(tx, each) for each in (row.session, row.parent)]
         bases.note(tx, row, head, untrusted=has_read[0], parent_untrusted=has_read[1])
-        if days is not None:
-            tx.prune(now - days * 86400)
-        if configuration.options.audit and "retention_days" in configuration.options.audit:
-            from lockgate.store.audit import pruning
-
-            pruning.retain(tx, parts.store.key, configuration.options.audit["retention_days"], now)
+        _drop_old(tx, parts.store.key, configuration, now)
         tx.append_audit(now, record.event_record(event.context, "session", {"how": event.how, "parent": row.parent}))
     if not problems:
         return Answer(to_person=note)
     from lockgate.gate.messages import calls
 
     return Answer(to_person="\n".join(filter(None, (note, calls.problems(problems)))))
+
+
+def _drop_old(tx: Transaction, key: bytes, configuration: Configuration, now: float) -> None:
+    """Drop sessions and records that are older than the configuration has them kept."""
+    options = configuration.options
+    if options.retention_days is not None:
+        tx.prune(now - options.retention_days * 86400)
+    if options.audit and "retention_days" in options.audit:
+        from lockgate.store.audit import pruning
+
+        pruning.retain(tx, key, options.audit["retention_days"], now)
 
 
 def session_ended(parts: Parts, event: SessionEnded) -> Answer:

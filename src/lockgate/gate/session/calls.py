@@ -99,23 +99,32 @@ def expect(
     key = call_key(call, digest)
     before = tx.call(subject.session, key)
     mixed = before is not None and is_out(before) and before.digest != digest
-    row = CallRow(
-        subject.session,
-        key,
-        subject.agent,
-        redact(call.tool),
-        digest,
-        "asked" if asked else "running",
+    row = _new_row(subject, call, analysis, digest, now)
+    row = row._replace(
+        state="asked" if asked else "running",
         # One id for two calls that are both out: no answer is known to be this call's own.
-        quiet=() if mixed else _quiet(call, analysis),
-        facts={**_facts(call, analysis), **{name: value for name, value in facts.items() if value}},
-        at=now,
+        quiet=() if mixed else row.quiet,
+        facts={**row.facts, **{name: value for name, value in facts.items() if value}},
     )
     if before is not None and is_out(before):
         row = row._replace(at=before.at, facts=_join_facts(before, row, mixed=mixed))
     tx.put_call(row)
     if analysis.gives:
         tx.add_taints(subject, taints_of(call.tool, name_effects(call, analysis.effects), key, now, TaintState.PENDING))
+
+
+def _new_row(subject: Subject, call: ToolCall, analysis: Analysis, digest: str, now: float) -> CallRow:
+    """A call of which nothing is kept yet."""
+    return CallRow(
+        subject.session,
+        call_key(call, digest),
+        subject.agent,
+        redact(call.tool),
+        digest,
+        quiet=_quiet(call, analysis),
+        facts=_facts(call, analysis),
+        at=now,
+    )
 
 
 def _join_facts(before: CallRow, row: CallRow, *, mixed: bool) -> dict[str, Any]:
@@ -320,26 +329,15 @@ def _settle(
         # than the one that made it gets its result: both have it then.
         tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
     analysis = fresh()
-    quiet = _quiet(call, analysis)
     gave: frozenset[Label] = frozenset()
     # Whether it is a receipt depends on what was there before it ran, which nobody has looked at.
-    if analysis.keeps or not _says_nothing(text, quiet):
+    if analysis.keeps or not _says_nothing(text, _quiet(call, analysis)):
         tx.add_taints(
             subject, taints_of(call.tool, name_effects(call, analysis.effects), key, now, TaintState.CONFIRMED)
         )
         gave = analysis.gives
         _late(tx, subject)
-    if row is None:
-        row = CallRow(
-            subject.session,
-            key,
-            subject.agent,
-            redact(call.tool),
-            digest,
-            quiet=quiet,
-            facts=_facts(call, analysis),
-            at=now,
-        )
+    row = row or _new_row(subject, call, analysis, digest, now)
     # Its labels may be those of several results: none of them can be shown to a person as what they come from.
     facts = {name: value for name, value in row.facts.items() if name not in (SOURCES_COUNTED, LOOKS, SAID)}
     if Label.UNTRUSTED in gave:

@@ -168,13 +168,7 @@ class _PackFile:
         if kind in _KINDS:
             return GitObject(_KINDS[kind], self._inflate(at + more, size))
         if kind == _OFFSET:
-            byte = head[more]
-            more += 1
-            back = byte & 0x7F
-            while byte & 0x80:
-                byte = head[more]
-                more += 1
-                back = (back + 1) << 7 | byte & 0x7F
+            back, more = _distance(head, more)
             if not 0 < back <= start:
                 raise ValueError("a delta of nothing")
             base = self._base(start - back, objects, depth + 1)
@@ -225,6 +219,18 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
         if not byte & 0x80:
             return number, at
     raise ValueError("too long a number")
+
+
+def _distance(data: bytes, at: int) -> tuple[int, int]:
+    """How far before a delta its base begins, and where that number ends: its highest bits come first, each from 1."""
+    byte = data[at]
+    at += 1
+    back = byte & 0x7F
+    while byte & 0x80:
+        byte = data[at]
+        at += 1
+        back = (back + 1) << 7 | byte & 0x7F
+    return back, at
 
 
 def _patch(base: bytes, delta: bytes) -> bytes:
