@@ -100,6 +100,10 @@ _KNOWN = (
 )
 
 
+_READ = 2
+"""The rank of a label whose text was read. One that a call will give when it has run has a lower one."""
+
+
 class LabelQueries(SubjectListQueries):
     """Labels of subjects."""
 
@@ -108,8 +112,8 @@ class LabelQueries(SubjectListQueries):
         super().__init__(connection, key, writable=writable)
         self.moved = False
         """Whether labels or an answer changed, or a person has acted: the head is then kept outside of the state."""
-        self.gains: set[tuple[str, str, str]] = set()
-        """Sessions and agents, each with a label that it has now and had not."""
+        self.gains: dict[tuple[str, str, str], bool] = {}
+        """Sessions and agents, each with a label that it has now and had not; whether it was read already."""
 
     def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
@@ -491,7 +495,8 @@ class LabelQueries(SubjectListQueries):
         if before != after:
             self.moved = True
             ranks = zip(Label, before, after, strict=True)
-            self.gains |= {(*subject, label.value) for label, was, is_now in ranks if is_now > was}
+            new = {(*subject, label.value): is_now == _READ for label, was, is_now in ranks if is_now > was}
+            self.gains |= {gain: is_read or self.gains.get(gain, False) for gain, is_read in new.items()}
 
     def _is_known(self, subject: Subject) -> bool:
         return self._is_there(subject) or self.is_listed(subject)
@@ -526,4 +531,4 @@ def _labels_of(sealed: Sequence[int] | None, *, is_known: bool) -> frozenset[Lab
 
 def _ranks(counts: Sequence[float]) -> list[int]:
     """How much a subject has of each label: confirmed, only pending, or none. More of the same changes nothing."""
-    return [2 if counts[place] else int(counts[place + 1] > 0) for place in range(0, len(counts), 2)]
+    return [_READ if counts[place] else int(counts[place + 1] > 0) for place in range(0, len(counts), 2)]

@@ -222,11 +222,27 @@ class OutsideHead:
             return []
         return [head for head in heads if head[0] <= last and (cut.seq > head[0] or (cut.seq, cut.digest) == head)]
 
-    def announce(self, connection: Connection, gains: Collection[Gain]) -> None:
+    def announce(self, connection: Connection, gains: Collection[Gain]) -> Step:
         """Keep what the transaction under way is about to do, before it is committed."""
         told = tuple(sorted(gains))
         step = Step(head_of(connection), told[:_MOST_GAINS], len(told) <= _MOST_GAINS)
         self._tell(self._put_steps(place, (*self._steps(place)[1 - _STEPS :], step)) for place in self.places)
+        return step
+
+    def take_back(self, step: Step, gains: Collection[Gain]) -> None:
+        """Announce less than before, where the commit has failed. To be called under the lock for writing.
+
+        Args:
+            step: What was announced.
+            gains: Those that hold whatever became of the commit.
+        """
+        if not step.is_whole:
+            return
+        left = [step._replace(gains=tuple(sorted(gains)))] if gains else []
+        for place in self.places:
+            before = self._steps(place)
+            if step in before:
+                self._tell([self._put_steps(place, [*(each for each in before if each != step), *left])])
 
     def advance(self, connection: Connection, *, force: bool = False) -> bool:
         """Keep the head as it is now. A place that cannot be written is told, and the others are written.

@@ -24,11 +24,11 @@ from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from contextlib import AbstractContextManager
     from typing import Self
 
-    from lockgate.store.sqlite.rollback import Kept
+    from lockgate.store.sqlite.rollback import Gain, Kept, Step
 
     Migrating = Callable[[sqlite3.Connection, str], None]
 else:
@@ -257,13 +257,29 @@ class SqliteStore:
         if latest is None or outside is None or not latest.moved:
             self._connection.execute("COMMIT")
             return
-        outside.announce(self._connection, latest.gains)
-        self._connection.execute("COMMIT")
-        latest.moved, latest.gains = False, set()
+        step = outside.announce(self._connection, latest.gains)
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error:
+            self._take_back(outside, step, [gain for gain, is_read in latest.gains.items() if is_read])
+            raise
+        latest.moved, latest.gains = False, {}
         # Before anybody is answered.
         if not outside.advance(self._connection):
             self._begin_anew()
             raise StoreError(f"the state in {self._folder} was put back while it was in use: `lockgate audit verify`")
+
+    def _take_back(self, outside: OutsideHead, step: Step, read: Collection[Gain]) -> None:
+        """Take back what was announced and is not kept, as where the disk is full: who asked for it is refused.
+
+        What was read already stays announced. On most errors SQLite has ended the transaction, and let go of the lock.
+        """
+        try:
+            if not self._connection.in_transaction:
+                begin_writing(self._connection, 0.0)
+            outside.take_back(step, read)
+        except sqlite3.Error:
+            return  # then it stays, as of a process that was killed
 
     def _is_put_back(self) -> bool:
         """Whether the database is not the one that was kept any more, or somebody was killed writing it."""
