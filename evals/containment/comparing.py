@@ -74,7 +74,10 @@ def difference(bare: Sequence[Done], contained: Done) -> str:
         return f"the gate says {contained.decision}"
     name = varying(bare)
     if name is None:
-        return "two bare runs differ: " + _shown(_lines(bare[0].output), _lines(bare[-1].output))
+        other = next(done for done in bare if varying([bare[0], done]) is None)
+        return f"two bare runs differ, of status {bare[0].status} and {other.status}: " + _shown(
+            _lines(bare[0].output), _lines(other.output)
+        )
     if bare[0].status != contained.status:
         return f"status {contained.status}, not {bare[0].status}: {contained.output[-2000:]}"
     view = _VIEWS[name]

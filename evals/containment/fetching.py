@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".evals" / "containment"
 _KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _SECONDS = 900
+"""For one run of a registry's client."""
 
 
 class MissingError(Exception):
@@ -84,12 +85,32 @@ def _made(lock: str, make: Callable[[Path], None]) -> Path:
 
 # ---------------------------------------------------------------- PyPI and npm
 def _download_sdists(folder: Path) -> None:
-    names = ",".join(name for name, _, _ in locked("sdists.lock"))
-    options = ["--require-hashes", "--no-deps", "--no-binary", names, "--dest", str(folder)]
-    _pip(sys.executable, "download", *options, "-r", str(HERE / "sdists.lock"))
+    """Each archive has its own time, and stays where a later one fails: pip builds something for each of them."""
+    wanted = list(locked("sdists.lock"))
+    for number, (name, version, digest) in enumerate(wanted, 1):
+        kept = CACHE / "archives" / digest
+        if not kept.exists():
+            _tell(f"{number} of {len(wanted)} archives from PyPI: {name} {version}")
+            _download_sdist(name, version, digest, kept)
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
+
+
+def _download_sdist(name: str, version: str, digest: str, kept: Path) -> None:
+    unfinished = kept.with_name(f"{digest}.part")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    wanted = unfinished / "wanted.lock"
+    wanted.write_text(f"{name}=={version} --hash=sha256:{digest}\n")
+    options = ["--require-hashes", "--no-deps", "--no-binary", name, "--dest", str(unfinished)]
+    _pip(sys.executable, "download", *options, "-r", str(wanted))
+    wanted.unlink()
+    (archive,) = unfinished.iterdir()
+    _check(archive, digest)
+    unfinished.rename(kept)
 
 
 def _install_tools(folder: Path) -> None:
+    _tell("tools from PyPI")
     _run(sys.executable, "-m", "venv", "--clear", str(folder))
     _pip(str(folder / "bin" / "python"), "install", "--require-hashes", "-r", str(HERE / "tools.lock"))
 
@@ -100,6 +121,7 @@ def _pip(python: str, *arguments: str) -> None:
 
 def _install_packages(folder: Path) -> None:
     """Nothing of a package runs here: its scripts are left out."""
+    _tell("packages from npm")
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / "npm" / name, folder)
     _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=folder)
@@ -107,6 +129,7 @@ def _install_packages(folder: Path) -> None:
 
 # ---------------------------------------------------------------- Debian
 def _unpack_debs(folder: Path) -> None:
+    _tell("packages from Debian")
     archives = folder / "archives"
     archives.mkdir()
     wanted = list(locked("debs.lock"))
@@ -154,6 +177,10 @@ def _apt() -> tuple[str, ...]:
     words = tuple(word for name, value in options.items() for word in ("-o", f"{name}={value}"))
     _run("apt-get", *words, "update", "-qq")
     return words
+
+
+def _tell(what: str) -> None:
+    print(f"fetching {what}", file=sys.stderr, flush=True)
 
 
 def _run(*command: str, cwd: Path | None = None) -> None:

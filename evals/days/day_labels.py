@@ -28,6 +28,8 @@ class Outcome(NamedTuple):
     """From the runs without Lockgate; empty for a stop, too."""
     varies: str
     """What varies between the runs without Lockgate by itself."""
+    gained: bool = False
+    """Each run without Lockgate failed, and the one with it did not: the client stands in the way by itself."""
 
     @property
     def stopped(self) -> bool:
@@ -50,9 +52,17 @@ class Judged(NamedTuple):
     def wrong(self, day: Day) -> bool:
         """Whether something is not as it should be."""
         stopped = any(one.stopped if day.clean else one.needless for one in self.outcomes)
-        return (
-            stopped or any(one.difference for one in self.outcomes) or bool(self.files) or (day.clean and self.sourced)
-        )
+        return stopped or self.differs or (day.clean and self.sourced)
+
+    @property
+    def differs(self) -> bool:
+        """Whether an output or a file is another one than without Lockgate, where that did not fail."""
+        return bool(self.others) or bool(self.files)
+
+    @property
+    def others(self) -> list[Outcome]:
+        """Steps that gave another output, and not only since they failed without Lockgate."""
+        return [one for one in self.outcomes if one.difference and not one.gained]
 
     @property
     def sourced(self) -> bool:
@@ -61,7 +71,7 @@ class Judged(NamedTuple):
 
 
 def judged(day: Day, bare: Sequence[Run], guarded: Run) -> Judged:
-    """Compare a day with Lockgate with two without."""
+    """Compare a day with Lockgate with some without."""
     decisions = {record["call"]: record for record in _bodies(guarded, "decision")}
     given: dict[str, list[str]] = {}
     for record in _bodies(guarded, "outcome"):
@@ -74,7 +84,8 @@ def judged(day: Day, bare: Sequence[Run], guarded: Run) -> Judged:
         results = [run.results[place] for run in bare]
         other = "" if verdict in STOPS else _difference(results, guarded.results[place])
         varies = varying([_done(result) for result in results]) or ""
-        outcomes.append(Outcome(step, verdict, tuple(_rules(records)), gave, other, varies))
+        gained = bool(other) and all(result.failed for result in results) and not guarded.results[place].failed
+        outcomes.append(Outcome(step, verdict, tuple(_rules(records)), gave, other, varies, gained))
     # A step that was stopped for a reason has left nothing: what differs then is no fault.
     files = () if _acted(outcomes) else tuple(_files(bare, guarded))
     return Judged(tuple(outcomes), files)

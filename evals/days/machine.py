@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from days import Day
@@ -34,6 +35,19 @@ _IDENTITY = {
     "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z",
 }
 _LEFT_OUT = {".git", ".venv", "node_modules", "__pycache__", ".pytest_cache", ".ruff_cache"}
+_NEEDED: dict[str, Sequence[Callable[[], Path]]] = {
+    "python": (fetching.sdists, fetching.tools),
+    "npm": (fetching.packages,),
+    "go": (fetching.debian,),
+}
+"""What a project of each group needs from others."""
+
+
+def fetch(chosen: Iterable[Day]) -> None:
+    """Have everything here that days need, before the first of them begins."""
+    for group in dict.fromkeys(day.project["group"] for day in chosen):
+        for get in _NEEDED[group]:
+            get()
 
 
 class Machine:

@@ -27,13 +27,15 @@ class _Other(Client):
 
     kind: ClassVar[type[OtherWorld]]
     model: ClassVar[type[OtherModel]]
+    failed: ClassVar[re.Pattern[str]] = re.compile(r"(?!)")
+    """What stands in a result of a step that failed, where the client says so."""
 
     def work(self, world: OtherWorld, script: Script) -> dict[str, Result]:
         """Run the client until it ends; results by the calls' ids."""
         with self.model(script) as model:
             self.start(*world.argv(model, "please go on"))
             found = {name: text for request in model.requests for name, text in model.results_in(request)}
-        return {name: Result(self.told(text), failed=False) for name, text in found.items()}
+        return {name: Result(self.told(text), self.failed.search(text) is not None) for name, text in found.items()}
 
     @staticmethod
     def told(text: str) -> str:
@@ -45,6 +47,7 @@ class Codex(_Other):
     """Codex CLI, which reads files and changes them in a shell."""
 
     kind, model = CodexWorld, ResponsesModel
+    failed = re.compile(r"^Process exited with code [1-9]", re.M)
 
     def calls(self, step: Step) -> Iterator[Call]:
         """The calls of a step."""
@@ -63,6 +66,7 @@ class Copilot(_Other):
     """Copilot CLI, with its own tools for files."""
 
     kind, model = CopilotWorld, ChatModel
+    failed = re.compile(r"^Command not executed\.|^<shellId: \d+ completed with exit code [1-9]", re.M)
 
     def placed(self) -> World:
         """It asks nobody about anything by itself."""

@@ -153,14 +153,28 @@ def test_output_and_input_of_any_size(machine: Machine) -> None:
     assert machine.run("yes | head -1").stdout == "y\n"
 
 
-def test_npm_packs_where_it_has_no_cache_yet(machine: Machine) -> None:
+@pytest.mark.parametrize("cached", [False, True])
+def test_npm_packs_whether_or_not_the_person_has_a_cache(machine: Machine, cached: bool) -> None:
     """npm makes its cache and its logs where it can."""
     machine.file("package.json", '{"name": "a", "version": "1.0.0"}')
+    if cached:
+        (machine.home / ".npm" / "_cacache" / "tmp").mkdir(parents=True)
     done = machine.run("npm pack --dry-run")
     assert (done.returncode, done.stdout) == (0, "a-1.0.0.tgz\n"), done.stderr
     assert "npm error" not in done.stderr
     assert "Log files were not written" not in done.stderr
-    assert not (machine.home / ".npm").exists()
+    assert [path.name for path in (machine.home / ".npm").rglob("*")] == (["_cacache", "tmp"] if cached else [])
+
+
+def test_npm_takes_packages_from_the_persons_cache_where_it_is_told_to(machine: Machine) -> None:
+    """The cache is filled here as ``npm install`` does it, from a package that lies on this machine."""
+    machine.file("shout/package.json", '{"name": "shout", "version": "1.0.0"}')
+    environment = {**os.environ, "HOME": str(machine.home), "npm_config_cache": str(machine.home / ".npm")}
+    subprocess.run(["npm", "pack", "--silent"], cwd=machine.project / "shout", env=environment, check=True)
+    archive = machine.project / "shout" / "shout-1.0.0.tgz"
+    subprocess.run(["npm", "cache", "add", str(archive)], cwd=machine.project, env=environment, check=True)
+    assert "shout" in machine.run("npm cache ls --offline").stdout
+    assert "shout" not in machine.run("npm cache ls").stdout
 
 
 QUOTING = (

@@ -129,6 +129,23 @@ def test_records_of_git_may_change_where_git_itself_is_named(text: str, named: b
     assert RunCommandLine({}, (), text).names_git is named
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("npm ci --offline", True),
+        ("cd app && npm install --prefer-offline", True),
+        ("npm_config_offline=true npm ci", True),
+        ("npm pack", False),
+        ("npm ci --no-offline", False),
+        ("npm run docs -- --offline-docs", False),
+        ("echo offline", False),
+    ],
+)
+def test_the_persons_cache_of_npm_is_read_where_a_command_says_offline(text: str, named: bool) -> None:
+    assert RunCommandLine({}, (), text).names_offline is named
+    assert RunCommandLine({}, tuple(text.split())).names_offline is named
+
+
 def test_the_copy_is_used_where_only_it_may_make_namespaces(tmp_path: Path) -> None:
     launch = LAUNCH._replace(workspace=str(tmp_path))
     able = Host(launcher="namespaces", launched_by=SYSTEM_LAUNCHER)

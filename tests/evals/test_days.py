@@ -73,6 +73,18 @@ def test_a_time_is_no_difference_and_a_number_is_one(text: str, other: bool) -> 
     assert found.wrong(DAY) == other
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_a_step_is_gained_where_each_run_without_lockgate_failed(once: bool) -> None:
+    good, bad = Result("hello from waitress", failed=False), Result("this is not allowed", failed=True)
+    first, second, guarded = (
+        _run("", "pushed", records=(("a", "contain", ""),))._replace(results=(result, good))
+        for result in (bad, good if once else bad, good)
+    )
+    found = day_labels.judged(DAY, [first, second], guarded)
+    assert [one.gained for one in found.outcomes] == [not once, False]
+    assert found.wrong(DAY) is once
+
+
 def test_a_file_that_is_not_the_same_is_seen() -> None:
     bare = [run._replace(tree={"a.py": b"1", "made-by-chance": bytes([n])}) for n, run in enumerate(BARE)]
     guarded = _run("3 passed in 1.20s", "pushed", tree={"a.py": b"2", "made-by-chance": b"x"})

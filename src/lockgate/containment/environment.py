@@ -42,12 +42,12 @@ pip's environment variables, uv's environment variables, cargo's configuration).
 def npm_folders(home: str, *, cached: bool) -> dict[str, str]:
     """Where npm writes: its usual cache is read-only in the sandbox, and its logs lie in the cache.
 
-    A cache that a person has filled is read all the same; where there is none, npm gets one that it can make
-    (npm's manual: the settings ``cache`` and ``logs-dir``).
+    ``npm pack`` writes to the cache, and an install without a network reads it. npm knows one cache alone (npm's
+    manual: the settings ``cache`` and ``logs-dir``).
 
     Args:
         home: The home folder.
-        cached: Whether npm has put anything into its usual cache.
+        cached: Whether packages are to come from the cache that a person has filled.
     """
     folders = {"npm_config_logs_dir": f"{home}/.cache/npm/_logs"}
     return folders if cached else {**folders, "npm_config_cache": f"{home}/.cache/npm"}

@@ -48,6 +48,8 @@ class ContainedRun(Record):
     """The name of the session's room; empty for a command that stands alone."""
     registries: str = ""
     """Under which name it is noted what the command may ask package indexes for; empty for nothing."""
+    offline: bool = False
+    """Whether its packages are to come from a cache that the person has filled."""
 
 
 class Layout(Record):
@@ -122,7 +124,7 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
         *_inside(before.values(), run, roots),
         *(Mount(READ_ONLY, path, path) for path in own),
     ]
-    cached = any(os.path.isdir(os.path.join(run.home, ".npm", name)) for name in ("_cacache", "_npx"))
+    cached = run.offline and os.path.isdir(os.path.join(run.home, ".npm", "_cacache"))
     environment = {**npm_folders(run.home, cached=cached), **make_contained_environment(run.environ, run.home)}
     plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.list_protected())
     return Layout(_with_registries(run, plan, folder) if run.registries else plan, guard, roots, before, folder)

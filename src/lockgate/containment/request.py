@@ -28,6 +28,9 @@ _ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
 _GIT = r"(?<![\w.])(?:lazy)?git(?![\w./])"
 """A word ``git``: no part of another one (``github``), no folder (``~/git/x``) and no file (``.git``, ``a.git``)."""
 
+_OFFLINE = r"(?<![\w-])(?:--(?:prefer-)?|npm_config_(?:prefer_)?)offline(?![\w-])"
+"""What has npm take packages from its cache (npm's manual: the settings ``offline`` and ``prefer-offline``)."""
+
 
 class RunCommandLine(Record):
     """A command line, read."""
@@ -49,6 +52,11 @@ class RunCommandLine(Record):
     def names_git(self) -> bool:
         """Whether a shell's text names git, by itself or by a path, or a program of its own such as ``git-lfs``."""
         return re.search(_GIT, self.text) is not None
+
+    @property
+    def names_offline(self) -> bool:
+        """Whether packages are to come from a cache that a person has filled."""
+        return re.search(_OFFLINE, self.text or " ".join(self.command)) is not None
 
 
 class RunContext(Record):
@@ -97,6 +105,7 @@ def run_of(asked: RunCommandLine, where: Folders, place: RunContext, around: Hos
         git="background" not in asked.options and (asked.names_git or bool(asked.command)),
         room=asked.options.get("room", ""),
         registries=asked.options.get("registries", ""),
+        offline=asked.names_offline,
     )
 
 
