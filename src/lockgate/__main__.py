@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+_NO_MEMORY = b"Error: there is too little memory: raise the limit (ulimit -v, the container's), or end other programs\n"
+
 
 def main() -> None:
     """Run the command line; a hook and a status line take the short way, past everything that they do not need."""
@@ -18,9 +20,13 @@ def main() -> None:
             from lockgate import statusline
 
             statusline.main(arguments[1:])
-    from lockgate.cli.main import cli
+    try:
+        from lockgate.cli.main import cli
 
-    cli(prog_name="lockgate")
+        cli(prog_name="lockgate")
+    except MemoryError:
+        os.write(2, _NO_MEMORY)
+        os._exit(1)
 
 
 if __name__ == "__main__":

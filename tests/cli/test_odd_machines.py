@@ -8,6 +8,8 @@ import json
 import os
 import resource
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -27,8 +29,10 @@ from lockgate.store.sqlite import checkpoint
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.error_log import in_words
 from resident.machine import Machine
+from support import steady
 from support.builds import Build
 from support.gates import end_gates
+from support.prepared import give_state
 
 CALL = tool("PreToolUse", "Bash", {"command": "ls"})
 
@@ -70,10 +74,63 @@ def test_doctor_names_a_library_that_cannot_be_loaded(monkeypatch: pytest.Monkey
 
 
 def test_doctor_names_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(own._memory()) == []
+    assert list(own.check_memory("/none")) == []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000_000, 100_000_000))
-    (found,) = own._memory()
+    (found,) = own.check_memory("/none")
     assert (found.state, found.says.startswith("processes may have 100 MB")) == ("fail", True)
+
+
+@pytest.mark.parametrize(
+    ("groups", "file", "limit", "says"),
+    [
+        ("0::/a/b\n", "a/memory.max", "64000000\n", "all processes here may use 64 MB together"),
+        ("0::/a/b\n", "memory.max", "64000000\n", "all processes here may use 64 MB together"),
+        ("4:memory:/a\n", "memory/a/memory.limit_in_bytes", "64000000\n", "may use 64 MB together"),
+        ("0::/a/b\n", "a/memory.max", "640000000\n", ""),
+        ("0::/a/b\n", "a/b/memory.max", "max\n", ""),
+        ("0::/\n", "memory.stat", "1\n", ""),
+        ("nonsense", "memory.max", "1\n", ""),
+    ],
+)
+def test_doctor_names_the_memory_of_a_container(tmp_path: Path, groups: str, file: str, limit: str, says: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(limit)
+    (tmp_path / "groups").write_text(groups)
+    found = [check.says for check in own.check_memory(str(tmp_path / "groups"), str(tmp_path))]
+    assert [says in each for each in found] == ([True] if says else [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("megabytes", [40, 60, 90, 120, 140])
+@pytest.mark.parametrize("words", [["doctor"], ["doctor", "--json"], ["explain", "ls"], ["status"]], ids=" ".join)
+def test_a_command_with_little_memory_ends_with_a_sentence(home: Path, words: list[str], megabytes: int) -> None:
+    """Whatever fails first: the interpreter, a process that it starts, or a file that it reads."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": steady.path()}
+    give_state(home / ".local" / "state" / "lockgate")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes * 1_000_000,) * 2)
+
+    command = [sys.executable, "-m", "lockgate", *words]
+    told = subprocess.run(command, env=environ, cwd=home, capture_output=True, text=True, check=False, preexec_fn=limit)
+    assert "Traceback" not in told.stderr + told.stdout, told
+    if words[0] == "doctor":
+        assert told.returncode == 1
+        assert "memory" in told.stderr + told.stdout
+        assert words == ["doctor"] or not told.stdout or json.loads(told.stdout)["ok"] is False
+
+
+def test_doctor_says_each_thing_as_soon_as_it_knows_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that uses too much is ended without a word."""
+    import lockgate.cli.doctor as doctor
+
+    def ended(*_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(doctor, "own_checks", ended)
+    done = CliRunner().invoke(cli, ["doctor"])
+    assert (done.exit_code, "settings: " in done.output) == (1, True)
+    assert "fail  memory: what follows was not looked at\n      -> there is too little memory" in done.output
 
 
 # ---------------------------------------------------------------- file systems
@@ -159,8 +216,6 @@ def test_a_gate_that_fails_three_times_leaves_the_calls_to_the_hooks(tmp_path: P
         words = machine.words()
 
         def ask() -> Any:
-            import sys
-
             from hook.process import run
 
             start = [sys.executable, "-I", "-S", build.hook, *words, "--deadline", "20"]

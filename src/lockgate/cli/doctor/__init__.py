@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 
 import click
 
 from lockgate.cli.common.colour import paint
 from lockgate.cli.doctor.clients import claude_version, client_checks, self_tests
-from lockgate.cli.doctor.own import own_checks
+from lockgate.cli.doctor.own import check_memory, own_checks
 from lockgate.clients.install.claude_settings_view import DoctorCheck, look
 from lockgate.clients.install.session_checks import session_checks
 from lockgate.core.display_text import visible
 from lockgate.store.opening import ask_once
+from lockgate.system.error_log import in_words
 from lockgate.system.folders import folders
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -37,21 +39,34 @@ def doctor(as_json: bool, project: str, sessions: bool, days: float) -> None:
 
     Exit status: 0 nothing failed (there may be warnings), 1 something failed, 2 usage.
     """
-    found = session_findings(project, days) if sessions else findings(project)
+    found = []
+    for check in session_findings(project, days) if sessions else iterate_findings(project):
+        found.append(check)
+        if not as_json:  # at once: where memory is short, the process may be ended
+            click.echo(_line(check))
     failed = any(check.state == "fail" for check in found)
     if as_json:
         click.echo(json.dumps({"ok": not failed, "checks": [check._asdict() for check in found]}, indent=2))
-    else:
-        for check in found:
-            click.echo(_line(check))
     raise click.exceptions.Exit(1 if failed else 0)
 
 
 def findings(project: str) -> list[DoctorCheck]:
     """Everything that is looked at for a project's folder, in order."""
-    seen = look(folders(), project, os.environ, claude_version())
-    with ask_once(seen.folders.state):
-        return [*client_checks(seen), *own_checks(seen), _in_one_line(session_checks(seen, 1.0)), *self_tests(seen)]
+    return list(iterate_findings(project))
+
+
+def iterate_findings(project: str) -> Iterator[DoctorCheck]:
+    """The same, each as soon as it is known."""
+    yield from check_memory()
+    try:
+        seen = look(folders(), project, os.environ, claude_version())
+        with ask_once(seen.folders.state):
+            yield from client_checks(seen)
+            yield from own_checks(seen)
+            yield _in_one_line(session_checks(seen, 1.0))
+            yield from self_tests(seen)
+    except MemoryError as error:
+        yield DoctorCheck("memory", "fail", "what follows was not looked at", in_words(error))
 
 
 def _in_one_line(sessions: list[DoctorCheck]) -> DoctorCheck:

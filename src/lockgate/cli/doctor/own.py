@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from lockgate.cli.common.state import head_anchors
 from lockgate.cli.doctor.rights import check_mode, check_program
@@ -29,6 +30,8 @@ _LIBRARIES = (
     "tree_sitter_javascript",
 )
 _LEAST_MB = 250
+_LEAST_OF_GROUP = 100_000_000
+"""Bytes that a gate and a hook use together, and a little more."""
 _REINSTALL = "install it again: in a clone of Lockgate, pip install --force-reinstall ."
 _STATE_FIRST = "mend the state first; until then every call is blocked"
 _STATE = 'do what it says, or see docs/upgrading.md, "What a block says"; until then every call is blocked'
@@ -43,7 +46,6 @@ def own_checks(seen: CheckContext) -> Iterator[DoctorCheck]:
     yield check_program(seen)
     yield _build(hook)
     yield _libraries()
-    yield from _memory()
     yield from file_system(seen.folders.state)
     yield _hook_client(hook)
     yield _resident_gate(seen)
@@ -98,14 +100,40 @@ def _libraries() -> DoctorCheck:
     return DoctorCheck("libraries", "ok", "all of them can be loaded")
 
 
-def _memory() -> Iterator[DoctorCheck]:
-    """Nothing is said where there is no limit that matters."""
+def check_memory(groups: str = "/proc/self/cgroup", below: str = "/sys/fs/cgroup") -> Iterator[DoctorCheck]:
+    """Nothing is said where there is no limit that matters.
+
+    Args:
+        groups: The file that names the control groups of this process.
+        below: Where they are mounted.
+    """
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < _LEAST_MB * 1_000_000:
         says = f"processes may have {limit // 1_000_000} MB of addresses, and a hook needs about {_LEAST_MB}"
         yield DoctorCheck("memory", "fail", says, f"raise the limit: ulimit -v {_LEAST_MB * 1000}")
+    least = min(_limits_of_groups(groups, below), default=_LEAST_OF_GROUP)
+    if least < _LEAST_OF_GROUP:
+        says = f"all processes here may use {least // 1_000_000} MB together, and Lockgate needs about"
+        mend = "raise the limit of this container or unit: `docker run --memory`, MemoryMax= of systemd"
+        yield DoctorCheck("memory", "fail", f"{says} {_LEAST_OF_GROUP // 1_000_000} beside the client", mend)
+
+
+def _limits_of_groups(groups: str, below: str) -> Iterator[int]:
+    """The most bytes that each control group of this process may use, of those that say it."""
+    try:
+        with open(groups, encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split(":", 2) for line in file]
+    except (OSError, ValueError):  # another system than Linux
+        return
+    for _, kinds, path in (line for line in lines if len(line) == 3 and line[1] in ("", "memory")):
+        name = "memory.limit_in_bytes" if kinds else "memory.max"
+        parts = path.strip("/").split("/")
+        for depth in range(len(parts) + 1):  # in a container the group is the one that is mounted
+            place = os.path.join(below, kinds, *parts[:depth], name)
+            with suppress(OSError, ValueError), open(place, encoding="ascii") as file:
+                yield int(file.read())
 
 
 def file_system(state: str) -> Iterator[DoctorCheck]:
