@@ -14,7 +14,7 @@ Also modules beside a listed table that load others by strings, and calls of run
 was passed to a program, a reader of inline code or a script.
 Also imports that give a module, a class or a function of ours another name: a search for its own name misses them.
 Also functions whose name begins with a participle: what acts is named by a verb, and a question by ``is_`` or ``has_``.
-Also functions whose body has more than 30 lines, without the docstring.
+Also functions whose body has more than 30 lines, without the docstring and without the functions inside it.
 """
 
 import argparse
@@ -207,15 +207,24 @@ def participles(src, modules):
 
 
 def long_functions(src, modules):
-    """Functions whose body, without its docstring, has more than ``LONG`` lines; the longest first."""
+    """Functions whose body has more than ``LONG`` lines of its own, without its docstring; the longest first."""
+
+    def own_lines(node):
+        before = node.body[0].end_lineno if ast.get_docstring(node) else node.body[0].lineno - 1
+        lines = set(range(before + 1, node.end_lineno + 1))
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and inner is not node:
+                lines -= set(
+                    range(min([inner.lineno, *(one.lineno for one in inner.decorator_list)]), inner.end_lineno + 1)
+                )
+        return len(lines)
+
     found = []
     for path in modules.values():
         with open(os.path.join(src, path), encoding="utf-8") as file:
             tree = ast.parse(file.read())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                before = node.body[0].end_lineno if ast.get_docstring(node) else node.body[0].lineno - 1
-                found.append((node.end_lineno - before, f"{path}:{node.lineno} {node.name}"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        found += [(own_lines(node), f"{path}:{node.lineno} {node.name}") for node in functions]
     return [f"{lines} lines: {where}" for lines, where in sorted(found, reverse=True) if lines > LONG]
 
 

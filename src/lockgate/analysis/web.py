@@ -31,6 +31,11 @@ def fetch_effects(url: str, around: HostView) -> tuple[Effect, ...]:
             own = effect_at_url(url, around)
             # A contained server is out of reach for whatever is no command: there it is a port like all others.
             return () if own is None or is_contained(own) else (own,)
+    return tuple(_remote_effects(url, host, around))
+
+
+def _remote_effects(url: str, host: str, around: HostView) -> list[Effect]:
+    """Effects of reading an address of another machine."""
     found: list[Effect] = []
     domain = find_trusted(host, around)
     declared = around.rules.service(host)
@@ -52,4 +57,4 @@ def fetch_effects(url: str, around: HostView) -> tuple[Effect, ...]:
     if declared is None and not (domain is not None and domain.content):
         because = "anybody may have written what it returns"
         found.append(Effect(EffectKind.INGEST, url, "address:content", because, gives=Label.UNTRUSTED))
-    return tuple(found)
+    return found

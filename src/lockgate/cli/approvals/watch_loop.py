@@ -85,20 +85,25 @@ def _ask(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> None:
         return
     word, _, reason = said.strip().partition(" ")
     try:
-        if word.lower() in ("y", "yes") and may_approve:
-            settle(store, row, approve=True)
-            click.echo("approved, once")
-        elif word.lower() in ("n", "no"):
-            settle(store, row, approve=False, reason=reason.strip())
-            click.echo("denied")
-        else:
-            if word.lower() == "needless":
-                from lockgate.cli.explain.needless import write
-
-                click.echo(f"written: {visible(write(row.about), 300)}")
-            click.echo(f"left open: lockgate approve {visible(row.approval)}")
+        _settle(store, row, word, reason, may_approve=may_approve)
     except click.ClickException as problem:
         problem.show()
+
+
+def _settle(store: Store, row: ApprovalRow, word: str, reason: str, *, may_approve: bool) -> None:
+    """Do with a question what the person has typed."""
+    if word.lower() in ("y", "yes") and may_approve:
+        settle(store, row, approve=True)
+        click.echo("approved, once")
+    elif word.lower() in ("n", "no"):
+        settle(store, row, approve=False, reason=reason.strip())
+        click.echo("denied")
+    else:
+        if word.lower() == "needless":
+            from lockgate.cli.explain.needless import write
+
+            click.echo(f"written: {visible(write(row.about), 300)}")
+        click.echo(f"left open: lockgate approve {visible(row.approval)}")
 
 
 def _read_line(store: Store, row: ApprovalRow, wakeup: WakeupSocket) -> str | None:

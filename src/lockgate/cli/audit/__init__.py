@@ -94,17 +94,7 @@ def verify_command(files: tuple[str, ...], foreign: bool, then_state: bool, as_j
         found, against = _verify_state()
     sealed = not foreign and (found.records > 0 or found.head.seal != "")
     if as_json:
-        told = {
-            "ok": found.ok and not against,
-            "records": found.records,
-            "problem": visible(found.problem) or None,
-            "seq": found.seq or None,
-            "head": {"seq": found.head.seq, "digest": found.head.digest} if found.head.digest else None,
-            "begins_after": found.base.seq,
-            "seal_checked": sealed,
-            "against": against,
-        }
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(_verification_json(found, against, sealed=sealed), indent=2))
     elif found.ok:
         click.echo(_holds(found, sealed=sealed))
         if against:
@@ -246,6 +236,19 @@ def _verify_state() -> tuple[Verification, list[str]]:
 def _compare_elsewhere() -> None:
     for problem in head_anchors(folders()).compare():
         click.echo(visible(problem.says), err=True)
+
+
+def _verification_json(found: Verification, against: list[str], *, sealed: bool) -> dict[str, Any]:
+    return {
+        "ok": found.ok and not against,
+        "records": found.records,
+        "problem": visible(found.problem) or None,
+        "seq": found.seq or None,
+        "head": {"seq": found.head.seq, "digest": found.head.digest} if found.head.digest else None,
+        "begins_after": found.base.seq,
+        "seal_checked": sealed,
+        "against": against,
+    }
 
 
 def _verify_files(files: Sequence[str], *, foreign: bool, then_state: bool) -> Verification:

@@ -20,9 +20,6 @@ def _title(text: str) -> None:
 
 
 def _play(film: Film) -> dict[str, Any]:
-    from lockgate.store.audit.chain import verify_store
-    from lockgate.store.opening import open_store
-
     film.build()
     before = film.count_pushed()
     film.hook("SessionStart", source="startup")
@@ -41,6 +38,14 @@ def _play(film: Film) -> dict[str, Any]:
     approved = film.delegate()
     film.must_block("the session itself stays locked", "Bash", {"command": "git push origin main"})
     film.hook("SessionEnd", reason="other")
+    return _measure(film, before, approved=approved)
+
+
+def _measure(film: Film, before: int, *, approved: bool) -> dict[str, Any]:
+    """What a film came to; ``before`` is how many commits were pushed when it began."""
+    from lockgate.store.audit.chain import verify_store
+    from lockgate.store.opening import open_store
+
     store = open_store(os.path.join(film.folder, "state"))
     with store.reading() as tx:
         chain = verify_store(tx, store.key)

@@ -61,27 +61,41 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
         _add_effect(tree, effect, explanation, outline)
     if not analysis.effects:
         tree.add(Text("no effect: it is local"))
+    _add_words_and_flows(tree, explanation)
+    tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
+    profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
+    tree.add(_colour(f"verdict under {profiles}", explanation.verdicts, explanation.here({}, _ASKED)))
+    _add_objections(tree, explanation)
+    lacking = find_lacking(explanation)
+    _add_lacking(tree, explanation, lacking)
+    _add_tiers(tree, {one: explanation.steps(one, lacking) for one in LabelState}, state)
+    return tree
+
+
+def _add_words_and_flows(tree: Tree, explanation: Explanation) -> None:
+    """Whose words it reads, where secrets go, and what could be written instead."""
+    from rich.text import Text
+
     for words in explanation.words:
         branch = tree.add(Text(f"whose words {visible(words.object, 200)}: {visible(words.says, 300)}"))
         for author in words.authors:
             branch.add(Text(visible(author, 200)))
-    for flow in analysis.flows:
+    for flow in explanation.analysis.flows:
         tree.add(Text(f"flow: {visible(flow.sentence, 300)}"))
-    for hint in analysis.hints:
+    for hint in explanation.analysis.hints:
         tree.add(Text(f"hint: {visible(hint)}"))
-    tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
-    profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
-    tree.add(_colour(f"verdict under {profiles}", explanation.verdicts, explanation.here({}, _ASKED)))
+
+
+def _add_lacking(tree: Tree, explanation: Explanation, lacking: Mapping[Verdict, str]) -> None:
+    """What this host cannot do of what the tables say, and what comes of that."""
+    from rich.text import Text
+
     named = set(explanation.tables.values())
-    _add_objections(tree, explanation)
-    lacking = find_lacking(explanation)
     lacks = {verdict: why for verdict, why in lacking.items() if verdict in named}
     for verdict, why in lacks.items():
         tree.add(Text(f"this host cannot {verdict.word}: {visible(why, 300)}"))
     if lacks:
         tree.add(_colour("here it is", explanation.here(lacking), explanation.here(lacking, _ASKED)))
-    _add_tiers(tree, {one: explanation.steps(one, lacking) for one in LabelState}, state)
-    return tree
 
 
 def _add_objections(tree: Tree, explanation: Explanation) -> None:

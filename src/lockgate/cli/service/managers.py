@@ -7,7 +7,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import click
@@ -67,30 +67,38 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
     command = [sys.executable, *start_resident.arguments(where, 0), "--replace", "yes"]
     environment = start_resident.environment(where)
     if platform == "darwin":
-        path = os.path.join(where.home, "Library", "LaunchAgents", f"{units.LABEL}.plist")
-        domain = f"gui/{os.getuid() if uid is None else uid}"
-        job = f"{domain}/{units.LABEL}"
-        return ServiceManager(
-            "launchd",
-            path,
-            units.property_list(command, environment),
-            (("launchctl", "bootout", job),),
-            (("launchctl", "bootstrap", domain, path),),
-            (("launchctl", "bootout", job),),
-            (),
-            ("launchctl", "print", job),
-            "state = not running",  # the job ended well, as after `lockgate gate stop`: it stays loaded
-            ("launchctl", "kickstart", "-k", job),
-            ends_what_runs=True,
-            # bootout does not wait for the process, which has 5 s before it is killed; until it has gone, bootstrap
-            # fails (5, Input/output error). So it was measured with macOS 26 and 27.
-            lets_go=15.0,
-        )
+        return _launchd(where.home, command, environment, os.getuid() if uid is None else uid)
+    return _systemd(where.home, command, environment)
+
+
+def _launchd(home: str, command: Sequence[str], environment: Mapping[str, str], uid: int) -> ServiceManager:
+    path = os.path.join(home, "Library", "LaunchAgents", f"{units.LABEL}.plist")
+    domain = f"gui/{uid}"
+    job = f"{domain}/{units.LABEL}"
+    return ServiceManager(
+        "launchd",
+        path,
+        units.property_list(command, environment),
+        (("launchctl", "bootout", job),),
+        (("launchctl", "bootstrap", domain, path),),
+        (("launchctl", "bootout", job),),
+        (),
+        ("launchctl", "print", job),
+        "state = not running",  # the job ended well, as after `lockgate gate stop`: it stays loaded
+        ("launchctl", "kickstart", "-k", job),
+        ends_what_runs=True,
+        # bootout does not wait for the process, which has 5 s before it is killed; until it has gone, bootstrap
+        # fails (5, Input/output error). So it was measured with macOS 26 and 27.
+        lets_go=15.0,
+    )
+
+
+def _systemd(home: str, command: Sequence[str], environment: Mapping[str, str]) -> ServiceManager:
     user = ("systemctl", "--user")
     restart = (*user, "restart", units.UNIT)
     return ServiceManager(
         "systemd",
-        os.path.join(where.home, ".config", "systemd", "user", units.UNIT),
+        os.path.join(home, ".config", "systemd", "user", units.UNIT),
         units.unit(command, environment, AGAIN, hardened=not _needs_privileges()).encode(),
         (),
         ((*user, "daemon-reload"), (*user, "enable", units.UNIT), restart),

@@ -72,21 +72,7 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
         _check(_libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "die with the parent")
         for descriptor in close:
             os.close(descriptor)
-        _bring_up_loopback()
-        user, group = os.getuid(), os.getgid()
-        _build(plan.mounts)
-        # Below the one that the mounts were made in, they are locked to each other: through a descriptor of a folder
-        # that another command was given, what is read-only or hidden below it stays so when this command has ended.
-        _check(_libc.unshare(_NEW_BELOW), "part the command from others")
-        _map_user(user, group)
-        _write("/proc/sys/user/max_user_namespaces", "0")
-        for path in settings():
-            _cover(path)
-        _drop_privileges()
-        # This process has the whole environment of the client in its memory: that is nobody's to read.
-        _check(_libc.prctl(_DUMPABLE, 0, 0, 0, 0), "hide the memory of the first process")
-        restrict(plan.writable)
-        _install_filter(calls)
+        _confine(plan, calls)
         command = os.fork()
         if command == 0:
             os.close(stands)
@@ -101,6 +87,25 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
     except BaseException as error:  # noqa: BLE001 - the outer process tells that nothing was run
         _complain(stands, str(error))
         os._exit(125)
+
+
+def _confine(plan: Plan, calls: bytes) -> None:
+    """Take from this process, and all that it starts, whatever the plan does not give them."""
+    _bring_up_loopback()
+    user, group = os.getuid(), os.getgid()
+    _build(plan.mounts)
+    # Below the one that the mounts were made in, they are locked to each other: through a descriptor of a folder
+    # that another command was given, what is read-only or hidden below it stays so when this command has ended.
+    _check(_libc.unshare(_NEW_BELOW), "part the command from others")
+    _map_user(user, group)
+    _write("/proc/sys/user/max_user_namespaces", "0")
+    for path in settings():
+        _cover(path)
+    _drop_privileges()
+    # This process has the whole environment of the client in its memory: that is nobody's to read.
+    _check(_libc.prctl(_DUMPABLE, 0, 0, 0, 0), "hide the memory of the first process")
+    restrict(plan.writable)
+    _install_filter(calls)
 
 
 def _complain(stands: int, why: str) -> None:

@@ -79,13 +79,7 @@ async def serve(where: Folders, settings: ContainerServerSettings, ready: asynci
         if settings.folder:
             mailboxes = MailboxServer(settings.folder, groups, decisions, poll=settings.poll)
             tasks.append(asyncio.create_task(mailboxes.run()))
-        web = Web(groups, decisions)
-        if settings.unix:
-            listening = sockets.enter_context(unix_socket(settings.unix))
-            tasks.append(asyncio.create_task(_server(web, listening, ContainerServerSettings())))
-        if settings.listen:
-            listening = sockets.enter_context(tcp_socket(*address(settings.listen)))
-            tasks.append(asyncio.create_task(_server(web, listening, settings)))
+        tasks += _listen(Web(groups, decisions), settings, sockets)
         if ready is not None:
             ready.set()
         await _wait_for_end(stop, tasks)
@@ -95,6 +89,18 @@ async def serve(where: Folders, settings: ContainerServerSettings, ready: asynci
         sockets.close()
         decisions.close()
         workers.close()
+
+
+def _listen(web: Web, settings: ContainerServerSettings, sockets: ExitStack) -> list[asyncio.Task[None]]:
+    """Begin to answer at each address; the stack closes the sockets."""
+    tasks = []
+    if settings.unix:
+        listening = sockets.enter_context(unix_socket(settings.unix))
+        tasks.append(asyncio.create_task(_server(web, listening, ContainerServerSettings())))
+    if settings.listen:
+        listening = sockets.enter_context(tcp_socket(*address(settings.listen)))
+        tasks.append(asyncio.create_task(_server(web, listening, settings)))
+    return tasks
 
 
 async def _wait_for_end(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:

@@ -165,10 +165,7 @@ def _serve(where: Folders, listening: Listening, own: OwnCode) -> bool:
     signal.signal(signal.SIGALRM, serving.limit.rang)
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, lambda *_: serving.stop())
-    # What is loaded stays: the collector need not look at it again and again.
-    gc.collect()
-    gc.freeze()
-    gc.disable()
+    _keep_what_is_loaded()
     end_upkeep = decider.start_upkeep()
     try:
         serving.run()
@@ -176,6 +173,13 @@ def _serve(where: Folders, listening: Listening, own: OwnCode) -> bool:
     finally:
         end_upkeep()
         decider.close()
+
+
+def _keep_what_is_loaded() -> None:
+    """Have the garbage collector leave alone what is loaded: it stays, and need not be looked at again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -56,11 +56,7 @@ def run_program(
         stdin: What is known of its standard input.
         perform: Runs a command whose entry is known.
     """
-    if machine.around.program_folders and "/" not in args[0].text:
-        from lockgate.shell.programs.own_programs import find_in_project
-
-        if path := find_in_project(machine.around, scope.cwds, name):
-            args = [args[0]._replace(text=path), *args[1:]]
+    args = _spell_own_program(machine, scope, name, args)
     word = args[0].text
     if scope.ever.exported:
         from lockgate.shell.effects.unlisted import record_exported
@@ -71,8 +67,7 @@ def run_program(
         machine.keep(scope, args, _project_named_effects(name), ())
         return OPAQUE
     acts = len(machine.findings.acts)
-    entry = lookup.lookup(name)
-    in_project = False
+    entry, in_project = lookup.lookup(name), False
     if entry is not None and own and lookup.family(entry) in lookup.table("not_of_projects"):
         from lockgate.shell.scripts.running import is_of_project, is_script
 
@@ -90,6 +85,16 @@ def run_program(
     apart = len(machine.findings.acts) == acts
     machine.keep(scope, args, own, tuple(invocation.entry.quiet), act, apart=apart)
     return shape
+
+
+def _spell_own_program(machine: Machine, scope: Scope, name: str, args: list[Arg]) -> list[Arg]:
+    """The words of a command, with the path of its program where the project has the first one of that name."""
+    if machine.around.program_folders and "/" not in args[0].text:
+        from lockgate.shell.programs.own_programs import find_in_project
+
+        if path := find_in_project(machine.around, scope.cwds, name):
+            return [args[0]._replace(text=path), *args[1:]]
+    return args
 
 
 def _run_by_own_path(machine: Machine, scope: Scope, word: str) -> list[Effect]:
@@ -146,9 +151,7 @@ class Invocation(ProgramCall):
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
         entry = self.entry = self._entry_with(options) if options and self.entry.when else self.entry
-        if (self.args[-1].text in _HELP and about_subcommand(self)) or (
-            entry.help and asks_only(entry, options, self.matched)
-        ):
+        if self._asks_for_help(options):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
         self.not_listed += self.matched.unknown
@@ -162,10 +165,7 @@ class Invocation(ProgramCall):
         words = yield from self._apply_effects(options)
         if "connect" in words and not entry.operands:
             self.machine.disk.note_saving()  # nothing is known of its files
-        if self.matched.surprises:
-            self._add_dynamic_option()
-        if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
-            self._read_unlisted_addresses()
+        self._add_unclear_words()
         self._add_contacts(options)
         if self.args[0].text.rpartition("/")[2] in lookup.senders():
             self._read_sent_files()
@@ -179,6 +179,19 @@ class Invocation(ProgramCall):
             self.machine.findings.hints[entry.hint] = None
         self._note_faithfulness(options)
         return self._output_shape()
+
+    def _asks_for_help(self, options: list[Option]) -> bool:
+        """Whether it prints its help or its version, and does nothing else."""
+        if self.args[-1].text in _HELP and about_subcommand(self):
+            return True
+        return bool(self.entry.help) and asks_only(self.entry, options, self.matched)
+
+    def _add_unclear_words(self) -> None:
+        """Add what words may do of which the table does not say what they are."""
+        if self.matched.surprises:
+            self._add_dynamic_option()
+        if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
+            self._read_unlisted_addresses()
 
     def _add_contacts(self, options: list[Option]) -> None:
         """Add the effects of whom it talks to, as far as what it gets from there is printed."""

@@ -15,6 +15,7 @@ from lockgate.core.errors import ConfigError
 from lockgate.core.model import Verdict
 from lockgate.core.record import Record
 from lockgate.patterns.library.merging import FALLBACKS
+from lockgate.patterns.model import RuleGroup
 from lockgate.policy.profiles import COLUMNS, Profile
 from lockgate.policy.report import values
 from lockgate.service.http.problems import RequestRefused
@@ -188,26 +189,27 @@ def patterns(where: Folders, workspace: str, known: Sequence[str], tally: Tally,
     return Patterns(
         version=str(library.version),
         workspace=workspace,
-        groups=[
-            GroupInfo(
-                id=group.id,
-                name=group.name,
-                side=group.side.value,
-                mode=group.mode.word,
-                kind=group.kind.value,
-                timeout_ms=group.timeout_ms,
-                fallback=FALLBACKS[group.fallback.rank],
-                rules=len(group.rules),
-                hits=hits[group.id],
-            )
-            for group in library.groups
-        ],
+        groups=[_group(group, hits[group.id]) for group in library.groups],
         rules=chosen[wanted.offset : end],
         total=len(chosen),
         next=end if end < len(chosen) else None,
         layers=_layers(gathered.layers),
         problems=_problems(gathered.problems),
         notes=list(gathered.notes),
+    )
+
+
+def _group(group: RuleGroup, hits: int) -> GroupInfo:
+    return GroupInfo(
+        id=group.id,
+        name=group.name,
+        side=group.side.value,
+        mode=group.mode.word,
+        kind=group.kind.value,
+        timeout_ms=group.timeout_ms,
+        fallback=FALLBACKS[group.fallback.rank],
+        rules=len(group.rules),
+        hits=hits,
     )
 
 

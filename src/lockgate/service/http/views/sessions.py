@@ -24,7 +24,7 @@ from lockgate.service.http.views.calls import one_line
 from lockgate.service.http.views.decisions import search
 from lockgate.service.http.views.display_values import escape_text
 from lockgate.store.protocol import Transaction
-from lockgate.store.rows import AgentRow, ApprovalRow, AuditQuery, BriefRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditQuery, AuditRow, BriefRow, SessionRow
 from lockgate.system import caller
 
 MOST_MOMENTS = 500
@@ -132,20 +132,21 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> SessionDetail:
             )
             for agent in agents
         ],
-        delegates=[
-            Delegate(
-                brief=brief.brief,
-                state=brief.state,
-                agent=brief.agent,
-                text=brief.text,
-                at=record_values.moment(brief.at),
-            )
-            for brief in briefs
-        ],
+        delegates=[_delegate(brief) for brief in briefs],
         blocked_calls=[
             Blocked(agent=agent, what=what, at=record_values.moment(at))
             for agent, what, at in tx.list_blocked(row.session)
         ],
+    )
+
+
+def _delegate(brief: BriefRow) -> Delegate:
+    return Delegate(
+        brief=brief.brief,
+        state=brief.state,
+        agent=brief.agent,
+        text=brief.text,
+        at=record_values.moment(brief.at),
     )
 
 
@@ -173,35 +174,44 @@ def _labels_and_decisions(tx: Transaction, row: SessionRow, approvals: list[Appr
     of_call = {record_values.text(about.get("call")): each.seq for each, about in reversed(decisions)}
     of_call.pop("", None)
     for agent, taint in reversed(tx.newest_taints(row.session, _MOST_LABELS)):
-        yield Moment(
-            at=record_values.moment(taint.at),
-            kind="label",
-            agent=agent,
-            text=taint.source,
-            label=taint.label,
-            pending=taint.state is TaintState.PENDING,
-            origin=taint.origin or None,
-            tool=taint.tool,
-            call=taint.call_id,
-            decision=of_call.get(taint.call_id),
-        )
+        yield _label(agent, taint, of_call.get(taint.call_id))
     for record, about in decisions:
-        verdict = record_values.verdict(about.get("verdict"))
-        if verdict in ("deny", "ask"):
-            tool = record_values.text(about.get("tool"))
-            yield Moment(
-                at=record_values.moment(record.at),
-                kind="stopped",
-                agent=record_values.text(about.get("agent")),
-                text=one_line(tool, about.get("input")),
-                verdict=verdict,
-                because=_first_reason(about),
-                tool=tool,
-                call=record_values.text(about.get("call")),
-                decision=record.seq,
-            )
+        yield from _stop(record, about)
     for approval in approvals:
         yield from _question(approval, of_call.get(approval.call_id))
+
+
+def _label(agent: str, taint: Taint, decision: int | None) -> Moment:
+    return Moment(
+        at=record_values.moment(taint.at),
+        kind="label",
+        agent=agent,
+        text=taint.source,
+        label=taint.label,
+        pending=taint.state is TaintState.PENDING,
+        origin=taint.origin or None,
+        tool=taint.tool,
+        call=taint.call_id,
+        decision=decision,
+    )
+
+
+def _stop(record: AuditRow, about: Mapping[str, Any]) -> Iterator[Moment]:
+    """A call that was asked about or refused; nothing of a decision that let it run."""
+    verdict = record_values.verdict(about.get("verdict"))
+    if verdict in ("deny", "ask"):
+        tool = record_values.text(about.get("tool"))
+        yield Moment(
+            at=record_values.moment(record.at),
+            kind="stopped",
+            agent=record_values.text(about.get("agent")),
+            text=one_line(tool, about.get("input")),
+            verdict=verdict,
+            because=_first_reason(about),
+            tool=tool,
+            call=record_values.text(about.get("call")),
+            decision=record.seq,
+        )
 
 
 def _first_reason(about: Mapping[str, Any]) -> str:
