@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -169,7 +170,9 @@ def is_closed_to_contained(path: str) -> bool:
 
 
 def _has_access_list(path: str) -> bool:
+    if sys.platform != "linux":
+        return False
     try:
         return _ACCESS_LIST in os.listxattr(path)
-    except (OSError, AttributeError):  # macOS has none
+    except OSError:  # its file system has none
         return False
