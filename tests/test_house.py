@@ -67,3 +67,11 @@ def test_long_functions(tmp_path: Path) -> None:
     longest = 'def f():\n    """What it does.\n\n    More of it.\n    """\n' + "    g()\n" * 30
     told = checked("check_house.py", tmp_path, {"__init__.py": "", "a.py": longest, "b.py": f"{longest}    g()\n"})[1]
     assert [line for line in told.splitlines() if line.startswith("long")] == ["long  31 lines: b.py:1 f"]
+
+
+def test_questions_that_a_name_does_not_ask(tmp_path: Path) -> None:
+    names = ("inside", "is_inside", "matches", "fork_is_open", "_in_project")
+    code = "".join(f'def {name}() -> bool:\n    """Whether it is so."""\n' for name in names)
+    told = checked("check_house.py", tmp_path, {"__init__.py": "", "a.py": code})[1]
+    found = [line.split()[-1] for line in told.splitlines() if line.startswith("question")]
+    assert found == ["inside", "_in_project"]

@@ -14,6 +14,7 @@ Also modules beside a listed table that load others by strings, and calls of run
 was passed to a program, a reader of inline code or a script.
 Also imports that give a module, a class or a function of ours another name: a search for its own name misses them.
 Also functions whose name begins with a participle: what acts is named by a verb, and a question by ``is_`` or ``has_``.
+Also functions that answer a question ("Whether ..."), and whose name asks none: ``inside`` and not ``is_inside``.
 Also functions whose body has more than 30 lines, without the docstring and without the functions inside it.
 """
 
@@ -51,6 +52,8 @@ NO_PARTICIPLES = {
     *("mapping", "nothing", "sed", "setting"),
 }
 """Words that end as a participle does and are none: verbs and nouns."""
+ASKS = {"are", "can", "do", "does", "had", "has", "have", "is", "may", "was", "were", "will"}
+"""Words of a name that asks a question; verbs in the third person (``knows``, ``matches``) end in an ``s``."""
 IRREGULAR = {
     *("begun", "bound", "built", "chosen", "done", "found", "given", "gone", "held", "hidden", "kept", "known", "left"),
     *("lost", "made", "said", "seen", "sent", "shown", "spelt", "taken", "told", "unknown", "unread", "written"),
@@ -206,6 +209,24 @@ def participles(src, modules):
     return found
 
 
+def unasked(src, modules):
+    """Functions that answer a question, and are not named by one. A property may: it tells what is so."""
+    found = []
+    for path in sorted(modules.values()):
+        with open(os.path.join(src, path), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.returns:
+                continue
+            answers = ast.unparse(node.returns) == "bool" and (ast.get_docstring(node) or "").startswith("Whether")
+            words = node.name.strip("_").split("_")
+            asks = not ASKS.isdisjoint(words) or any(word.endswith("s") for word in words)
+            is_property = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+            if answers and not asks and not is_property:
+                found.append(f"{path}:{node.lineno} {node.name}")
+    return found
+
+
 def long_functions(src, modules):
     """Functions whose body has more than ``LONG`` lines of its own, without its docstring; the longest first."""
 
@@ -283,9 +304,11 @@ def main():
     renamed = renamed_imports(given.src, modules)
     named = participles(given.src, modules)
     long = long_functions(given.src, modules)
+    questions = unasked(given.src, modules)
     told += [
         *small,
         *(f"long  {each}" for each in long),
+        *(f"question  {each}" for each in questions),
         *(f"renames  {each}" for each in renamed),
         *(f"participle  {each}" for each in named),
     ]
@@ -299,7 +322,8 @@ def main():
         f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules; {len(small)} under {SMALL} "
         f"lines with one importer; {len(runs)} runs through an object, {len(tables)} modules that load by strings; "
         f"{len(twice)} names of classes for two things, {len(renamed)} imports that rename; "
-        f"{len(named)} functions named by a participle, {len(long)} of more than {LONG} lines"
+        f"{len(named)} functions named by a participle, {len(long)} of more than {LONG} lines; "
+        f"{len(questions)} answer a question that their name does not ask"
     )
     if given.ceiling:
         with open(given.ceiling, encoding="utf-8") as file:
@@ -316,6 +340,7 @@ def main():
             "renamed": len(renamed),
             "participles": len(named),
             "long": len(long),
+            "questions": len(questions),
         }
         worse = [name for name, number in found.items() if number > most[name]]
         for name in worse:

@@ -46,7 +46,7 @@ class Fleet(World):
         self.north, self.desk = self.stores["north"], self.stores["desk"]
         self.store = self.stores["south"]  # type: ignore[assignment]
         self.gate = self._monitor()
-        self.unattended, self.listened = "", True
+        self.unattended, self.is_heard = "", True
         self.configure(listed("ann", "bob"))
         self.start()
         self.taint()

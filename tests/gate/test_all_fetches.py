@@ -27,7 +27,7 @@ HOST = "https://docs.example.com"
 def world(tmp_path: Path) -> World:
     world = World(tmp_path)
     world.start()
-    world.unattended, world.listened = "", True
+    world.unattended, world.is_heard = "", True
     world.store.clock = world._now  # type: ignore[method-assign]
     return world
 

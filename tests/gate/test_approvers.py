@@ -376,7 +376,7 @@ def test_the_clients_window_takes_no_yes(fleet: Fleet, table: dict[str, str]) ->
     fleet.configure(fleet.approvers, table=table)
     assert fleet.ask("Bash", PUSH)[0].verdict is DENY
     assert len(fleet.asked_elsewhere) == 1
-    fleet.listened = False
+    fleet.is_heard = False
     answer, _ = fleet.ask("Bash", PUSH)
     assert answer.verdict is DENY
     assert "An approver has to sign" in answer.to_person or "an approver has to sign" in answer.to_person

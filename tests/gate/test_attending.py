@@ -106,7 +106,7 @@ def test_what_the_client_can_lose_is_not_asked_there(front: World) -> None:
     assert put(askable=False).verdict is DENY
     assert put(headless=True).verdict is DENY
     assert put(waits=True).verdict is DENY
-    front.listened, front.says = True, True
+    front.is_heard, front.says = True, True
     for event in ({"askable": False}, {"headless": True}, {"waits": True}):
         said = put(**event)
         assert (said.verdict, said.approved) == (ALLOW, True)
@@ -115,7 +115,7 @@ def test_what_the_client_can_lose_is_not_asked_there(front: World) -> None:
 
 @pytest.mark.parametrize(("says", "verdict"), [(True, ALLOW), (False, DENY), (None, DENY)])
 def test_head_anchors_it_is_held_and_then_refused(front: World, says: bool | None, verdict: Verdict) -> None:
-    front.unattended, front.listened, front.says = "a hook could answer", True, says
+    front.unattended, front.is_heard, front.says = "a hook could answer", True, says
     said, _ = push(front)
     assert said.verdict is verdict
     assert len(front.asked_elsewhere) == 1
@@ -126,7 +126,7 @@ def test_head_anchors_it_is_held_and_then_refused(front: World, says: bool | Non
 def test_what_does_not_fit_is_asked_elsewhere(front: World) -> None:
     said, _ = front.ask("Bash", LONG)
     assert "does not fit" in said.to_agent
-    front.listened, front.says = True, True
+    front.is_heard, front.says = True, True
     assert front.ask("Bash", LONG)[0].verdict is ALLOW
     assert len(front.asked_elsewhere) == 1
 
@@ -336,7 +336,7 @@ def test_a_result_that_is_late_is_a_yes_after_all(front: World) -> None:
 
 
 def test_two_noes_elsewhere_end_asking_about_the_same(front: World) -> None:
-    front.unattended, front.listened, front.says = "a hook could answer", True, False
+    front.unattended, front.is_heard, front.says = "a hook could answer", True, False
     asked = []
     for form in ("git push origin a", "git push origin b", "git push origin c"):
         assert push(front, form)[0].verdict is DENY

@@ -187,7 +187,7 @@ def test_nobody_is_asked_in_a_job_that_was_set_up(
     """Though somebody listens elsewhere, and sits before the client, and would say yes."""
     parts = world.gate._parts
     world.gate = Monitor(parts._replace(consultants=parts.consultants._replace(waits_for_person=lambda _: True)))
-    world.says, world.listened, world.unattended = True, True, ""
+    world.says, world.is_heard, world.unattended = True, True, ""
     context = world.context(job="CI", run=RUN) if set_up else world.context()
     if set_up:
         keep(world, strangers)

@@ -35,7 +35,7 @@ class Attacked(World):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.unattended, self.listened = "", True
+        self.unattended, self.is_heard = "", True
         self.store.clock = self._now  # type: ignore[method-assign]
         self.start()
         self.taint()

@@ -50,7 +50,7 @@ class World:
         self.unattended = "nobody sits there"
         self.is_waited = True
         """Why the client's dialog does not count; empty where it does."""
-        self.listened = False
+        self.is_heard = False
         """Whether somebody is known to listen elsewhere."""
         self.guard = Guard()
         """The pattern library, which can be another one for each event."""
@@ -84,7 +84,7 @@ class World:
                 read_file=lambda path: self.contents.get(path),
                 consultants=Consultants(
                     unattended=lambda *_: self.unattended,
-                    listened=lambda *_: self.listened,
+                    is_heard=lambda *_: self.is_heard,
                     wait=self._wait,
                     is_waited=lambda _: self.is_waited,
                 ),

@@ -16,7 +16,7 @@ from lockgate.core.errors import JudgeError, LockgateError
 from lockgate.gate.judge import api_key as keys
 from lockgate.gate.judge.api_key import ApiKey, can_be_asked, find_key, why_not
 from lockgate.gate.judge.judge import Judge, ask
-from lockgate.gate.judge.settings import JudgeSettings, available, is_here, settings_of
+from lockgate.gate.judge.settings import JudgeSettings, is_available, is_here, settings_of
 from lockgate.store.sqlite.store import SqliteStore
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -101,7 +101,7 @@ def test_what_does_not_go_together_is_an_error_that_shows_no_value(said: dict[st
 def test_loopback_needs_neither_tls_nor_a_key(address: str) -> None:
     settings = settings_of({"base_url": address})
     assert is_here(settings.base_url)
-    assert available(settings, {})
+    assert is_available(settings, {})
 
 
 AVAILABLE = [

@@ -18,7 +18,7 @@ _WORDS = 3
 """The most words of a name in the table."""
 
 
-def only_looks(call: ToolCall, analysis: Analysis) -> bool:
+def looks_only(call: ToolCall, analysis: Analysis) -> bool:
     """Whether a call leaves no file, plan or agent behind that may hold what its subject has read.
 
     Args:

@@ -65,7 +65,7 @@ def host(state: str) -> Host:
     known = _read(state)
     if known is not None and known.get("facts") == facts:
         found = Host(*(str(known.get(name, "")) for name in Host._fields))
-        lasts = bool(found.way or found.launcher) or _recent(known.get("at"))
+        lasts = bool(found.way or found.launcher) or _is_recent(known.get("at"))
         if lasts and _is_believed(state, known, found):
             return found
     return try_again(state)
@@ -116,7 +116,7 @@ def _default_state() -> str:
     return state_dir()
 
 
-def _recent(at: object) -> bool:
+def _is_recent(at: object) -> bool:
     return isinstance(at, int | float) and 0 <= time.time() - at < _AGAIN
 
 

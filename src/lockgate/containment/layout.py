@@ -153,7 +153,7 @@ def _own_store(place: str, home: str, folder: str) -> Iterator[Mount]:
         make_folders(place)
     except OSError:
         return
-    if real_path(place) == place and _below(place, (real_path(home),)):
+    if real_path(place) == place and _is_below(place, (real_path(home),)):
         yield Mount(WRITABLE, place, own)
 
 
@@ -172,7 +172,7 @@ def _brought_back(run: ContainedRun, volatile: tuple[str, ...]) -> tuple[str, ..
     wanted = [run.home, *programs, *environments, sys.prefix, *_OWN, *_SYSTEM, run.cwd]
     real = {real_path(path) for path in wanted if path.startswith("/") and os.path.isdir(path)}
     real |= {real_path(path) for path in run.named if _is_own_file(path, run.around)}
-    return tuple(path for path in sorted(real) if path not in volatile and _below(path, volatile))
+    return tuple(path for path in sorted(real) if path not in volatile and _is_below(path, volatile))
 
 
 def _is_own_file(path: str, around: HostView) -> bool:
@@ -190,7 +190,7 @@ def _private(run: ContainedRun, volatile: tuple[str, ...], back: tuple[str, ...]
     temporary = real_path(TEMPORARY)
     for path in volatile:
         # Nothing may lie below a folder that an earlier command could prepare: it would choose where that is mounted.
-        if path == temporary and not any(_below(other, (path,)) for other in (*back, real_path(run.workspace))):
+        if path == temporary and not any(_is_below(other, (path,)) for other in (*back, real_path(run.workspace))):
             yield Mount(WRITABLE, path, prepare_temporary_folder(folder, run.room))
         else:
             yield Mount(SHARED if os.stat(path).st_mode & OPEN_TO_ALL == OPEN_TO_ALL else EMPTY, path)
@@ -217,13 +217,13 @@ def _queues() -> Iterator[Mount]:
         yield Mount(QUEUES, "/dev/mqueue")
 
 
-def _below(path: str, folders: Iterable[str]) -> bool:
+def _is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for folder in folders)
 
 
 def _shows(path: str, back: Iterable[str]) -> bool:
     """Whether a path, or a part of it, is among what was brought back: a project's ``PATH`` can name any folder."""
-    return any(_below(f"{path}/", (other,)) or _below(other, (path,)) for other in back)
+    return any(_is_below(f"{path}/", (other,)) or _is_below(other, (path,)) for other in back)
 
 
 def _folder_inside(run: ContainedRun, roots: tuple[str, ...]) -> str:
@@ -242,8 +242,13 @@ def _outside(run: ContainedRun, look: FileLookup, volatile: tuple[str, ...], bac
     paths = [*hidden_files.secrets(run.home, run.around), *near, *hidden_files.sockets()]
     for path in [run.state, *paths]:
         real = real_path(path)
-        unseen = _below(real, volatile) and not _shows(real, back)
-        if unseen or real in covered or _below(real, (*covered, *cache)) or hidden_files.is_closed_to_contained(real):
+        unseen = _is_below(real, volatile) and not _shows(real, back)
+        if (
+            unseen
+            or real in covered
+            or _is_below(real, (*covered, *cache))
+            or hidden_files.is_closed_to_contained(real)
+        ):
             continue
         mount = _hide(real, nothing)
         if mount is not None:
@@ -269,7 +274,7 @@ def _inside(entries: Iterable[ProtectedPath], run: ContainedRun, roots: tuple[st
         path = entry.path
         if entry.link:
             path = real_path(path)
-            if not os.path.exists(path) or not _below(f"{path}/", roots):
+            if not os.path.exists(path) or not _is_below(f"{path}/", roots):
                 continue
         if hidden_files.is_closed_to_contained(path):
             continue
@@ -286,12 +291,12 @@ def _inside(entries: Iterable[ProtectedPath], run: ContainedRun, roots: tuple[st
 def _own(run: ContainedRun, roots: tuple[str, ...]) -> list[str]:
     """The gate's own code and configuration, where they lie in folders that may be written to."""
     paths = dict.fromkeys(map(real_path, run.around.own_paths))
-    return [path for path in paths if _below(path, roots) and os.path.exists(path) and path != run.state]
+    return [path for path in paths if _is_below(path, roots) and os.path.exists(path) and path != run.state]
 
 
 def _above(paths: Iterable[str], roots: tuple[str, ...]) -> Iterator[Mount]:
     """Folders above some paths as mounts of their own: such a folder cannot be renamed."""
-    above = {parent for path in paths for parent in _parents(path) if _below(parent, roots)}
+    above = {parent for path in paths for parent in _parents(path) if _is_below(parent, roots)}
     yield from (Mount(WRITABLE, path, path) for path in sorted(above))
 
 

@@ -88,7 +88,7 @@ def redacts(configuration: Configuration) -> bool:
     return is_enforced(configuration) or any(policy.profile.name == PAUSED for policy in configuration.policies)
 
 
-def from_guard(decision: PolicyDecision) -> bool:
+def is_from_guard(decision: PolicyDecision) -> bool:
     """Whether nothing but the pattern library stands behind a verdict."""
     return bool(decision.reasons) and all(reason.row == ROW for reason in decision.reasons)
 

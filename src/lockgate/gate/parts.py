@@ -92,7 +92,7 @@ class Consultants(Record):
     """Returns once a person has decided, or the time is over."""
     waits_for_person: Callable[[Configuration], bool] = lambda _: False
     """Whether a client that nobody sits before waits for a person elsewhere. Asked only where a person is needed."""
-    listened: Callable[[Configuration, Transaction], bool] = lambda *_: False
+    is_heard: Callable[[Configuration, Transaction], bool] = lambda *_: False
     """Whether somebody elsewhere is proven to hear of a question. Asked only where a table takes such a person."""
     unattended: Callable[[Context, ToolCall], str] = lambda *_: NO_DIALOG
     """Why a question in the client's own dialog may be answered by somebody else than the person before it, in words;

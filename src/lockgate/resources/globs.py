@@ -87,7 +87,7 @@ def _tokens(name: str) -> tuple[str, ...]:
     return tuple(tokens)
 
 
-def _meet(left: str, right: str) -> bool:
+def _have_common(left: str, right: str) -> bool:
     """Whether some character is in both sets."""
     if left[0] == "=" and right[0] == "=":
         return any(character in right[1:] for character in left[1:])
@@ -132,7 +132,7 @@ def names_meet(left: str, right: str) -> bool:
         return False
     left_wild, right_wild = is_wild(left), is_wild(right)
     if max(len(left), len(right)) > LONGEST:
-        return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
+        return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _have_common)
     if not (left_wild or right_wild):
         return False
     before, after = _ends(left) if left_wild else (left, left)
@@ -142,7 +142,7 @@ def names_meet(left: str, right: str) -> bool:
     if not (after.endswith(other_after) or other_after.endswith(after)):
         return False
     if left_wild and right_wild:
-        return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
+        return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _have_common)
     return name_matches(left, right) if left_wild else name_matches(right, left)
 
 
@@ -178,10 +178,10 @@ def spells_some_of(name: str, wanted: str) -> bool:
     if stem and extension == wanted_extension and wanted_stem.strip("*?") and not is_wild(extension):
         name, wanted = stem, wanted_stem
     telling = "".join(filter(str.isalnum, wanted)) or wanted.strip("*?")
-    return _share(_tokens(name), _tokens(wanted), telling)
+    return _have_common_name(_tokens(name), _tokens(wanted), telling)
 
 
-def _share(left: Sequence[str], right: Sequence[str], telling: str) -> bool:
+def _have_common_name(left: Sequence[str], right: Sequence[str], telling: str) -> bool:
     """Whether two patterns stand for one name in which both of them spell one of some characters."""
     meets, shares = [True], [False]
     for other in right:
@@ -195,7 +195,7 @@ def _share(left: Sequence[str], right: Sequence[str], telling: str) -> bool:
                 now.append(now[index] or meets[index + 1])
                 shared.append(shared[index] or shares[index + 1])
             else:
-                fits = _meet(item, other)
+                fits = _have_common(item, other)
                 now.append(meets[index] and fits)
                 spelt = item == other and item[0] == "=" and item[1:] in telling
                 shared.append(fits and (shares[index] or (meets[index] and spelt)))

@@ -236,7 +236,7 @@ class HostView(Record):
 
     ``None`` where that cannot be told; instead of the look-up, where nothing is known of the disk.
     """
-    only_contained_see: Callable[[str], bool] = lambda _: False
+    is_seen_by_contained_only: Callable[[str], bool] = lambda _: False
     """Whether a file at an absolute path is seen by contained commands of this project alone, in their own ``/tmp``."""
     kept_files: Callable[[], Mapping[str, tuple[Origin, ...]]] = dict
     """What lies in files that earlier calls have written, by absolute path: secrets, and code from the network."""

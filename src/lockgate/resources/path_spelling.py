@@ -27,7 +27,7 @@ def absolute(path: str, cwd: str, around: HostView) -> str | None:
     return None if joined is None else _normal(joined)
 
 
-def outside_workspace(path: str, cwd: str, around: HostView) -> bool:
+def is_outside_workspace(path: str, cwd: str, around: HostView) -> bool:
     """Whether a path, as written or with links resolved, lies outside the project.
 
     An unknown folder counts as outside.
@@ -37,7 +37,7 @@ def outside_workspace(path: str, cwd: str, around: HostView) -> bool:
         return True
     workspace = posixpath.normpath(around.workspace)
     real = _real(_join(path, cwd, around) or full, around)
-    return not (inside(full, workspace) and inside(real, _real(workspace, around)))
+    return not (is_inside(full, workspace) and is_inside(real, _real(workspace, around)))
 
 
 def _join(path: str, cwd: str, around: HostView) -> str | None:
@@ -156,7 +156,7 @@ def _normal(path: str) -> str:
     return normal[1:] if normal.startswith("//") else normal
 
 
-def inside(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies in it, by their spelling."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
@@ -212,7 +212,7 @@ def _nowhere(path: str, cwd: str, around: HostView) -> list[Path]:
 def _find_moved_client(written: list[str], around: HostView) -> list[str]:
     """A client that is told to keep its files elsewhere keeps there what is in ``~/.claude`` for others."""
     tops = _find_moved_tops(around.client_paths)
-    return [f"{around.home}/.claude{path[len(top) :]}" for top in tops for path in written if inside(path, top)]
+    return [f"{around.home}/.claude{path[len(top) :]}" for top in tops for path in written if is_inside(path, top)]
 
 
 @lru_cache(maxsize=64)
@@ -258,7 +258,7 @@ def _from_home(names: Names, homes: tuple[Names, ...]) -> Names | None:
     return None
 
 
-def in_project(form: Path, around: HostView) -> bool:
+def is_in_project(form: Path, around: HostView) -> bool:
     """Whether a path lies in a project that is a folder of its own, and not a folder of the system such as ``/usr``."""
     names = names_of(around.workspace) if around.workspace else ()
     return len(names) > 2 and names[-1] not in _SYSTEM_NAMES and form.names[: len(names)] == names

@@ -19,17 +19,17 @@ from lockgate.resources.path_spelling import (
     folders,
     forms,
     has_state_below,
-    in_project,
-    inside,
+    is_in_project,
+    is_inside,
+    is_outside_workspace,
     may_begin_in,
     names_of,
-    outside_workspace,
 )
 from lockgate.resources.places import HOME, Path, Place, find, find_begun, find_below, split_pattern
 
 __all__ = [
     "absolute",
-    "outside_workspace",
+    "is_outside_workspace",
     "read_effects",
     "read_of",
     "recursive_read_effects",
@@ -67,7 +67,7 @@ def read_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
         if _is_session_result(form, around):
             continue
         found += _own_read(form, path, around)
-        found += [effect for place in find(form) if _meant(place, form) and (effect := read_of(place, path))]
+        found += [effect for place in find(form) if _is_meant(place, form) and (effect := read_of(place, path))]
         found += _effects_of_configured_place(
             form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET
         )
@@ -103,7 +103,7 @@ def write_effects(path: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     found: list[Effect] = []
     for form in forms(path, cwd, around):
         found += _own_write(form, path, around)
-        here = in_project(form, around)
+        here = is_in_project(form, around)
         found += [effect for place in find(form) if place.project or not here if (effect := write_of(place, path))]
         found += _effects_of_configured_write(form, path, around)
         found += _hook_folder(form, path, around)
@@ -140,7 +140,7 @@ def recursive_write_effects(root: str, cwd: str, around: HostView) -> tuple[Effe
 # -- effects ---------------------------------------------------------------------------------------------------------
 
 
-def _meant(place: Place, form: Path) -> bool:
+def _is_meant(place: Place, form: Path) -> bool:
     """Whether a path means a place, and not only the folders that may be around it.
 
     ``packages/*/README.md`` may find a package's text in ``packages/node_modules``, as a search of ``packages`` may.
@@ -300,7 +300,7 @@ def _program_folder(form: Path, path: str, around: HostView) -> list[Effect]:
     folders = tuple(folder for folder in around.variables.get("PATH", "").split(":") if folder.startswith("/"))
     if not _lies_in(folders, form):
         return []
-    others = tuple(folder for folder in folders if not inside(folder, around.workspace or "/nowhere"))
+    others = tuple(folder for folder in folders if not is_inside(folder, around.workspace or "/nowhere"))
     if not (form.wild or _lies_in(others, form) or around.is_known_program(form.names[-1])):
         return []
     because = "programs that people start by name are looked for here"

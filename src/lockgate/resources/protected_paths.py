@@ -136,8 +136,8 @@ class PathGuard:
         around = self._around
         if any(effect.kind in _CHANGES for effect in write_effects(path, "", around)):
             pinned = folder and posixpath.basename(path) == ".git"
-            return ProtectedPath(path, folder, protected=not pinned, hidden=self._secret(path), pinned=pinned)
-        if self._secret(path):
+            return ProtectedPath(path, folder, protected=not pinned, hidden=self._is_secret(path), pinned=pinned)
+        if self._is_secret(path):
             return ProtectedPath(path, folder, hidden=True)
         if folder and self._begins(path):
             return ProtectedPath(path, folder, protected=True)
@@ -171,7 +171,7 @@ class PathGuard:
         entry = self.entry(full, folder=True)
         return entry is not None and entry.protected
 
-    def _secret(self, path: str) -> bool:
+    def _is_secret(self, path: str) -> bool:
         effects = read_effects(path, "", self._around)
         return any(
             effect.kind is EffectKind.READ_SECRET or effect.rule.startswith("place:transcript/") for effect in effects

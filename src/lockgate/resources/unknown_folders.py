@@ -7,7 +7,7 @@ from functools import lru_cache
 from lockgate.core.model import Effect, EffectKind
 from lockgate.resources.globs import Names, is_wild, names_meet, paths_meet
 from lockgate.resources.host_view import HostView
-from lockgate.resources.path_spelling import forms, in_project, names_of
+from lockgate.resources.path_spelling import forms, is_in_project, names_of
 from lockgate.resources.paths import read_of, unique, write_of
 from lockgate.resources.places import Path, Place, floats, places, view_of
 
@@ -23,7 +23,7 @@ def effects_of_named_write(root: str, name: str, cwd: str, around: HostView) -> 
     """
     found: list[Effect] = []
     for form in forms(root, cwd, around):
-        here = in_project(form, around)
+        here = is_in_project(form, around)
         for place in _find_named(form, name, around):
             effect = write_of(place, root)
             if effect and (effect.kind is EffectKind.TAMPER or not here or name.casefold() in place.named):
@@ -38,7 +38,7 @@ def effects_of_named_read(root: str, name: str, cwd: str, around: HostView) -> t
     """
     found: list[Effect] = []
     for form in forms(root, cwd, around):
-        if not in_project(form, around):
+        if not is_in_project(form, around):
             hits = (read_of(place, root) for place in _find_named(form, name, around))
             found += [effect for effect in hits if effect and effect.kind is EffectKind.READ_SECRET]
     return unique(found)
@@ -47,7 +47,7 @@ def effects_of_named_read(root: str, name: str, cwd: str, around: HostView) -> t
 def _find_named(folder: Path, name: str, around: HostView) -> tuple[Place, ...]:
     """Places that have a name at some depth of a folder."""
     homes_below = names_of(around.home)[: len(folder.names)] == folder.names or folder.names in _AROUND_HOMES
-    return _find(folder, name, homes_below=homes_below, here=in_project(folder, around))
+    return _find(folder, name, homes_below=homes_below, here=is_in_project(folder, around))
 
 
 @lru_cache(maxsize=256)

@@ -136,7 +136,7 @@ def _network_effects(machine: Machine) -> list[Effect]:
 
 def _writes(machine: Machine) -> bool:
     """Whether a file may be another one afterwards, as far as words name it."""
-    return machine.disk.any()
+    return machine.disk.may_differ()
 
 
 def _receipt(machine: Machine) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from lockgate.gate.host.host_view import host_view_of
 from lockgate.resources.host_view import AnalysisRules, HostView
 from lockgate.resources.paths import (
     absolute,
-    outside_workspace,
+    is_outside_workspace,
     read_effects,
     recursive_read_effects,
     recursive_write_effects,
@@ -373,12 +373,12 @@ def test_absolute(path, cwd, expected, around):
 )
 def test_outside_workspace(path, expected, around):
     linked = around._replace(realpath=lambda p: p.replace("/work/link", "/elsewhere"))
-    assert outside_workspace(path, WORK, linked) is expected
+    assert is_outside_workspace(path, WORK, linked) is expected
 
 
 def test_outside_workspace_where_nothing_is_known(around):
-    assert outside_workspace("a", "", around)
-    assert outside_workspace("/a", WORK, around._replace(workspace=""))
+    assert is_outside_workspace("a", "", around)
+    assert is_outside_workspace("/a", WORK, around._replace(workspace=""))
 
 
 def test_a_client_may_keep_its_files_elsewhere(around):
@@ -404,7 +404,7 @@ def test_never_raises_and_the_longer_spelling_means_the_same(path, cwd):
     around = HostView(home="/home/user", workspace=WORK)
     for effects in (read_effects, write_effects, recursive_read_effects, recursive_write_effects, instructions_effects):
         effects(path, cwd, around)
-    outside_workspace(path, cwd, around)
+    is_outside_workspace(path, cwd, around)
     if path and not path.startswith(("~", "/")) and "\0" not in path:
         plain = {e.rule for e in read_effects(path, WORK, around)}
         assert {e.rule for e in read_effects(f"{WORK}/./{path}", WORK, around)} == plain

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lockgate.analysis import analyse
-from lockgate.analysis.looking import only_looks
+from lockgate.analysis.looking import looks_only
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall
 from lockgate.resources.data import build
 from support.analysed import AROUND, PROJECT
@@ -18,7 +18,7 @@ ROWS: list[dict[str, Any]] = build.load(Path(build.__file__).with_name("looking.
 
 def _looks(kind: str, text: str) -> bool:
     call = ToolCall(text, {}, PROJECT) if kind == "tool" else ToolCall("Bash", {"command": text}, PROJECT)
-    return only_looks(call, Analysis() if kind == "tool" else analyse(call, AROUND))
+    return looks_only(call, Analysis() if kind == "tool" else analyse(call, AROUND))
 
 
 @pytest.mark.parametrize(
@@ -38,20 +38,20 @@ def test_examples(kind: str, text: str, looks: bool) -> None:
 def test_a_tool_looks_only_where_it_does_nothing_else(kind: EffectKind) -> None:
     effects = (Effect(kind, "x", "test:rule", "a test"),)
     looking = kind in (EffectKind.INGEST, EffectKind.READ_SECRET, EffectKind.FETCH)
-    assert only_looks(ToolCall("Read", {}), Analysis(effects)) is looking
-    assert only_looks(ToolCall("mcp__tracker__get_issue", {}), Analysis(effects)) is looking
+    assert looks_only(ToolCall("Read", {}), Analysis(effects)) is looking
+    assert looks_only(ToolCall("mcp__tracker__get_issue", {}), Analysis(effects)) is looking
 
 
 def test_a_tool_of_a_server_of_which_nothing_is_said_may_keep_anything() -> None:
     call = ToolCall("mcp__memory__note", {"text": "x"}, PROJECT)
-    assert not only_looks(call, analyse(call, AROUND))
-    assert not only_looks(call, Analysis())
+    assert not looks_only(call, analyse(call, AROUND))
+    assert not looks_only(call, Analysis())
 
 
 def test_a_command_that_may_run_code_leaves_something() -> None:
     call = ToolCall("Bash", {"command": "git log"}, PROJECT)
     found = analyse(call, AROUND)
-    assert only_looks(call, found)
+    assert looks_only(call, found)
     run = Effect(EffectKind.EXECUTE, "x", "test:rule", "a test", gives=Label.UNTRUSTED)
-    assert not only_looks(call, found._replace(effects=(*found.effects, run)))
-    assert not only_looks(call, found._replace(commands=()))
+    assert not looks_only(call, found._replace(effects=(*found.effects, run)))
+    assert not looks_only(call, found._replace(commands=()))

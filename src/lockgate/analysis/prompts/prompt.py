@@ -13,7 +13,7 @@ from lockgate.analysis.prompts.mentions import mention_effects_of
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label, ToolCall
 from lockgate.resources.host_view import HostView
-from lockgate.resources.path_spelling import absolute, inside, outside_workspace
+from lockgate.resources.path_spelling import absolute, is_inside, is_outside_workspace
 from lockgate.resources.paths import read_effects
 
 _CLIENT_FOLDERS = (
@@ -101,18 +101,18 @@ def instructions_effects(path: str, cwd: str, around: HostView) -> tuple[Effect,
     if any(effect.kind is EffectKind.INGEST for effect in found):
         return found
     full = absolute(path, cwd, around) or ""
-    if not outside_workspace(path, cwd, around) or _is_client_configuration(full, around):
+    if not is_outside_workspace(path, cwd, around) or _is_client_configuration(full, around):
         return found
     because = "these instructions lie outside the project and the person's own configuration"
     return (*found, Effect(EffectKind.INGEST, path, "place:instructions/foreign", because, gives=Label.UNTRUSTED))
 
 
 def _is_client_configuration(full: str, around: HostView) -> bool:
-    if any(inside(full, posixpath.join(around.home, name)) for name in _PACKAGE_FOLDERS):
+    if any(is_inside(full, posixpath.join(around.home, name)) for name in _PACKAGE_FOLDERS):
         return False
     folders = [posixpath.join(around.home, name) for name in _CLIENT_FOLDERS]
-    if any(inside(full, folder) for folder in (*folders, *_SYSTEM_FOLDERS)):
+    if any(is_inside(full, folder) for folder in (*folders, *_SYSTEM_FOLDERS)):
         return True
     # A client also reads CLAUDE.md of the folders above the project; they are the person's when below the home folder.
     parents = posixpath.dirname(around.workspace) if around.workspace else ""
-    return bool(parents) and inside(full, around.home) and inside(parents, posixpath.dirname(full))
+    return bool(parents) and is_inside(full, around.home) and is_inside(parents, posixpath.dirname(full))

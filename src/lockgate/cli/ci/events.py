@@ -94,7 +94,7 @@ def _strangers(row: Mapping[str, Any], event: Mapping[str, Any], bots: frozenset
     if row["writers"] == "sender" and not _is_person(event.get("sender")) and not _is_named(event.get("sender"), bots):
         yield f"an event that {_login(event.get('sender')) or 'somebody'} caused"
     for what in row["words"]:
-        if not _by_writer(event, event.get(what), bots):
+        if not _is_by_writer(event, event.get(what), bots):
             by = _login(_at(event, f"{what}.user")) or "somebody"
             number = _at(event, f"{what}.number")
             numbered = f" {number}" if type(number) is int else ""
@@ -103,7 +103,7 @@ def _strangers(row: Mapping[str, Any], event: Mapping[str, Any], bots: frozenset
         yield from _foreign_commits(event)
 
 
-def _by_writer(event: Mapping[str, Any], words: object, bots: frozenset[str]) -> bool:
+def _is_by_writer(event: Mapping[str, Any], words: object, bots: frozenset[str]) -> bool:
     """Whether an object's words are those of somebody who can write to the repository, as far as the event proves it.
 
     The owner of a repository is one person. In an organization's nobody is, and the association of its members says

@@ -76,11 +76,11 @@ def require_approver(action: str, known: Collection[str] = ()) -> None:
         raise click.ClickException(f"{reason}: this is an agent's shell ({variable} is set)")
     if agent := agent_above(known):
         raise click.ClickException(f"{reason}: this runs below an agent ({visible(agent, 80)})")
-    if not _in_the_foreground():
+    if not _is_in_foreground():
         raise click.ClickException(f"{reason}: this is none")
 
 
-def _in_the_foreground() -> bool:
+def _is_in_foreground() -> bool:
     """Whether input and output are this process's own terminal, and it is the one that a pressed key goes to."""
     try:
         return os.tcgetpgrp(0) == os.tcgetpgrp(1) == os.getpgrp()

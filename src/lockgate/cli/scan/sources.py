@@ -192,7 +192,7 @@ def read_added_lines(folder: str, arguments: Sequence[str]) -> list[ScannedText 
         raise ScanError(f"git diff took longer than {_GIT_SECONDS} s") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        if not _in_repository(folder):
+        if not _is_in_repository(folder):
             raise ScanError("this folder is in no git repository; name files or folders to scan, or run it in one")
         raise ScanError(f"git diff failed: {said[0] if said else done.returncode}")
     return list(_parse_diff(done.stdout.decode("utf-8", "surrogateescape")))
@@ -214,7 +214,7 @@ def _without_filters(folder: str) -> dict[str, str]:
     return settings
 
 
-def _in_repository(folder: str) -> bool:
+def _is_in_repository(folder: str) -> bool:
     asked = ["git", "-C", folder, "rev-parse", "--git-dir"]
     try:
         return subprocess.run(asked, capture_output=True, timeout=_GIT_SECONDS, check=False).returncode == 0  # noqa: S603

@@ -221,13 +221,13 @@ def _has_other_hooks(hooks: Any, entries: Mapping[str, Sequence[Mapping[str, Any
     if not isinstance(hooks, Mapping):
         return bool(hooks)
     return any(
-        not _all_in(group, entries.get(event, ()))
+        not _are_all_in(group, entries.get(event, ()))
         for event, groups in hooks.items()
         for group in (groups if isinstance(groups, list) else [groups])
     )
 
 
-def _all_in(group: Any, own: Sequence[Mapping[str, Any]]) -> bool:
+def _are_all_in(group: Any, own: Sequence[Mapping[str, Any]]) -> bool:
     inside = group.get("hooks") if isinstance(group, Mapping) else None
     return isinstance(inside, list) and all(entry in own for entry in inside)
 

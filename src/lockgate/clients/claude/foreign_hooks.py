@@ -32,7 +32,7 @@ def foreign_hooks(hooks: Any, folders: Folders, file: str = "", *, own_plugin: b
         return "a hook for PermissionRequest that could answer in your place"
     own = _own(folders, file, own_plugin=own_plugin)
     for entry in _entries(hooks.get("PreToolUse")):
-        if entry not in own and not _only_watches(entry):
+        if entry not in own and not _watches_only(entry):
             return "another hook for PreToolUse that could change a call after you have seen it"
     return ""
 
@@ -44,7 +44,7 @@ def _entries(groups: Any) -> Iterator[Any]:
         yield from inside if isinstance(inside, list) else [group]
 
 
-def _only_watches(entry: Any) -> bool:
+def _watches_only(entry: Any) -> bool:
     """Whether a hook cannot hold or change a call: the client does not wait for one that is asynchronous."""
     return isinstance(entry, Mapping) and entry.get("async") is True and entry.get("type") == "command"
 

@@ -59,9 +59,9 @@ def asks_by_default(context: Context, call: ToolCall, home: str) -> bool:
     started = command_line(context.process)
     if context.mode not in _ASKING_MODES or not started.words or started.has(_OTHER_DIALOG):
         return False
-    from lockgate.resources.path_spelling import inside
+    from lockgate.resources.path_spelling import is_inside
 
-    if not context.workspace or not inside(call.cwd or context.cwd, context.workspace):
+    if not context.workspace or not is_inside(call.cwd or context.cwd, context.workspace):
         return False
     if may_be_refused(context, call, home):
         return False

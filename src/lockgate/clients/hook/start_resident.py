@@ -133,7 +133,7 @@ def environment(where: Folders) -> dict[str, str]:
 
 
 def _take_turn(mark: str) -> bool:
-    """Whether nobody has tried just now; of several who ask at once, it is one's turn."""
+    """Take the turn to start a gate. Returns whether it was free: nobody has tried just now, or tries now."""
     import fcntl
 
     if _age(mark) < _PAUSE:

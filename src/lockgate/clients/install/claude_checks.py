@@ -209,12 +209,12 @@ def _rogue_files(seen: CheckContext) -> list[str]:
             hooks = json.loads((copy / "hooks" / "hooks.json").read_bytes())
         except (OSError, ValueError):
             hooks = None
-        if not _plugin_hooks_whole(hooks):
+        if not _are_plugin_hooks_whole(hooks):
             found.append(str(copy / "hooks" / "hooks.json"))
     return found
 
 
-def _plugin_hooks_whole(loaded: Any) -> bool:
+def _are_plugin_hooks_whole(loaded: Any) -> bool:
     hooks = loaded.get("hooks") if isinstance(loaded, dict) else None
     if not isinstance(hooks, dict) or set(loaded) - {"description", "hooks"}:
         return False

@@ -141,7 +141,7 @@ def _find_missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str
 def _codex(file: str, seen: CheckContext) -> Iterator[DoctorCheck]:
     name = "codex trust"
     try:
-        ours = [hook for hook in codex_trust.hooks(seen.project, seen.folders.home) if _same(hook.file, file)]
+        ours = [hook for hook in codex_trust.hooks(seen.project, seen.folders.home) if _is_same(hook.file, file)]
     except InstallError as error:
         yield DoctorCheck(name, "warn", str(error), "see docs/codex.md")
     else:
@@ -197,7 +197,7 @@ def _settings(file: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 

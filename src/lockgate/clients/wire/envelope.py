@@ -26,7 +26,7 @@ _INNER, _OUTER = (bytes(b ^ 0x36 for b in range(256)), bytes(b ^ 0x5C for b in r
 _SEAL = len(MARK) + 64
 
 
-def same(one: bytes, other: bytes) -> bool:
+def is_same(one: bytes, other: bytes) -> bool:
     """Whether two secrets are equal, in a time that does not tell where they differ."""
     return _compare_digest(one, other)
 
@@ -72,7 +72,7 @@ def unseal(key: bytes, purpose: bytes, message: bytes) -> bytes:
     if not message.startswith(MARK) or message[_SEAL : _SEAL + 1] != b"\n":
         raise RemoteError("the message has no seal")
     text = message[_SEAL + 1 :]
-    if not same(message[len(MARK) : _SEAL], authentication_code(key, purpose, text).encode()):
+    if not is_same(message[len(MARK) : _SEAL], authentication_code(key, purpose, text).encode()):
         raise RemoteError("the message's seal does not hold: it is forged, cut, or made with another key")
     return text
 

@@ -61,11 +61,11 @@ def _excuse(match: PatternMatch, own: list[PatternMatch]) -> PatternMatch:
     is_own = match.kind is Kind.SECRET and any(
         match.path == other.path and match.start < other.end and other.start < match.end for other in own
     )
-    if not is_own or match.decision.rank <= GuardrailDecision.WARN.rank or not _same_source(match, own):
+    if not is_own or match.decision.rank <= GuardrailDecision.WARN.rank or not _is_same_source(match, own):
         return match
     return match._replace(decision=GuardrailDecision.WARN)
 
 
-def _same_source(match: PatternMatch, own: list[PatternMatch]) -> bool:
+def _is_same_source(match: PatternMatch, own: list[PatternMatch]) -> bool:
     """A canary stays one, and so does a known secret of another file."""
     return match in own or not match.rule.startswith((_GROUP, "canary/"))

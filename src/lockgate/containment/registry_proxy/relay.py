@@ -72,7 +72,7 @@ class Relay:
                 self._begin(connection)
 
     def accept_waiting(self) -> bool:
-        """Whether somebody is waiting to be answered, who then is."""
+        """Begin to answer who waits to be answered. Returns whether there was anybody."""
         self._listener.settimeout(0)
         try:
             connection, _ = self._listener.accept()

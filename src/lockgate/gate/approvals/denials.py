@@ -49,7 +49,7 @@ def alike(
         approvers: The ``approvers`` of the configuration: a yes counts only where one of them has signed it.
     """
     mine = frozenset(targets(effects))
-    found = max((row for row in noes if _within(row, mine)), key=lambda row: row.decided_at, default=None)
+    found = max((row for row in noes if _is_within(row, mine)), key=lambda row: row.decided_at, default=None)
     return None if found is None or _was_allowed_since(tx, found, approvers) else found
 
 
@@ -58,7 +58,7 @@ def all_alike(
 ) -> list[ApprovalRow]:
     """All such noes."""
     mine = frozenset(targets(effects))
-    return [row for row in noes if _within(row, mine) and not _was_allowed_since(tx, row, approvers)]
+    return [row for row in noes if _is_within(row, mine) and not _was_allowed_since(tx, row, approvers)]
 
 
 def _was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) -> bool:
@@ -100,7 +100,7 @@ def _target(effect: Effect) -> str:
     return sha256(b"lockgate target\0" + text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _within(row: ApprovalRow, mine: frozenset[str]) -> bool:
+def _is_within(row: ApprovalRow, mine: frozenset[str]) -> bool:
     wanted = _read_targets(row)
     return bool(wanted) and mine.issuperset(wanted)
 

@@ -70,13 +70,13 @@ def let_run(question: DecisionInput, ruling: Ruling) -> Ruling:
         for profile in profiles
         for row in rows
     )
-    if not clean or not kinds <= _SENDS or not rows <= _ROWS or not _only_steps_since(question):
+    if not clean or not kinds <= _SENDS or not rows <= _ROWS or not _has_only_steps_since(question):
         return ruling
     allowed = decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)
     return ruling._replace(decision=allowed, new_input=None, asks_elsewhere=False)
 
 
-def _only_steps_since(question: DecisionInput) -> bool:
+def _has_only_steps_since(question: DecisionInput) -> bool:
     began = min((taint.at for taint in question.taints if taint.label is Label.UNTRUSTED), default=None)
     calls = _calls_of(question.tx, question.context.subject, question.call)
     return began is not None and all(row.facts.get(LOOKS) or row.facts.get(STEP) for row in calls if row.at >= began)

@@ -393,7 +393,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
         judge=asked.judge,
         wait=asked.wait,
         waits_for_person=asked.waits_for_person,
-        listened=asked.listened,
+        is_heard=asked.is_heard,
         is_waited=asked.is_waited,
     )
 
@@ -448,7 +448,7 @@ class _Asked:
 
         return waiting.waits_for_person(self._where.state, configuration.options.approvals, self._store.is_watched)
 
-    def listened(self, configuration: Configuration, tx: Transaction) -> bool:
+    def is_heard(self, configuration: Configuration, tx: Transaction) -> bool:
         """Whether some person is known to hear of a question."""
         from lockgate.gate.approvals import waiting
 

@@ -80,7 +80,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
         find_below=files.find_below,
         repository=_repositories(where.home),
         copied=_find_copied,
-        only_contained_see=lambda path: _only_contained_see(where.state, workspace, path),
+        is_seen_by_contained_only=lambda path: _is_seen_by_contained_only(where.state, workspace, path),
     )
 
 
@@ -111,7 +111,7 @@ def _is_known_program(name: str) -> bool:
     return lookup(name) is not None
 
 
-def _only_contained_see(state: str, workspace: str, path: str) -> bool:
+def _is_seen_by_contained_only(state: str, workspace: str, path: str) -> bool:
     if os.path.lexists(path) or not os.path.isdir(os.path.join(state, "contained")):
         return False  # as nearly always, without the modules of the sandbox
     from lockgate.containment.leftovers import is_seen_by_contained_only

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from lockgate.core.errors import JudgeError
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.judge.settings import FOLDER, JudgeSettings, available, settings_of
+from lockgate.gate.judge.settings import FOLDER, JudgeSettings, is_available, settings_of
 from lockgate.system.digests import sha256
 from lockgate.system.keyring import secret_in
 from lockgate.system.libraries import is_installed
@@ -93,7 +93,7 @@ def why_not(configured: Mapping[str, Any] | None, environ: Mapping[str, str], st
         return str(error)
     if not settings.enabled:
         return "it is turned off (judge.enabled)"
-    if not available(settings, environ):
+    if not is_available(settings, environ):
         return f"there is no key: {settings.key_env or 'judge.key_env'} is not set, and no keyring is named"
     if not is_installed("httpx"):
         return EXTRA

@@ -1,6 +1,6 @@
 """Reads the judge's configuration, and tells whether the judge can be asked.
 
-Every hook of a profile that names a judge asks :func:`available`, so nothing here imports a library.
+Every hook of a profile that names a judge asks :func:`is_available`, so nothing here imports a library.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def is_here(address: str) -> bool:
     return found is not None and is_loopback(found[2].lower().strip("[]"))
 
 
-def available(settings: JudgeSettings, environ: Mapping[str, str]) -> bool:
+def is_available(settings: JudgeSettings, environ: Mapping[str, str]) -> bool:
     """Whether the judge may be asked: it is enabled, and a key is there or not needed.
 
     The keyring is not looked into: it can take seconds, and a question to the person. Where one is named, it is

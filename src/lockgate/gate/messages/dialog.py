@@ -172,7 +172,7 @@ def _by_host(places: Sequence[str], call: ToolCall) -> list[str]:
     Nothing of it is hidden then: the person reads the address in the call, and here which host it is.
     """
     command = call.tool_input.get("command")
-    if call.tool != "Bash" or not isinstance(command, str) or not _plain(command):
+    if call.tool != "Bash" or not isinstance(command, str) or not _is_plain(command):
         return list(places)
     words = frozenset(_BETWEEN_WORDS.split(command))
     hosts = {place: host_of(place) for place in places if place in words and "://" in place}
@@ -188,7 +188,7 @@ def _rows_above(call: ToolCall, width: int) -> int:
     """Rows that the client's own box takes to show the call, where it shows it whole and as it is; else none."""
     fields = {name: value for name, value in call.tool_input.items() if not _is_passed_over(call.tool, name, value)}
     described = call.tool_input.get("description", "") if call.tool == "Bash" else _page_text(fields)
-    if not _shows_alone(fields, call.tool) or not _plain(described):
+    if not _shows_alone(fields, call.tool) or not _is_plain(described):
         return 0
     shown = [f"{name}: {text}" if len(fields) > 1 else text for name, text in fields.items()]
     lines = [_WIDE.sub("xx", line) for text in (*shown, described) for line in text.split("\n")]
@@ -198,7 +198,7 @@ def _rows_above(call: ToolCall, width: int) -> int:
 def _shows_alone(fields: Mapping[str, object], tool: str) -> bool:
     """Whether a call has the fields that the client's box shows, each as it is, and none of them passes for another."""
     names = tuple(sorted(_ABOVE.get(tool, ("",))))
-    return tuple(sorted(fields)) == names and all(map(_plain, fields.values()))
+    return tuple(sorted(fields)) == names and all(map(_is_plain, fields.values()))
 
 
 def _page_text(fields: Mapping[str, object]) -> str:
@@ -206,7 +206,7 @@ def _page_text(fields: Mapping[str, object]) -> str:
     return f"to fetch content from {fields.get('url', '')}"
 
 
-def _plain(text: object) -> bool:
+def _is_plain(text: object) -> bool:
     """Whether the client shows a text as it is, and no part of it passes for a part of the dialog."""
     if not isinstance(text, str) or len(text) > _WHOLE or _HEADINGS.search(text) or _DRAWN.search(text):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.events import Answer
 from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Variant, Verdict
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.findings import from_guard, is_canary, is_enforced, secrets_in
+from lockgate.gate.findings import is_canary, is_enforced, is_from_guard, secrets_in
 
 if TYPE_CHECKING:
     from lockgate.core.model import PolicyDecision
@@ -56,9 +56,9 @@ def _is_harmless(question: DecisionInput, ruling: Ruling) -> bool:
         return False
     if not question.labels:
         return bool(analysis.commands)
-    from lockgate.analysis.looking import only_looks
+    from lockgate.analysis.looking import looks_only
 
-    return only_looks(call, analysis)
+    return looks_only(call, analysis)
 
 
 def _ask_brief(brief: str, ruling: Ruling, question: DecisionInput) -> str:
@@ -151,7 +151,7 @@ def _refusal_texts(question: DecisionInput, ruling: Ruling, decision: PolicyDeci
 def _is_about_patterns(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> bool:
     """Whether the message is about what the pattern library found, and nothing else."""
     has_more = ruling.lost_in or ruling.unanswerable or ruling.brief
-    return (from_guard(decision) and not has_more) or is_canary(question.found)
+    return (is_from_guard(decision) and not has_more) or is_canary(question.found)
 
 
 def _note_on_delegates(call: ToolCall, column: LabelState) -> str:

@@ -86,7 +86,7 @@ def place_of(
     because = SIGNED_ALONE if configuration.is_signed_alone else _not_in_dialog(consultants, event, tx)
     if because is None:
         return LocatedPerson(PersonLocation.DIALOG)
-    if consultants.listened(configuration, tx):
+    if consultants.is_heard(configuration, tx):
         return LocatedPerson(PersonLocation.ELSEWHERE, because)
     by_tool = because != SIGNED_ALONE and can_ask_by_tool(consultants, event, tx)
     return LocatedPerson(PersonLocation.TOOL if by_tool else PersonLocation.NOBODY, because)
@@ -151,7 +151,7 @@ def is_in_window(row: ApprovalRow) -> bool:
     return IN_DIALOG in row.about or "by_tool" in row.about
 
 
-def in_dialog(row: ApprovalRow) -> bool:
+def is_in_dialog(row: ApprovalRow) -> bool:
     """Whether a question is put in the client's own dialog, where alone it can be answered with yes."""
     return bool(row.about.get(IN_DIALOG))
 

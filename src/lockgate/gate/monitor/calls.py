@@ -222,7 +222,7 @@ def _note_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionIn
     told, masked = question.mask.analysis(ruling.analysis), question.mask.call(call)
     facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
     if question.taints or answers.turn or context.subject.agent:
-        facts[LOOKS] = _only_looks(call, ruling.analysis)
+        facts[LOOKS] = _looks_only(call, ruling.analysis)
     if Label.UNTRUSTED in ruling.analysis.gives and not _brings_from_outside(ruling.analysis):
         facts[INSIDE] = True
     asked = verdict is Verdict.ASK
@@ -281,7 +281,7 @@ def _rule(parts: Parts, case: _Case, question: DecisionInput, answers: _Answers)
     if event.waits or (event.headless and not case.unasked and parts.consultants.waits_for_person(case.configuration)):
         return ruling._replace(asks_elsewhere=True)
     signed = event.askable and case.configuration.is_signed_alone
-    if signed and parts.consultants.listened(case.configuration, question.tx):
+    if signed and parts.consultants.is_heard(case.configuration, question.tx):
         return ruling._replace(asks_elsewhere=True)
     if event.askable and not signed:
         return ruling
@@ -373,7 +373,7 @@ def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
     row = parts.enter(tx, context, now)
     if context.subject.agent:
         session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
-    if row.how == "fork" and session.fork_is_open(tx, context.subject.session):
+    if row.how == "fork" and session.is_fork_open(tx, context.subject.session):
         results = lambda: parts.results_since(context, 0.0)  # noqa: E731 - asked once the parents are known
         session.settle_fork(tx, context.subject.session, parts.parents(context), results, now)
     if context.job:
@@ -561,10 +561,10 @@ def _note_brief(tx: Transaction, ruling: Ruling) -> None:
         briefs.mark_read(tx, brief)
 
 
-def _only_looks(call: ToolCall, analysis: Analysis) -> bool:
-    from lockgate.analysis.looking import only_looks
+def _looks_only(call: ToolCall, analysis: Analysis) -> bool:
+    from lockgate.analysis.looking import looks_only
 
-    return only_looks(call, analysis)
+    return looks_only(call, analysis)
 
 
 def _pass_labels_on(question: DecisionInput) -> None:

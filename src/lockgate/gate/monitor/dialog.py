@@ -68,7 +68,7 @@ def prepare_question(parts: Parts, question: DecisionInput, ruling: Ruling, even
     if question_text(question, ruling._replace(approval=_UNKNOWN_ID)):
         return ruling
     because = "the whole call does not fit into the client's window"
-    if parts.consultants.listened(question.configuration, tx):
+    if parts.consultants.is_heard(question.configuration, tx):
         return ruling._replace(place=LocatedPerson(PersonLocation.ELSEWHERE, because), asks_elsewhere=True)
     if attendance.can_ask_by_tool(parts.consultants, event, tx):
         return _offer_tool(parts, question, ruling, because)
@@ -149,7 +149,7 @@ def came_back(tx: Transaction, context: Context, call: ToolCall, now: float) -> 
 def _open_question(tx: Transaction, subject: Subject, call: ToolCall) -> ApprovalRow | None:
     rows = [row for state in ("pending", "denied") for row in tx.approvals(session=subject.session, state=state)]
     # A no that was only inferred gives way to what has come back.
-    mine = [row for row in rows if row.call_id == call.call_id and attendance.in_dialog(row)]
+    mine = [row for row in rows if row.call_id == call.call_id and attendance.is_in_dialog(row)]
     return next((row for row in mine if row.state == "pending" or row.decided_by == _CLIENT), None)
 
 
@@ -159,7 +159,7 @@ def close_unanswered(tx: Transaction, context: Context, now: float) -> None:
 
     subject = context.subject
     for row in tx.approvals(session=subject.session, state="pending"):
-        if row.agent == subject.agent and (attendance.in_dialog(row) or PUT_BY in row.about):
+        if row.agent == subject.agent and (attendance.is_in_dialog(row) or PUT_BY in row.about):
             _record_answer(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
             kept_files.take_back(tx, subject.session, row.call_id)
             file_labels.take_back(tx, subject.session, row.call_id)
@@ -192,7 +192,7 @@ def note_prompt(tx: Transaction, context: Context, now: float) -> str:
     for row in tx.approvals(session=context.subject.session, state="denied"):
         if attendance.HEARD not in row.about:
             tx.put_approval(mark_question(row, {attendance.HEARD: now}))
-            said += [dialog.words(row)] if attendance.in_dialog(row) and row.reason else []
+            said += [dialog.words(row)] if attendance.is_in_dialog(row) and row.reason else []
     return "\n".join(said)
 
 

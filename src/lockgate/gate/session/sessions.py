@@ -102,7 +102,7 @@ def begin_session(
     return row
 
 
-def fork_is_open(tx: Transaction, session: str) -> bool:
+def is_fork_open(tx: Transaction, session: str) -> bool:
     """Whether a session is a fork whose parents the client had not named when it began."""
     return _is_open(tx, session, FORK_CALL)
 

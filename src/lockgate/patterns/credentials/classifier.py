@@ -141,7 +141,7 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     if candidate.before.endswith("/etc/") or value.lower() in _CONSTANTS:
         return True
     if people_choose and value.lower() in _WEAK:
-        return _same(value, candidate.key)
+        return _is_same(value, candidate.key)
     if " " in value or not value.isprintable():
         words = is_quoted(candidate) and kind is not NOTHING and values.is_pass_phrase(value)
         words = words or (is_quoted(candidate) and kind is SECRET and values.is_sentence(value))
@@ -150,7 +150,7 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
         return len(set(value)) == 1
     if values.is_only_names(value):
         return True  # what is most frequent is seen first, and cheaply
-    if len(set(value)) < 3 or _is_dummy(value, chosen=people_choose) or _same(value, candidate.key):
+    if len(set(value)) < 3 or _is_dummy(value, chosen=people_choose) or _is_same(value, candidate.key):
         return True
     if value.isdigit() and not people_choose:
         return True
@@ -276,7 +276,7 @@ def _operator(candidate: Candidate) -> str:
     return candidate.match[start : max(start, candidate.match.rfind(candidate.value))]
 
 
-def _same(value: str, key: str) -> bool:
+def _is_same(value: str, key: str) -> bool:
     """Whether a value is the name that it is assigned to, but for its case and separators."""
     return bool(key) and "".join(filter(str.isalnum, value)).lower() == "".join(filter(str.isalnum, key)).lower()
 

@@ -115,7 +115,7 @@ def _runs(parent: View | None, data: bytes, spots: Iterable[tuple[str, int]], bu
     if longs:
         by_name["base64"] += longs
     for name, ends in by_name.items():
-        if budget.over():
+        if budget.is_over():
             return
         yield from decode(text, name, ends, budget, depth)
 

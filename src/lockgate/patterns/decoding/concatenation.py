@@ -89,7 +89,7 @@ def join_lists(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> 
         if stop <= covered:
             continue
         if begin < covered < start - _NEAR or covered - begin > _LARGEST:
-            if budget.over():
+            if budget.is_over():
                 return
             yield from _join_calls(data, begin, covered)
             begin = start
@@ -121,7 +121,7 @@ def _join_calls(data: bytes, start: int, stop: int) -> Iterator[Decoded]:
 def backwards(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Long words near what turns a text round."""
     for start, stop in _around(ends, len(data)):
-        if budget.over():
+        if budget.is_over():
             return
         for word in _WORD.finditer(data, start, stop):
             yield Decoded(word.group()[::-1], word.start(), word.end(), ("reversed",))
@@ -144,7 +144,7 @@ def join_spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) ->
     """Words with a space behind each character, from the first spot on."""
     mask = data.translate(_SPACING)
     covered = max(0, min(ends, default=len(data)) - _BEFORE)
-    while not budget.over() and (at := mask.find(_ALTERNATELY, covered)) >= 0:
+    while not budget.is_over() and (at := mask.find(_ALTERNATELY, covered)) >= 0:
         if data[at - 1 : at].isalnum():  # the end of a word before
             at += 2
         found = _SPACED.match(data, at)

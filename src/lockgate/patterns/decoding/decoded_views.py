@@ -49,7 +49,7 @@ class Budget:
         self._deadline = deadline
         self._unasked = 0
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nothing more may be decoded. Looks at the clock, which costs more than a short run: not each time."""
         self._unasked -= 1
         if self._unasked < 0:
@@ -168,7 +168,7 @@ class Pieces:
         low, high = self._parts(first, last)
         if low and first == self._at[low - 1]:
             return True
-        return end - start != last - first or any(not self._same(part, first, last) for part in range(low, high + 1))
+        return end - start != last - first or any(not self._is_same(part, first, last) for part in range(low, high + 1))
 
     def _parts(self, first: int, last: int) -> tuple[int, int]:
         low = max(0, bisect_right(self._at, first) - 1)
@@ -191,7 +191,7 @@ class Pieces:
             return self._start[part] + within, self._start[part] + within + 1
         return self._start[part], self._end[part]
 
-    def _same(self, part: int, first: int, last: int) -> bool:
+    def _is_same(self, part: int, first: int, last: int) -> bool:
         inner = self._inner(part)
         if inner is None:
             return self._verbatim[part]

@@ -71,7 +71,7 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
         if len(runs) == _TOGETHER:
             yield from _base64_runs(runs, budget, depth)
             runs = []
-        if budget.over():
+        if budget.is_over():
             return
     yield from _base64_runs(runs, budget, depth)
 
@@ -105,7 +105,7 @@ def _select_promising(
         found |= find_promising(decoded, begins, glued=glued > 0)
     budget.dull.update(run for number, (run, _, _) in enumerate(runs) if number not in found)
     for number in sorted(found):
-        if budget.over():
+        if budget.is_over():
             return
         yield runs[number]
 
@@ -155,7 +155,7 @@ def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) ->
         if len(runs) == _TOGETHER:
             yield from _hex_runs(runs, budget, depth)
             runs = []
-            if budget.over():
+            if budget.is_over():
                 return
     yield from _hex_runs(runs, budget, depth)
 
@@ -191,7 +191,7 @@ def _within(
 ) -> Iterator[re.Match[bytes]]:
     """Matches in the stretches of some characters, from the first spot on."""
     for start, end in stretches(data, table, least, min(ends, default=len(data))):
-        if budget.over():
+        if budget.is_over():
             return
         yield from regex.finditer(data, start, end)
 

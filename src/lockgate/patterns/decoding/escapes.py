@@ -97,7 +97,7 @@ def _respell_parts(
     data: bytes, name: str, respelling: Respelling, parts: Iterable[tuple[int, int]], budget: Budget
 ) -> Iterator[Decoded]:
     for start, end in parts:
-        if budget.over():
+        if budget.is_over():
             return
         made = respelling.apply(data[start:end])
         if made is not None:

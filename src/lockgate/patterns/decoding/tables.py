@@ -119,7 +119,7 @@ def lines(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Itera
         style = None if _CODE.search(line) else _style(line)
         if style is None:
             continue
-        if budget.over():
+        if budget.is_over():
             return
         cells = _cells(line, style)
         names = _names([line[slice(*_bare(line, *cell))] for cell in cells])
@@ -157,7 +157,7 @@ def html(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterat
     """Tables of HTML, whose headers stand above the values or before them."""
     names: Names = {}
     for row in _ROW.finditer(data, max(0, data.rfind(b"<tr", 0, min(ends, default=0)))):
-        if budget.over():
+        if budget.is_over():
             return
         spans = [_text(data, *cell.span(1)) for cell in _CELL.finditer(data, *row.span(1))]
         texts = [data[slice(*span)] for span in spans]
@@ -194,7 +194,7 @@ def read_inserts(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -
     for statement in _INSERT.finditer(data, max(0, min(ends, default=0) - 40)):
         names = _names([column.strip(b" \t\r\n\"'`[]") for column in statement[1].split(b",")])
         at = statement.end()
-        while names and not budget.over() and (row := _TUPLE.match(data, at)) is not None:
+        while names and not budget.is_over() and (row := _TUPLE.match(data, at)) is not None:
             at = row.end()
             fields = [(found.start(1), found.end(1)) for found in _FIELD.finditer(row[1])]
             for place, name in names.items():

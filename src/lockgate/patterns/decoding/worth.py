@@ -96,7 +96,7 @@ def _decompress(data: bytes, budget: Budget) -> bytes:
             except zlib.error:
                 return b"".join(made)
             room -= len(made[-1])
-            if room < 0 or budget.over():
+            if room < 0 or budget.is_over():
                 budget.exceed()
                 return b"".join(made)[: budget.left - 64]
             if stream.eof:

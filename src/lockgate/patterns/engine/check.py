@@ -75,7 +75,7 @@ class Check:
     # ------------------------------------------------------------ texts
     def look_at(self, field: Field) -> None:
         """Look at one text, and at what is encoded in it."""
-        if self._time.expired and self._time.all_expired():
+        if self._time.expired and self._time.are_all_expired():
             return
         data = field.text.encode("utf-8", "surrogatepass")
         before = len(self._kept)
@@ -120,7 +120,7 @@ class Check:
             for index in sorted(hits.ends):
                 uses = self._by_rule.get(index)
                 # Most hits in short texts end here, before it is asked what the rule is about.
-                if uses and matcher.in_reach(index, data, hits) and self._rule_applies(index, field):
+                if uses and matcher.in_reach(index, data, hits) and self._does_rule_apply(index, field):
                     self._confirm(index, uses, _Text(field, data, view), hits)
             if self._time.check_clock():
                 return []
@@ -131,7 +131,7 @@ class Check:
         return spots
 
     # ------------------------------------------------------------ rules
-    def _rule_applies(self, index: int, field: Field) -> bool:
+    def _does_rule_apply(self, index: int, field: Field) -> bool:
         applies = self._applies.get(index)
         rule = self._matcher.rule(index)
         if applies is None:
@@ -252,7 +252,7 @@ class Check:
         value = data[slice(*span)]
         for index in self._library.list_format_rules(field.name):
             uses = self._by_rule.get(index)
-            if not uses or not self._rule_applies(index, field):
+            if not uses or not self._does_rule_apply(index, field):
                 continue
             if self._matcher.pattern(index)[0](value, 0, len(value))[0][0] >= 0:
                 continue

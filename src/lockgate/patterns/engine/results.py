@@ -34,7 +34,7 @@ def most_precise(kept: Sequence[MatchPrecision]) -> list[PatternMatch]:
     canary are told beside what its format says: each says what the other cannot.
     """
     precise = _Places(each.match for each in kept if not each.generic)
-    matches = [each.match for each in kept if not each.generic or not precise.meet(each.match)]
+    matches = [each.match for each in kept if not each.generic or not precise.overlaps(each.match)]
     told: list[PatternMatch] = []
     widest: dict[tuple[str, Kind], PatternMatch] = {}
     for match in sorted(matches, key=_widest_first):
@@ -83,7 +83,7 @@ class _Places:
             self._starts[place] = [start for start, _ in of_place]
             self._furthest[place] = list(accumulate((end for _, end in of_place), max))
 
-    def meet(self, match: PatternMatch) -> bool:
+    def overlaps(self, match: PatternMatch) -> bool:
         """Whether one of them overlaps a match, in the same text and of the same kind."""
         place = (match.path, match.kind)
         before = bisect_left(self._starts.get(place, ()), match.end)

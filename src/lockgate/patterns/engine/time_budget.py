@@ -54,7 +54,7 @@ class CheckTimer:
         for use in self._uses:
             self.expire(use, because)
 
-    def all_expired(self) -> bool:
+    def are_all_expired(self) -> bool:
         """Whether no group is left to evaluate."""
         return len(self.expired) == len(self._uses)
 
@@ -65,7 +65,7 @@ class CheckTimer:
             for use in self._uses:
                 if use.group.id not in self.expired and self.seconds_left(use, now) < 0:
                     self.expire(use, "time")
-        return bool(self.expired) and self.all_expired()
+        return bool(self.expired) and self.are_all_expired()
 
     def until_over(self) -> Callable[[], bool]:
         """A cheap test of whether the time of all groups is over, for loops that ask often."""

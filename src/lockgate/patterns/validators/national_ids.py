@@ -137,7 +137,7 @@ def pesel(value: str) -> bool:
     return weigh(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
 
 
-def _mod_11_two(values: Sequence[int], weights: Sequence[int]) -> bool:
+def _has_two_mod_11_digits(values: Sequence[int], weights: Sequence[int]) -> bool:
     """Whether the last two are Brazilian check digits of the others: each modulo 11, the second over the first too."""
     for at in (-2, -1):
         head = values[:at]
@@ -150,7 +150,7 @@ def _mod_11_two(values: Sequence[int], weights: Sequence[int]) -> bool:
 def cpf(value: str) -> bool:
     """Brazilian number of a person: eleven digits, the last two check digits."""
     digits = exactly(value, 11)
-    return len(set(digits)) > 1 and _mod_11_two(list(map(int, digits)), range(11, 1, -1))
+    return len(set(digits)) > 1 and _has_two_mod_11_digits(list(map(int, digits)), range(11, 1, -1))
 
 
 def cnpj(value: str) -> bool:
@@ -158,14 +158,14 @@ def cnpj(value: str) -> bool:
     text = compact(value)
     if len(text) != 14 or len(set(text)) < 2 or not text[12:].isdigit():
         return False
-    return _mod_11_two([ord(char) - 48 for char in text], (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2))
+    return _has_two_mod_11_digits([ord(char) - 48 for char in text], (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2))
 
 
 _VERHOEFF_TURNS = (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)
 """What the Verhoeff algorithm turns a digit into, once for each place from the right."""
 
 
-def _verhoeff(digits: str) -> bool:
+def _has_verhoeff_digit(digits: str) -> bool:
     """Whether the last digit is a Verhoeff check digit: a sum in the dihedral group of a pentagon."""
     total = 0
     for place, char in enumerate(reversed(digits)):
@@ -181,7 +181,7 @@ def _verhoeff(digits: str) -> bool:
 def aadhaar(value: str) -> bool:
     """Indian identity number: twelve digits, the first from 2, the last a Verhoeff check digit; no palindrome."""
     digits = exactly(value, 12)
-    return bool(digits) and digits[0] not in "01" and digits != digits[::-1] and _verhoeff(digits)
+    return bool(digits) and digits[0] not in "01" and digits != digits[::-1] and _has_verhoeff_digit(digits)
 
 
 def pan(value: str) -> bool | None:

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from lockgate.clients.wire.envelope import MAX_MESSAGE, digest, same
+from lockgate.clients.wire.envelope import MAX_MESSAGE, digest, is_same
 from lockgate.core.record import Record
 from lockgate.service.containers.groups import ContainerGroup, Groups
 from lockgate.service.containers.handler import ContainerDecisions, make_waiting_note
@@ -122,7 +122,7 @@ class Web:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         group = self._current_groups().get(token.partition(".")[0])
         known = group.key.token if group is not None else "-"
-        right = same(token.encode(), known.encode()) and kind.lower() == "bearer"
+        right = is_same(token.encode(), known.encode()) and kind.lower() == "bearer"
         if group is None or not right:
             return None
         client = request.client

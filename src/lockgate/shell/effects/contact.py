@@ -115,7 +115,7 @@ def _here(what: str, call: ProgramCall) -> list[Effect]:
     from lockgate.resources.own_ports import effect_at_port, ports_in
 
     numbers = [number for arg in call.args for number in ports_in(arg.text)]
-    unknown = ["?"] if any(dynamic_value(arg) for arg in call.args) else []
+    unknown = ["?"] if any(is_dynamic(arg) for arg in call.args) else []
     program = call.args[0].text.rpartition("/")[2]
     # `nc -z` only knocks.
     raw = program in lookup.table("raw_clients") and "-z" not in call.matched.given
@@ -157,6 +157,6 @@ def _bare_host(text: str) -> str:
     return host.partition(":")[0] if host.count(":") == 1 else host
 
 
-def dynamic_value(arg: Arg) -> bool:
+def is_dynamic(arg: Arg) -> bool:
     """Whether a value holds something that is not known before it runs."""
     return OPAQUE in arg.text or not is_known(arg.text.replace(PLAIN, ""))

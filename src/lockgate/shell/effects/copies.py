@@ -9,7 +9,7 @@ from __future__ import annotations
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.globs import name_matches
-from lockgate.resources.path_spelling import absolute, inside
+from lockgate.resources.path_spelling import absolute, is_inside
 from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.unlisted import TARGET, effect_of_unlisted
@@ -116,12 +116,12 @@ def is_in_project(folder: str, around: HostView) -> bool:
     """Whether a folder is the project's, or one around it."""
     root = around.workspace or around.home
     real = around.realpath(folder)
-    return any(inside(path, root) or inside(root, path) for path in (folder, real))
+    return any(is_inside(path, root) or is_inside(root, path) for path in (folder, real))
 
 
 def _is_outside_project(folder: str, around: HostView) -> bool:
     root = around.workspace or around.home
-    return not (inside(folder, root) and inside(around.realpath(folder), around.realpath(root)))
+    return not (is_inside(folder, root) and is_inside(around.realpath(folder), around.realpath(root)))
 
 
 def _names_below(folder: str, before: CopiedFiles) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ import posixpath
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.path_spelling import is_of_a_process, outside_workspace
+from lockgate.resources.path_spelling import is_of_a_process, is_outside_workspace
 from lockgate.resources.paths import (
     read_effects,
     recursive_read_effects,
@@ -62,7 +62,7 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
 def _only_contained_see(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
     """The effect of naming a file that lies in the ``/tmp`` of contained commands: outside it would not be found."""
     paths = (posixpath.normpath(posixpath.join(cwd or "/", arg.text)) for cwd in scope.cwds if arg.static is not None)
-    if not any(path.startswith("/tmp/") and machine.around.only_contained_see(path) for path in paths):  # noqa: S108
+    if not any(path.startswith("/tmp/") and machine.around.is_seen_by_contained_only(path) for path in paths):  # noqa: S108
         return []
     from lockgate.shell.effects.unlisted import effect_of_unlisted
 
@@ -176,7 +176,7 @@ def write_into(
         if ".git" in source.text.split("/"):
             machine.disk.note_unnamed()
         inside = _effects_of_namesake(source, target, machine, scope)
-        if inside and source.names and _only_by_name(source, target, inside, machine, scope):
+        if inside and source.names and _matters_by_name_only(source, target, inside, machine, scope):
             inside = [
                 effect for name in source.meanings for effect in _effects_of_namesake(name, target, machine, scope)
             ]
@@ -202,7 +202,7 @@ def _effects_of_namesake(source: Arg, target: Arg, machine: Machine, scope: Scop
     return found
 
 
-def _only_by_name(source: Arg, target: Arg, inside: list[Effect], machine: Machine, scope: Scope) -> bool:
+def _matters_by_name_only(source: Arg, target: Arg, inside: list[Effect], machine: Machine, scope: Scope) -> bool:
     """Whether what a copy writes matters by its name alone, so that it mattered where it lies when it was made there.
 
     Nothing in the folder matters by where it is. Then a star stands for the names that there are: another one would
@@ -239,5 +239,5 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
             found += matches_behind_links(arg.text, machine, scope)
         return found
     ordinary = "/".join(name if name.strip("*") else name and "_" for name in path.split("/"))
-    away = [bool(cwd) and outside_workspace(cwd, cwd, machine.around) for cwd in scope.cwds]
+    away = [bool(cwd) and is_outside_workspace(cwd, cwd, machine.around) for cwd in scope.cwds]
     return [(path if far else ordinary, cwd) for cwd, far in zip(scope.cwds, away, strict=True)]

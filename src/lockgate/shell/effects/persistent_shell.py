@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from lockgate.core.model import EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 from lockgate.resources.paths import read_effects, recursive_read_effects, recursive_write_effects
 from lockgate.shell.effects.unlisted import record_exported
 from lockgate.shell.knowledge.lookup import role_of
@@ -79,7 +79,7 @@ def _record_folder(machine: Machine, folder: str) -> None:
     read = [effect for effect in below if effect.gives is Label.SECRET]
     machine.findings.merge([*read, *read_effects(f"{path}/README.md", path, around)] if path else [], ())
     acts = not path or any(effect.kind in _ACTS for effect in below)
-    if acts or around.is_git_folder(path) or (inside(path, around.workspace) and around.git_settings(path) != ""):
+    if acts or around.is_git_folder(path) or (is_inside(path, around.workspace) and around.git_settings(path) != ""):
         _note(machine, path or "cd", "folder", because)
 
 

@@ -21,7 +21,7 @@ def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Eff
     """Effects of removing a file, or with ``below`` a whole folder."""
     # A name that a command takes for an option is a danger while it is there.
     found = [effect for effect in change(arg, machine, scope, below=below) if effect.rule != OPTION_NAME]
-    if found and is_known(arg.text) and not arg.loose and all(_in_a_cache(arg, cwd, machine) for cwd in scope.cwds):
+    if found and is_known(arg.text) and not arg.loose and all(_is_in_cache(arg, cwd, machine) for cwd in scope.cwds):
         found = [effect for effect in found if effect.rule != _OF_A_PROGRAM]
     if below and (reason := _destroys(arg, machine, scope)):
         found.append(Effect(EffectKind.DESTROY, arg.shown, "shell:remove-tree", reason))
@@ -66,7 +66,7 @@ def _loses(path: str, machine: Machine, *, behind_link: bool) -> str:
     return "this removes a folder outside the project"
 
 
-def _in_a_cache(arg: Arg, cwd: str, machine: Machine) -> bool:
+def _is_in_cache(arg: Arg, cwd: str, machine: Machine) -> bool:
     """Whether what is removed lies, by its name and by its links, in a program's cache in the home folder."""
     path = absolute(arg.text, cwd, machine.around)
     if path is None:

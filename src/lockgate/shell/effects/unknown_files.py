@@ -8,7 +8,7 @@ from __future__ import annotations
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.globs import is_wild, names_meet
-from lockgate.resources.path_spelling import absolute, inside
+from lockgate.resources.path_spelling import absolute, is_inside
 from lockgate.resources.paths import (
     OWN_BELOW,
     OWN_STATE,
@@ -75,7 +75,7 @@ def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> li
     names = path.split("/")
     first = next((at for at, name in enumerate(names) if is_wild(name)), 0)
     folders = [absolute("/".join(names[:first]) or ".", cwd, around) for cwd in scope.cwds]
-    if not is_wild(names[first]) or not all(folder and _in_project(folder, around) for folder in folders):
+    if not is_wild(names[first]) or not all(folder and _is_in_project(folder, around) for folder in folders):
         return meant
     ordinary = "/".join("_" if is_wild(name) else name for name in names)
     certain = {
@@ -92,12 +92,12 @@ def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> li
     return [*kept, effect_of_unlisted(arg.shown, TARGET, because)]
 
 
-def _in_project(folder: str, around: HostView) -> bool:
+def _is_in_project(folder: str, around: HostView) -> bool:
     """Whether a folder lies in the project, with links resolved, and the project is no home folder."""
     root = around.workspace
-    if not root or inside(around.home, root):
+    if not root or is_inside(around.home, root):
         return False
-    return inside(folder, root) and inside(around.realpath(folder), around.realpath(root))
+    return is_inside(folder, root) and is_inside(around.realpath(folder), around.realpath(root))
 
 
 def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
@@ -156,7 +156,7 @@ def _effects_below(text: str, cwd: str, machine: Machine, *, there: bool) -> lis
         found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
     for own in around.own_paths:
         is_named = name.casefold() in own.casefold().split("/") or _is_of_state(name)
-        if inside(own, above) and is_named:
+        if is_inside(own, above) and is_named:
             found += write_effects(own, "", around)
     return found
 
@@ -171,7 +171,7 @@ def _swept(above: str, name: str, cwd: str, around: HostView) -> list[Effect]:
 
     In other folders, above all in a project, a pattern is the ordinary way to say which files are meant.
     """
-    if not any(inside(state, above) for state in around.state_paths):
+    if not any(is_inside(state, above) for state in around.state_paths):
         return []
     from lockgate.resources.unknown_folders import effects_of_named_write
 

@@ -75,7 +75,7 @@ _AWK_STRING = lazy_re(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _AWK_OPERAND = re.compile(r"(?!(?:return|print|printf|getline|in|case|else|do|delete|exit)$)[A-Za-z_]\w*|\d[\d.]*|\]")
 
 
-def _awk_doubtful(text: str) -> bool:
+def _is_awk_doubtful(text: str) -> bool:
     """Whether a slash may begin a pattern that holds a quote or a comment sign, or may be a division."""
     pieces: list[str] = _AWK_TOKEN.findall(text)
     if any(piece[0] == '"' and not _AWK_STRING.fullmatch(piece) for piece in pieces):
@@ -99,7 +99,7 @@ def _awk(call: ProgramCall, text: str) -> None:
     # Several texts are one program: what a slash means at the start of one depends on the one before.
     pieces = [word.text for option in call.matched.options if option.role == "code-awk" for word in option.value]
     text = "\n".join(pieces) or text
-    if _awk_doubtful(text):
+    if _is_awk_doubtful(text):
         call.add_opaque("this awk program has a slash that can be read in two ways")
         return
     tokens = [token for token in _AWK_TOKEN.findall(text) if not token.isspace() and not token.startswith("#")]

@@ -59,7 +59,7 @@ def why_code_is_shell(what: str, language: str, text: str) -> str:
         language: As in the role ``code-LANGUAGE``.
         text: The code, as far as it is known.
     """
-    found = _in_python(text) if language == "python" else _in_words(text)
+    found = _is_python_shell(text) if language == "python" else _has_shell_words(text)
     return (
         f"this code of `{what}` opens a connection, and starts a program that somebody there controls" if found else ""
     )
@@ -73,12 +73,12 @@ def shell_effects(shells: Mapping[str, str]) -> list[Effect]:
     ]
 
 
-def _in_words(text: str) -> bool:
+def _has_shell_words(text: str) -> bool:
     words = table("network_shells")
     return all(re.search(words[kind], text) is not None for kind in ("connects", "runs"))
 
 
-def _in_python(text: str) -> bool:
+def _is_python_shell(text: str) -> bool:
     """Whether Python hands a connection to a program, or starts what it has received."""
     if "import" not in text or len(text) > _LONGEST:
         return False

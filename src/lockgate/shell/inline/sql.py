@@ -63,7 +63,7 @@ def reader(client: str) -> Callable[[ProgramCall, str], None]:
     return read
 
 
-def only_reads(call: ProgramCall, text: str) -> bool:
+def reads_only(call: ProgramCall, text: str) -> bool:
     """Whether a text for ``sqlite3`` is read exactly, and only reads the database that is open."""
     script = _Script(call, "sqlite")
     return not script.problem(text) and script.reads

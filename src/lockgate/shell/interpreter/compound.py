@@ -100,7 +100,7 @@ def _until_known(machine: Interpreter, scope: Scope, once: Callable[[], str]) ->
         before = scope.copy()
         shapes.append(machine.until_left(scope, once))
         scope.join(before)
-        if scope.same(before):
+        if scope.is_same(before):
             return in_parts(shapes[-1])
     return machine.findings.too_much("a loop does not come to rest")
 
@@ -180,14 +180,14 @@ def _condition(node: Condition, machine: Interpreter, scope: Scope, stdin: str |
     for index, word in enumerate(node.words):
         if word.literal in _COMPARING:
             around = texts[max(index - 1, 0) : index] + texts[index + 1 : index + 2]
-            if not all(safe_number(text, scope) for text in around):
+            if not all(is_safe_number(text, scope) for text in around):
                 from lockgate.shell.expansion.arithmetic import note_unsafe
 
                 note_unsafe(machine)
     return ""
 
 
-def safe_number(text: str, scope: Scope) -> bool:
+def is_safe_number(text: str, scope: Scope) -> bool:
     """Whether arithmetic can evaluate a text without running a command that it holds."""
     from lockgate.shell.expansion.arithmetic import is_calculable
 

@@ -11,7 +11,7 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.arithmetic import note_unsafe
-from lockgate.shell.interpreter.compound import safe_number
+from lockgate.shell.interpreter.compound import is_safe_number
 from lockgate.shell.state.abstract_text import is_known
 from lockgate.shell.state.scope import Arg, Scope, ScopeHistory
 
@@ -60,7 +60,7 @@ def record_builtin(machine: Interpreter, scope: Scope, word: str, args: list[Arg
     else:
         numbers = []
         _record_options(machine, word, args)
-    if not all(safe_number(number.text, scope) for number in numbers):
+    if not all(is_safe_number(number.text, scope) for number in numbers):
         note_unsafe(machine)
 
 

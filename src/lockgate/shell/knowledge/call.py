@@ -118,7 +118,7 @@ def find_answering_roles(text: str) -> set[str]:
     return {role for word, role in table("answering_words").items() if re.search(word, text, re.IGNORECASE)}
 
 
-def about_subcommand(call: ProgramCall) -> bool:
+def is_about_subcommand(call: ProgramCall) -> bool:
     """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``, or how else this program is asked for help."""
     *names, last = [arg.static for arg in call.args[1:]] or [None]
     listed = call.descended

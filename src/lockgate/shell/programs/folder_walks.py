@@ -11,7 +11,7 @@ import posixpath
 from lockgate.core.model import EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.globs import name_matches, names_meet
-from lockgate.resources.path_spelling import absolute, folders, has_state_below, inside
+from lockgate.resources.path_spelling import absolute, folders, has_state_below, is_inside
 from lockgate.resources.paths import OWN_BELOW, OWN_STATE
 from lockgate.shell.effects import files
 from lockgate.shell.state.abstract_text import PLAIN
@@ -89,7 +89,7 @@ def _leaves_out_state(call: ProgramCall, word: Arg) -> bool:
         patterns = [*_names(call), *_paths(call, word, folder), *_globs(call), *_list_hidden_names(call)]
         for state in around.state_paths:
             names = state[len(folder.rstrip("/")) + 1 :].split("/")
-            if not inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
+            if not is_inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
                 return False
     return True
 

@@ -13,7 +13,7 @@ import re
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 
 if TYPE_CHECKING:
     from lockgate.shell.state.machine import Machine
@@ -54,7 +54,7 @@ def _problem(cwd: str, machine: Machine) -> str:
             return ""
         if around.is_git_folder(folder):
             return f"`{folder}` is a repository without a work tree, and its settings can run programs"
-        if around.workspace and inside(around.workspace, folder):
+        if around.workspace and is_inside(around.workspace, folder):
             return ""
         settings = around.git_settings(folder)
         if settings is None:

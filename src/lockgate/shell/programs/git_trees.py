@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.path_spelling import absolute, inside
+from lockgate.resources.path_spelling import absolute, is_inside
 from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import PathGuard
 from lockgate.shell.effects.copies import is_in_project
@@ -85,7 +85,7 @@ def _clone_source(call: ProgramCall) -> str:
     tree = repository.tree(branches[-1] if branches else "HEAD")
     if tree is None or not _is_settled(call):
         return "write-tree"
-    own = inside(around.workspace or around.home, repository.root)
+    own = is_inside(around.workspace or around.home, repository.root)
     kept = PathGuard(around).filter_protected(around.realpath(root), tree)
     kept = [name for name in kept if not (own and repository.holds(name, tree.get(name, "")))]
     call.own += [effect for name in kept[:_MOST] for effect in _effects(call, f"{root}/{name}", name, _HELD)]
@@ -165,7 +165,7 @@ def _brought(call: ProgramCall, change: RevisionChange, repository: Repository) 
             return None
         root = around.realpath(found)
     kept = [
-        name for name in guard.filter_protected(root, {**theirs, **known}) if _meant(name, change, call, repository)
+        name for name in guard.filter_protected(root, {**theirs, **known}) if _is_meant(name, change, call, repository)
     ]
     if change.merges and base is not None and _may_be_renamed(guard, repository, change.ours, base):
         return None
@@ -205,7 +205,7 @@ def _may_be_renamed(guard: PathGuard, repository: Repository, revision: str, bas
     return ours is None or bool(guard.filter_protected(repository.root, [name for name in ours if name not in base]))
 
 
-def _meant(name: str, change: RevisionChange, call: ProgramCall, repository: Repository) -> bool:
+def _is_meant(name: str, change: RevisionChange, call: ProgramCall, repository: Repository) -> bool:
     """Whether a file is among those that the words of a command mean. A pattern can mean any."""
     if change.paths is None:
         return True
@@ -213,7 +213,7 @@ def _meant(name: str, change: RevisionChange, call: ProgramCall, repository: Rep
         path = absolute(word, call.scope.cwds[0], call.machine.around)
         if path is None or word[:1] == ":" or any(mark in word for mark in "*?[\\"):
             return True
-        if inside(f"{repository.root}/{name}", path):
+        if is_inside(f"{repository.root}/{name}", path):
             return True
     return False
 

@@ -9,7 +9,7 @@ from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.interpreter.interpreter import Programs
 from lockgate.shell.knowledge import lookup
-from lockgate.shell.knowledge.call import ProgramCall, about_subcommand
+from lockgate.shell.knowledge.call import ProgramCall, is_about_subcommand
 from lockgate.shell.knowledge.lookup import ProgramEntry
 from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_undone
 from lockgate.shell.programs.output import output_of
@@ -182,7 +182,7 @@ class Invocation(ProgramCall):
 
     def _asks_for_help(self, options: list[Option]) -> bool:
         """Whether it prints its help or its version, and does nothing else."""
-        if self.args[-1].text in _HELP and about_subcommand(self):
+        if self.args[-1].text in _HELP and is_about_subcommand(self):
             return True
         return bool(self.entry.help) and asks_only(self.entry, options, self.matched)
 

@@ -110,7 +110,7 @@ def _date(call: ProgramCall) -> str:
     """The time, in a format that is known."""
     if _IN_NUMBERS.fullmatch(" ".join(arg.static or "" for arg in call.args[1:])):
         return Number(f"{PLAIN}\n")
-    return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
+    return f"{PLAIN}\n" if all(map(_is_dull_format, call.args[1:])) else OPAQUE
 
 
 def _field(call: ProgramCall) -> str:
@@ -269,7 +269,7 @@ def _asks_for_hashes(call: ProgramCall) -> bool:
     return len(forms) == 1 and _HASHES.fullmatch(forms[0]) is not None
 
 
-def _dull_format(arg: Arg) -> bool:
+def _is_dull_format(arg: Arg) -> bool:
     """Whether a word of ``date`` only asks for numbers and names of days."""
     return re.fullmatch(r"[-+0-9 :._TZ]*", re.sub(r"%[-_0^#:]*[A-Za-z]", "", arg.text)) is not None or arg.text in (
         "-u",

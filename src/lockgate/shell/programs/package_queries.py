@@ -12,7 +12,7 @@ import posixpath
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ def own_packages_changed_at(name: str, words: Sequence[str], folder: str, around
     """
     words = words[1:] if name in _FIRST else words
     words = words[:1] if name in _FIELDS else words
-    if not inside(folder, around.workspace):
+    if not is_inside(folder, around.workspace):
         return None
     own = _project_packages(folder, around)
     return own.changed if own is not None and all(_is_of_project(word, own.names) for word in words) else None
@@ -86,7 +86,7 @@ def _project_packages(folder: str, around: HostView) -> ProjectPackages | None:
 
 
 def _upwards(folder: str, root: str) -> Iterator[str]:
-    while folder and root and inside(folder, root):
+    while folder and root and is_inside(folder, root):
         yield folder
         if folder == root:
             return

@@ -50,7 +50,7 @@ def effect_of_query(call: ProgramCall, word: str, options: list[Option]) -> str:
         call.own += found
         return "" if found else "fetch"
     if word == "fetch-graphql":
-        if not _only_reads(call, options):
+        if not _reads_only(call, options):
             return "connect"
         call.contact.sends = ""  # nothing but the fields, which were taken for data
         word = "fetch-own"
@@ -79,7 +79,7 @@ def _stands_still(call: ProgramCall, options: list[Option]) -> bool:
     return in_order and plain and not any(text.startswith("-") for text in values)
 
 
-def _only_reads(call: ProgramCall, options: list[Option]) -> bool:
+def _reads_only(call: ProgramCall, options: list[Option]) -> bool:
     """Whether the fields of a request are a query of GraphQL, which reads, and variables; and all of it is known."""
     if any(arg.static is None for arg in call.args) or not {option.role for option in options} <= _OF_A_QUERY:
         return False

@@ -62,10 +62,10 @@ def failures_of(machine: Machine) -> tuple[str, ...]:
 
 def _is_receipt(act: ReceiptCommand, machine: Machine) -> bool:
     """Whether a command does only what its entry says, and all who may answer it are known."""
-    return _only_sends(act) and _KNOWS_WHO_ANSWERS[act.answers["to"]](act, machine)
+    return _sends_only(act) and _KNOWS_WHO_ANSWERS[act.answers["to"]](act, machine)
 
 
-def _only_sends(act: ReceiptCommand) -> bool:
+def _sends_only(act: ReceiptCommand) -> bool:
     """Whether a command does what its entry says, and runs nothing that its words or the project add."""
     expected = {template.kind for word in act.words for template in WORDS[word]}
     rule = f"program:{act.name}"
@@ -89,13 +89,15 @@ def _is_vouched(host: str, kind: str, machine: Machine) -> bool:
     )
 
 
-def _to_git(act: ReceiptCommand, machine: Machine) -> bool:
+def _is_push_vouched(act: ReceiptCommand, machine: Machine) -> bool:
     """``git push``: the addresses of the remote in the settings of the repository."""
     words = act.operands[:1]
-    return all(word.static is not None for word in words) and _to_remotes(act, machine, words[0].text if words else "")
+    return all(word.static is not None for word in words) and _are_remotes_vouched(
+        act, machine, words[0].text if words else ""
+    )
 
 
-def _to_remotes(act: ReceiptCommand, machine: Machine, remote: str) -> bool:
+def _are_remotes_vouched(act: ReceiptCommand, machine: Machine, remote: str) -> bool:
     """Whether what sends to a remote reaches nobody but hosts that are vouched for, in each folder where it may run."""
     if any(not folder or is_somewhere(folder) for folder in act.folders):
         return False
@@ -116,7 +118,7 @@ def _is_known(address: str, machine: Machine) -> bool:
     return match is not None and _is_vouched(match[1], "git", machine)
 
 
-def _to_image(act: ReceiptCommand, machine: Machine) -> bool:
+def _is_image_vouched(act: ReceiptCommand, machine: Machine) -> bool:
     """``docker push``: the registry that the name of an image begins with, or Docker's own."""
     match = _fits(_IMAGE, act.operands) if len(act.operands) == 1 else None
     if match is None:
@@ -126,25 +128,25 @@ def _to_image(act: ReceiptCommand, machine: Machine) -> bool:
     return bool(host) and _is_vouched(host, "image", machine)
 
 
-def _to_chart(act: ReceiptCommand, machine: Machine) -> bool:
+def _is_chart_vouched(act: ReceiptCommand, machine: Machine) -> bool:
     """``helm push``: the registry that the last word names in full."""
     match = _fits(_CHARTS, act.operands)
     return match is not None and _is_vouched(match[1], "image", machine)
 
 
-def _to_github(act: ReceiptCommand, machine: Machine) -> bool:
+def _is_github_vouched(act: ReceiptCommand, machine: Machine) -> bool:
     """``gh``: the repository that an option names, else one of the remotes; a number or a branch in it."""
     if any(map(machine.around.exported, _OTHER_FORGES)):
         return False
     if any(word.static is None or ":" in word.text for word in act.operands):
         return False
     if not act.repositories:
-        return _to_remotes(act, machine, "")
+        return _are_remotes_vouched(act, machine, "")
     named = [_fits(_PROJECT, [word]) for word in act.repositories]
     return all(match and _is_vouched(match[1] or match[2] or "github.com", "git", machine) for match in named)
 
 
-def _to_bucket(act: ReceiptCommand, machine: Machine) -> bool:
+def _is_bucket_vouched(act: ReceiptCommand, machine: Machine) -> bool:
     """``aws s3 cp``: from this machine to the cloud, so that no name of a file that lies there is printed."""
     near = act.operands[:-1]
     removes = act.name.endswith("/rm")
@@ -161,10 +163,10 @@ def _fits(pattern: re.Pattern[str], words: Sequence[Arg]) -> re.Match[str] | Non
 
 
 _KNOWS_WHO_ANSWERS: dict[str, Callable[[ReceiptCommand, Machine], bool]] = {
-    "git": _to_git,
-    "image": _to_image,
-    "github": _to_github,
-    "bucket": _to_bucket,
-    "chart": _to_chart,
+    "git": _is_push_vouched,
+    "image": _is_image_vouched,
+    "github": _is_github_vouched,
+    "bucket": _is_bucket_vouched,
+    "chart": _is_chart_vouched,
 }
 """For each ``to`` of an entry: what finds out whether everybody who may answer is known."""

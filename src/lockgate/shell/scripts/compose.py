@@ -12,7 +12,7 @@ import posixpath
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.path_spelling import absolute, inside
+from lockgate.resources.path_spelling import absolute, is_inside
 from lockgate.shell.effects.glob_matches import is_disk_unchanged
 from lockgate.shell.knowledge.lookup import role_of
 
@@ -58,7 +58,7 @@ def _nearest(folder: str, around: HostView) -> list[str]:
     root = around.workspace
     # What lies above a link is another folder than its name says.
     linked = around.realpath(folder) != around.realpath(root) + folder[len(root) :]
-    while inside(folder, root):
+    while is_inside(folder, root):
         if found := [path for name in _NAMES if (path := _find_file(name, folder, around))]:
             return found
         if linked:
@@ -76,7 +76,7 @@ def _name(option: Option) -> str:
 def _find_file(name: str, cwd: str, around: HostView) -> str:
     """The file of a name, empty where there is none in the project."""
     path = absolute(name, cwd, around) if name else None
-    return path if path and inside(path, around.workspace) and around.is_there(path) else ""
+    return path if path and is_inside(path, around.workspace) and around.is_there(path) else ""
 
 
 def _is_plain(path: str, around: HostView) -> bool:

@@ -14,8 +14,8 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.host_view import HostView
-from lockgate.resources.path_spelling import inside
-from lockgate.resources.paths import absolute, outside_workspace, read_effects
+from lockgate.resources.path_spelling import is_inside
+from lockgate.resources.paths import absolute, is_outside_workspace, read_effects
 from lockgate.shell.expansion.arithmetic import check_integers
 from lockgate.shell.grammar.tree import Script, Unparsed
 from lockgate.shell.interpreter.traps import run_later
@@ -86,7 +86,9 @@ def _is_held(effect: Effect, around: HostView) -> bool:
     if effect.kind in _PLACED:
         # In a script most names are made of variables that nobody knows here; and a project may be the gate's own.
         root = around.workspace
-        here = any(inside(path, root) for path in around.own_paths) and not outside_workspace(effect.what, root, around)
+        here = any(is_inside(path, root) for path in around.own_paths) and not is_outside_workspace(
+            effect.what, root, around
+        )
         own = effect.rule == "place:own/write" and here
         return own or any(mark in effect.what for mark in ("$\N{HORIZONTAL ELLIPSIS}", OPAQUE, ENVIRONMENT, PLAIN, "*"))
     return effect.kind in _HELD and effect.variant is not Variant.KNOWN
@@ -121,7 +123,7 @@ def is_written(machine: Machine, cwd: str, full: str) -> bool:
     if machine.is_in_file():
         return False
     places = (absolute(path, cwd, machine.around) for path in machine.disk.written)
-    return any(place is not None and inside(full, place) for place in places)
+    return any(place is not None and is_inside(full, place) for place in places)
 
 
 def follow_script(

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 from lockgate.shell.scripts.follow import follow_script, open_script
 from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
 from lockgate.shell.state.scope import Arg
@@ -77,7 +77,7 @@ def _open_package(call: ProgramCall) -> FollowedFile | None:
     folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
     root = call.machine.around.workspace
     for _ in range(_MOST_FOLDERS):
-        if not folder or not root or not inside(folder, root):
+        if not folder or not root or not is_inside(folder, root):
             return None
         script = open_script(call.machine, call.scope, posixpath.join(folder, "package.json"))
         if script is not None:

@@ -51,14 +51,14 @@ def find_swallowed(tree: Any) -> Iterator[Simple]:
     stack: list[Any] = [tree]
     while stack:
         node = stack.pop()
-        if isinstance(node, Simple) and _to_file(node):
+        if isinstance(node, Simple) and _goes_to_file(node):
             yield node
         elif isinstance(node, Pipeline) and len(node.commands) > 1 and _swallows(node.commands[-1]):
             yield from (command for command in node.commands[:-1] if isinstance(command, Simple))
         stack += [child for child in node if isinstance(child, tuple)]
 
 
-def _to_file(node: Simple) -> bool:
+def _goes_to_file(node: Simple) -> bool:
     return any(map(_takes_output, node.redirects))
 
 
@@ -73,4 +73,4 @@ def _swallows(node: object) -> bool:
     if not isinstance(node, Simple) or not node.words:
         return False
     names = ((word.literal or "").rpartition("/")[2] for word in node.words)
-    return next((name for name in names if name not in _RUNNING), "") in _UNPACKING or _to_file(node)
+    return next((name for name in names if name not in _RUNNING), "") in _UNPACKING or _goes_to_file(node)

@@ -6,7 +6,7 @@ import re
 
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.path_spelling import STANDARD_INPUT, absolute, inside
+from lockgate.resources.path_spelling import STANDARD_INPUT, absolute, is_inside
 from lockgate.shell.effects.files import read
 from lockgate.shell.scripts.follow import follow_script, is_written, open_script, run_process, run_shell
 from lockgate.shell.state.abstract_text import OPAQUE
@@ -71,7 +71,11 @@ def is_of_project(machine: Machine, scope: Scope, word: str) -> bool:
     around = machine.around
     for cwd in scope.cwds:
         path = absolute(word, cwd, around)
-        if path is None or not inside(path, around.workspace) or not inside(around.realpath(path), around.workspace):
+        if (
+            path is None
+            or not is_inside(path, around.workspace)
+            or not is_inside(around.realpath(path), around.workspace)
+        ):
             return False
         if not _INSTALLED.isdisjoint(path.split("/")):
             return False

@@ -13,7 +13,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Origin, Variant
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import HostView
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.secret_flow.sources import SourceMachine, place_of
 from lockgate.shell.state.abstract_text import FIRST_MARK, OPAQUE, marks_of, without_marks
@@ -117,7 +117,9 @@ class CodeMachine(SourceMachine):
             return ""
         if self.around.is_there(place):
             return ""
-        return "".join(marks for folder, marks in self.unpacked_in.items() if inside(place, posixpath.normpath(folder)))
+        return "".join(
+            marks for folder, marks in self.unpacked_in.items() if is_inside(place, posixpath.normpath(folder))
+        )
 
     def _note_run(self, marks: str, program: str) -> None:
         for mark in marks:

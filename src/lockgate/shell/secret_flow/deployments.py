@@ -24,7 +24,7 @@ def deployment(call: ProgramCall) -> str:
     program = call.args[0].text
     naming = table("deploying").get(call.what, ())
     given = [arg.text for arg in call.args]
-    if "/" in program or call.contact.rerouted or call.matched.unknown or not _name_who(given, naming):
+    if "/" in program or call.contact.rerouted or call.matched.unknown or not _is_receiver_named(given, naming):
         return ""
     variables = [f"{name}={scope.value(name)}" for name in sorted(scope.exported)]
     words = [*given, *variables]
@@ -33,7 +33,7 @@ def deployment(call: ProgramCall) -> str:
     return "\0".join((call.what, scope.cwds[0], *map(without_marks, words)))
 
 
-def _name_who(words: Sequence[str], naming: Sequence[str]) -> bool:
+def _is_receiver_named(words: Sequence[str], naming: Sequence[str]) -> bool:
     """Whether words say who gets the secrets. An empty value is none; behind an option a word may be its value."""
     values = []
     for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):

@@ -11,7 +11,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Left, Origin
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.host_view import HostView
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 from lockgate.resources.paths import read_effects
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.grammar.tree import Param, Script
@@ -116,7 +116,7 @@ class SourceMachine(AbstractInterpreter):
     def display_path(self, path: str) -> str:
         """A path for a person."""
         home = self.around.home
-        return f"~{path[len(home) :]}" if home and inside(path, home) else path
+        return f"~{path[len(home) :]}" if home and is_inside(path, home) else path
 
     # ------------------------------------------------------------ what the machine asks
 
@@ -190,7 +190,7 @@ class SourceMachine(AbstractInterpreter):
     def marks_at(self, place: str) -> str:
         """Marks of what lies in the files that were written and that a path, or a pattern, may mean."""
         written = self._list_written()
-        found = "".join(self.marks_in_file(path) for path in written if inside(path, place))
+        found = "".join(self.marks_in_file(path) for path in written if is_inside(path, place))
         start = _WILD.split(place, maxsplit=1)[0]
         for path in written:
             before = _WILD.split(path, maxsplit=1)[0]
@@ -202,7 +202,7 @@ class SourceMachine(AbstractInterpreter):
 
     def marks_below(self, folder: str) -> str:
         """Marks of what was written into a folder, but for files such as ``.npmrc``, which nothing publishes."""
-        inner = (path for path in self._list_written() if inside(path, folder))
+        inner = (path for path in self._list_written() if is_inside(path, folder))
         names = (path for path in inner if not posixpath.basename(path).startswith("."))
         return marks_of("".join(weaker(mark) for path in names for mark in self.marks_in_file(path)))
 

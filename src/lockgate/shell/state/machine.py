@@ -143,7 +143,7 @@ class DiskChanges:
         """Note that something reaches others, and may write what it gets from them to files."""
         self.may_save = True
 
-    def any(self) -> bool:
+    def may_differ(self) -> bool:
         """Whether a file may be another one than before, as far as words name it."""
         known = self.written or self.moved or self.made or self.changed
         return bool(known or self.unpacked or self.may_save)

@@ -267,7 +267,7 @@ class Scope:
             self.cwds = _few(*self.cwds, *self.before_cd)
             self.before_cd = ()
 
-    def same(self, other: Scope) -> bool:
+    def is_same(self, other: Scope) -> bool:
         """Whether two states hold the same."""
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 

@@ -62,7 +62,7 @@ def _with_advice(problem: str) -> str:
     return f"{problem}{advice and f': {advice}'}"
 
 
-def _plain(event: Any) -> bool:
+def _is_plain(event: Any) -> bool:
     """Whether a scalar has no quotes. The parser in Python says ``None``, that in C an empty text."""
     return not event.style
 
@@ -139,7 +139,7 @@ class _Builder:
         self.refuse_tag(event, path, line)
         if not isinstance(self.resolve(event, path, line), str):
             raise ConfigError(self.file, line, format_path(path), "a key must be text: put it in quotes")
-        if event.value == "<<" and _plain(event):
+        if event.value == "<<" and _is_plain(event):
             raise ConfigError(
                 self.file, line, format_path(frame.path), "merge keys are not read: write the entries out"
             )
@@ -158,7 +158,7 @@ class _Builder:
     def resolve(self, event: Any, path: Path, line: int) -> Any:
         """The value of a scalar: text, a decimal number, true, false or null."""
         text: str = event.value
-        if not _plain(event) or event.tag == "!":
+        if not _is_plain(event) or event.tag == "!":
             return text
         if text.lower() in ("true", "false"):
             return text.lower() == "true"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lockgate.core.model import EffectKind
 from lockgate.resources.host_view import HostView
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 from lockgate.shell import analyse_shell
 from lockgate.shell.state.machine import Moves
 
@@ -20,7 +20,7 @@ def _by_definition(path: str, moves: list[tuple[str, str]]) -> list[str]:
     """Each move, the latest first, is undone on all places that were found so far."""
     found = [path]
     for source, target in reversed(moves):
-        found += [f"{source}{place[len(target) :]}" for place in found if inside(place, target)]
+        found += [f"{source}{place[len(target) :]}" for place in found if is_inside(place, target)]
     return list(dict.fromkeys(found[1:]))
 
 

@@ -168,7 +168,7 @@ def test_a_variable_that_no_program_gets_or_that_is_listed_changes_nothing(comma
     ],
 )
 def test_a_file_that_only_contained_commands_see_is_looked_for_there(command: str) -> None:
-    around = AROUND._replace(only_contained_see=lambda path: path == "/tmp/out.txt")
+    around = AROUND._replace(is_seen_by_contained_only=lambda path: path == "/tmp/out.txt")
     found = [effect.rule for effect in analyse_shell(command, PROJECT, around).effects]
     assert "shell:contained-file" in found
     assert "shell:contained-file" not in rules(command)

@@ -100,10 +100,10 @@ def judge(about: Mapping[str, Any]) -> JudgeOpinion | None:
     if not found:
         return None
     return JudgeOpinion(
-        flagged=record_values.truth(found.get("flagged")),
+        flagged=record_values.is_true(found.get("flagged")),
         **record_values.texts(found, "reason", "failed", "model"),
         ms=record_values.number(found.get("ms")),
-        cached=record_values.truth(found.get("cached")),
+        cached=record_values.is_true(found.get("cached")),
     )
 
 

@@ -35,7 +35,7 @@ def number(value: object) -> float:
     return bodies.number(value) or 0.0
 
 
-def truth(value: object) -> bool:
+def is_true(value: object) -> bool:
     """Whether it is exactly true."""
     return value is True
 

@@ -199,12 +199,12 @@ def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
 def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``test -v``: a name whose index is evaluated."""
     from lockgate.shell.expansion.arithmetic import note_unsafe
-    from lockgate.shell.interpreter.compound import safe_number
+    from lockgate.shell.interpreter.compound import is_safe_number
 
     for index, arg in enumerate(args):
         if arg.text in ("-v", "-R"):
             take_names(machine, scope, args[index + 1 : index + 2])
-        elif arg.text in _COMPARING and not all(safe_number(a.text, scope) for a in args if a is not arg):
+        elif arg.text in _COMPARING and not all(is_safe_number(a.text, scope) for a in args if a is not arg):
             # zsh evaluates both sides as arithmetic.
             note_unsafe(machine)
     return ""

@@ -336,7 +336,7 @@ def main(arguments: list[str]) -> int:
     except KnowledgeError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    stale = [name for name, content in files.items() if not _same(FOLDER / name, content)]
+    stale = [name for name, content in files.items() if not _is_same(FOLDER / name, content)]
     stale += [path.name for path in FOLDER.glob("*.json") if path.name not in files and path.name != "schema.json"]
     if "--check" in arguments:
         for name in stale:
@@ -350,7 +350,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _same(path: Path, content: str) -> bool:
+def _is_same(path: Path, content: str) -> bool:
     return path.exists() and path.read_text(encoding="utf-8") == content
 
 

@@ -48,7 +48,7 @@ def apply_dsn(call: ProgramCall, words: list[Arg], _: str) -> None:
 
 def apply_sqlite(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A SQLite database: its file, or a ``file:`` address of it (https://sqlite.org/uri.html)."""
-    opened = read if _only_read(call) else edit
+    opened = read if _is_read_only(call) else edit
     for word in words:
         address = _SQLITE_ADDRESS.fullmatch(word.text)
         if address is None:
@@ -60,9 +60,9 @@ def apply_sqlite(call: ProgramCall, words: list[Arg], _: str) -> None:
         opened(call, [Arg(unquote(address.group("path")).partition("\0")[0], word.glob)], "")
 
 
-def _only_read(call: ProgramCall) -> bool:
+def _is_read_only(call: ProgramCall) -> bool:
     """Whether a client of SQLite is told to write nothing, or all that it is given only reads."""
-    from lockgate.shell.inline.sql import only_reads
+    from lockgate.shell.inline.sql import reads_only
 
     if "-readonly" in call.matched.given and not call.matched.unknown:
         return True
@@ -70,7 +70,7 @@ def _only_read(call: ProgramCall) -> bool:
     texts = texts or ([call.stdin] if call.entry.stdin and call.stdin is not None else [])
     first = [value.text for option in call.matched.options if option.role == "first-sqlite" for value in option.value]
     takes = call.entry.name in _CLIENTS and not call.matched.unknown and "-init" not in call.matched.given
-    return takes and bool(texts) and all(is_known(text) and only_reads(call, text) for text in (*first, *texts))
+    return takes and bool(texts) and all(is_known(text) and reads_only(call, text) for text in (*first, *texts))
 
 
 def _connect(call: ProgramCall, word: Arg, hosts: list[str]) -> None:

@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.globs import is_wild
-from lockgate.resources.path_spelling import folder_after_cd, inside
+from lockgate.resources.path_spelling import folder_after_cd, is_inside
 from lockgate.shell.effects import files
 from lockgate.shell.knowledge import lookup
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, is_known
@@ -139,7 +139,7 @@ def unpack(call: ProgramCall, _words: list[Arg], _: str) -> None:
         call.add_opaque(f"with `{anywhere[0]}` files are written anywhere")
     root = call.machine.around.workspace or call.machine.around.home
     for cwd in call.scope.cwds:
-        if not cwd or inside(root, cwd) or inside(cwd, root):
+        if not cwd or is_inside(root, cwd) or is_inside(cwd, root):
             call.add_opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
             if cwd:
                 call.own += files.write(Arg(f"{cwd}/_"), call.machine, call.scope)

@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.globs import is_wild
-from lockgate.resources.path_spelling import absolute, inside, outside_workspace
+from lockgate.resources.path_spelling import absolute, is_inside, is_outside_workspace
 from lockgate.resources.paths import OWN_BELOW, OWN_STATE
 from lockgate.shell.effects import files
 from lockgate.shell.programs.roles.files import ADDRESS, apply_into, read, read_below
@@ -42,7 +42,7 @@ def keep(call: ProgramCall, words: list[Arg], option: str) -> None:
         # A pattern of the repository's own (``:/``, ``'*'``) can mean all of it.
         folder = _HERE if word.text.startswith((":", "*")) else word
         found = files.read(folder, call.machine, call.scope, below=True)
-        away = any(cwd and outside_workspace(folder.text, cwd, around) for cwd in cwds)
+        away = any(cwd and is_outside_workspace(folder.text, cwd, around) for cwd in cwds)
         call.own += found if away else [effect for effect in found if effect.rule in _OF_STATE]
         call.machine.disk.stores_secret |= any(effect.kind is EffectKind.READ_SECRET for effect in found)
 
@@ -113,10 +113,10 @@ def apply_mount(call: ProgramCall, words: list[Arg], _: str) -> None:
             continue
         arg = Arg(folder, word.glob)
         call.own += files.read(arg, call.machine, call.scope, below=True)
-        if _read_only(word.text):
+        if _is_read_only(word.text):
             continue
         for cwd in call.scope.cwds:
-            if outside_workspace(folder, cwd, call.machine.around):
+            if is_outside_workspace(folder, cwd, call.machine.around):
                 call.own += _find_loosened(files.write(arg, call.machine, call.scope, below=True))
 
 
@@ -134,7 +134,7 @@ def _find_mounted(text: str) -> str | None:
     return folder if colon and ("/" in folder or folder[:1] in (".", "~")) else None
 
 
-def _read_only(text: str) -> bool:
+def _is_read_only(text: str) -> bool:
     parts = text.replace(":", ",").split(",")
     return not {"ro", "readonly", "readonly=true", "ro=true"}.isdisjoint(parts[1:])
 
@@ -200,7 +200,7 @@ def _fill(call: ProgramCall, word: Arg) -> None:
         scope = call.scope.copy()
         scope.cwds = (cwd,)
         place = absolute(folder, cwd, around)
-        below = place is not None and not inside(around.workspace or around.home, place)
+        below = place is not None and not is_inside(around.workspace or around.home, place)
         call.own += files.write(Arg(folder, word.glob) if below else word, call.machine, scope, below=below)
 
 
@@ -223,7 +223,7 @@ def apply_container_copy(call: ProgramCall, words: list[Arg], option: str) -> No
     root = around.workspace or around.home
     if _IN_CONTAINER.match(target) or not all(places):
         call.add("execute")
-    elif target != "-" and any(inside(root, place) or inside(place, root) for place in places if place):
+    elif target != "-" and any(is_inside(root, place) or is_inside(place, root) for place in places if place):
         call.add_opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
     elif target != "-":
         name = (texts[0] or "").rstrip("/").rpartition("/")[2].rpartition(":")[2]

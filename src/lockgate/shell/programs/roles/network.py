@@ -7,7 +7,7 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
-from lockgate.shell.effects.contact import dynamic_value
+from lockgate.shell.effects.contact import is_dynamic
 from lockgate.shell.knowledge import lookup
 from lockgate.shell.programs.roles.addresses import apply_url
 from lockgate.shell.programs.roles.files import ADDRESS, read
@@ -156,7 +156,7 @@ def send_file(call: ProgramCall, words: list[Arg], option: str) -> None:
 def apply_static(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A header, a cookie, a user name: nothing leaves where it is wholly known, for the person can read it."""
     for word in words:
-        if dynamic_value(word) or word.text.startswith("@"):
+        if is_dynamic(word) or word.text.startswith("@"):
             send(call, [word], option)
 
 

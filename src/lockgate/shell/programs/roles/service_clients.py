@@ -8,7 +8,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.addresses import host_of
 from lockgate.resources.hosts import is_here
-from lockgate.resources.path_spelling import inside
+from lockgate.resources.path_spelling import is_inside
 from lockgate.resources.paths import absolute
 from lockgate.shell.effects import files
 from lockgate.shell.programs.roles.addresses import apply_host, doubt_place, reroute
@@ -151,7 +151,7 @@ def _is_plain_socket(call: ProgramCall, word: Arg) -> bool:
     if path is None or len(call.scope.cwds) > 1 or word.text in call.machine.disk.written:
         return False
     places = (*_TEMPORARY, *([around.workspace] if around.workspace else []))
-    own = all(any(inside(form, place) for place in places) for form in (path, around.realpath(path)))
+    own = all(any(is_inside(form, place) for place in places) for form in (path, around.realpath(path)))
     return own and not re.search(r"/\.|/ssh-|docker|containerd|podman|buildkit", path.removeprefix(around.workspace))
 
 

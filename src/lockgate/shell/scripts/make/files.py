@@ -75,15 +75,15 @@ class Makefile:
             self._read_line(line, source.base + line.offset, rows)
         self._open = None
 
-    def _live(self) -> bool:
+    def _is_live(self) -> bool:
         return all(branch.holds is not False for branch in self._branches)
 
-    def _certain(self) -> bool:
+    def _is_certain(self) -> bool:
         return all(branch.holds for branch in self._branches)
 
     def _read_line(self, line: MakeLine, place: int, rows: Iterator[MakeLine]) -> None:
         if line.recipe and self._open is not None:
-            if self._live():
+            if self._is_live():
                 self._open.append((line.text, place))
             return
         text = line.text.lstrip()
@@ -93,12 +93,12 @@ class Makefile:
             return
         if word == "define" or (word in ("override", "export") and rest.startswith("define")):
             self._read_define(rest.removeprefix("define").strip(), rows)
-        elif self._live() and word:
+        elif self._is_live() and word:
             self._read_directive(word, rest, text, place)
 
     def _conditional(self, word: str, rest: str) -> bool:
         if word in ("ifeq", "ifneq", "ifdef", "ifndef"):
-            self._branches.append(_Branch(self._holds(word, rest) if self._live() else False))
+            self._branches.append(_Branch(self._holds(word, rest) if self._is_live() else False))
         elif word == "else" and self._branches:
             branch = self._branches[-1]
             follow, _, more = rest.partition(" ")
@@ -134,7 +134,7 @@ class Makefile:
             if depth == 0:
                 break
             body.append(f"\t{line.text}" if line.recipe else line.text)
-        if self._live():
+        if self._is_live():
             self._assign(MakeVariable(name, operator, "\n".join(body)))
 
     def _read_directive(self, word: str, rest: str, text: str, place: int) -> None:
@@ -213,7 +213,7 @@ class Makefile:
             value = Variable(said.value)
         if own is not None:
             own[name] = words.expand(value.text) if not value.simple else value.text
-        elif self._certain() or before is None:
+        elif self._is_certain() or before is None:
             # What only a condition that nobody knows would change is left as it is.
             words.variables[name] = value
 
