@@ -286,7 +286,7 @@ def test_usage_errors_are_status_2(state: Path, arguments: list[str]) -> None:
 
 
 def test_verify_tells_what_the_state_says_against_the_audit(state: Path) -> None:
-    forged = ", ".join(["'k2v7m9qxwp'", *["''"] * 6, "'{}'", "'approved'", "1", "2", "1", "'ann'", "''"])
+    forged = ", ".join(["'k2v7m9qxwp'", *["''"] * 6, "'{}'", "'approved'", "1", "2", "1", "'ann'", "''", "''"])
     spoil(state, f"INSERT INTO approvals VALUES (1, {forged})")
     said = run("verify", code=1).output
     assert said.startswith("the audit chain holds")

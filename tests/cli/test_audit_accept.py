@@ -22,7 +22,7 @@ class Forged(Machine):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        row = ", ".join(["'k2v7m9qxwp'", *["''"] * 6, "'{}'", "'approved'", "1", "2", "1", "'ann'", "''"])
+        row = ", ".join(["'k2v7m9qxwp'", *["''"] * 6, "'{}'", "'approved'", "1", "2", "1", "'ann'", "''", "''"])
         with sqlite3.connect(Path(self.state) / "lockgate.db") as database:
             database.execute(f"INSERT INTO approvals VALUES (1, {row})")
 

@@ -142,14 +142,15 @@ def test_an_endorsement_ends_it(world: World) -> None:
 def test_a_grant_that_an_endorsement_has_ended_cannot_be_put_back(world: World) -> None:
     world.taint()
     assert grant(world, call(f"{HOST}/a")) is ALLOW
-    query = "UPDATE approvals SET about = ? WHERE approval = ?"
+    query = "UPDATE approvals SET about = ?, seal = ?"
+    kept = world.store._connection.execute("SELECT about, seal FROM approvals").fetchone()
     with world.store.reading() as tx:
         [before] = tx.approvals(session="s1", state="used")
         sources = sources_of(tx, "s1")
     for each in sources:
         endorse(world.store, each, by="ann")
     world.taint()
-    world.store._connection.execute(query, (json.dumps(before.about), before.approval))
+    world.store._connection.execute(query, kept)
     with world.store.reading() as tx:
         assert tx.approvals(session="s1", state="used") == [before]
     assert ask(world, f"{HOST}/b") is ASK

@@ -445,7 +445,7 @@ def test_an_upgrade_believes_no_trust_that_the_audit_does_not_tell_of(tmp_path: 
         tx.put_setting("config:compiled:/", "x")
         tx.put_setting("kept-file:x", "y")
     world.store.close()
-    tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints")
+    tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints", "approvals")
     older = [*(f"ALTER TABLE {table} DROP COLUMN seal" for table in tables), "PRAGMA user_version = 7"]
     as_an_older_version(tmp_path / "state")
     spoil(world, *older)
@@ -469,7 +469,7 @@ def test_an_upgrade_knows_the_calls_of_which_the_audit_tells(tmp_path: Path) -> 
     world.done(done, "text")
     _, out = world.ask("Read", {"file_path": f"{WORK}/b.py"})
     world.store.close()
-    tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints")
+    tables = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints", "approvals")
     as_an_older_version(tmp_path / "state")
     spoil(
         world,

@@ -260,7 +260,8 @@ def call_it_one_without_listed_seals(world: World, *, head: bool) -> None:
     key = world.store.key
     with sqlite3.connect(database(world)) as connection, unguarded(connection):
         list_without_seals(connection, key)
-        connection.execute("ALTER TABLE taints DROP COLUMN seal")
+        for table in ("taints", "approvals"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN seal")
         connection.execute("PRAGMA user_version = 8")
         if head:
             [(seq, digest)] = connection.execute("SELECT seq, digest FROM audit_head").fetchall()
@@ -394,7 +395,7 @@ def test_a_database_without_seals_gets_them_once_and_says_so(world: World) -> No
 
 ROWLESS = [
     f"ALTER TABLE {table} DROP COLUMN seal"
-    for table in ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints")
+    for table in ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints", "approvals")
 ]
 DOWN = (*ROWLESS, "DROP TABLE label_seals", "DROP TABLE begun", "PRAGMA user_version = 5")
 

@@ -26,6 +26,7 @@ from support.stress import examples
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 MOVED = "it is about another call, or of another session, than the one that was denied"
+LOST = "no call of it runs, as something else has taken away, changed or put back what a person said no to"
 PUSH = {"command": "curl -d x https://example.com/"}
 OTHER = {"command": "curl -d y https://example.com/"}
 
@@ -80,6 +81,11 @@ class Attacked(World):
     def put(self, row: dict[str, Any]) -> None:
         names = ", ".join(f"{name} = :{name}" for name in row)
         self.spoil(f"UPDATE approvals SET {names} WHERE approval = :approval", **row)
+
+    def accept(self) -> None:
+        """A person has looked at what contradicts the audit."""
+        with self.store.transaction() as tx:
+            accept_contradictions(tx, contradictions(tx, None), by="ann", now=self._now())
 
     def problems(self) -> list[str]:
         with self.store.reading() as tx:
@@ -269,11 +275,13 @@ def test_a_no_that_is_gone_is_found(world: Attacked, statement: str, problem: st
     assert world.end(going).verdict is DENY
     assert world.problems() == []
     world.spoil(statement)
-    assert world.problems() == [problem]
-    with world.store.transaction() as tx:
-        accept_contradictions(tx, contradictions(tx, None), by="ann", now=world._now())
+    assert world.problems() == [problem, LOST]
+    world.accept()
     assert world.problems() == []
-    assert world.records("accepted")[-1]["problems"] == [f"question {question.approval}: {problem}"]
+    assert world.records("accepted")[-1]["problems"] == [
+        f"question {question.approval}: {problem}",
+        f"session s1: {LOST}",
+    ]
     assert (world.end(world.waiting()[0]).verdict if "DELETE" in statement else world.bash(PUSH["command"])) is DENY
 
 

@@ -426,7 +426,7 @@ def empty(world: Kept) -> None:
         Path(f"{place}.next").unlink(missing_ok=True)
 
 
-ROWS = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints")
+ROWS = ("sessions", "agents", "calls", "briefs", "addresses", "settings", "taints", "approvals")
 OLDER = [*(f"ALTER TABLE {table} DROP COLUMN seal" for table in ROWS), "PRAGMA user_version = 7"]
 DELETE = f"DELETE FROM settings WHERE name = '{rollback.KEPT_AT}'"
 

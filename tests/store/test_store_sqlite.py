@@ -17,7 +17,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.model import Subject
 from lockgate.store.chain_links import SCHEMA, checkpoint
 from lockgate.store.files import VERSION
-from lockgate.store.rows import CallRow, SessionRow
+from lockgate.store.rows import UNSEALED, CallRow, SessionRow
 from lockgate.store.sqlite import audit, schema
 from lockgate.store.sqlite import create as making
 from lockgate.store.sqlite import store as our_sqlite
@@ -176,7 +176,7 @@ def test_a_question_that_shows_nothing_hides_no_other(folder: Path, about: str) 
         connection.execute("UPDATE approvals SET about = ? WHERE approval = 'odd'", (about,))
     connection.close()
     with store.reading() as tx:
-        odd = APPROVAL._replace(approval="odd", about={})
+        odd = APPROVAL._replace(approval="odd", about={UNSEALED: True})
         assert tx.approvals() == tx.overdue_approvals(APPROVAL.expires_at) == [APPROVAL, odd]
         assert tx.approval("odd") == odd
     store.close()

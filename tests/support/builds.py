@@ -75,7 +75,7 @@ class Build:
         """Add a migration, which is a statement."""
         schema = Path("store", "sqlite", "schema.py")
         text = (self.package / schema).read_text()
-        old = "    _NEWEST_SEALS,\n)"
+        old = "    _SEALED_ANSWERS,\n)"
         assert text.count(old) == 1
         self._put(schema, text.replace(old, f"{old[:-1]}    ({more!r},),\n)"))
         files = Path("store", "files.py")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject, Taint
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate.approvals.denials import TARGETS
 from lockgate.gate.approvals.proof import UNSIGNED, is_proven, parse_body
 from lockgate.gate.approvals.questions import without_call
 from lockgate.gate.session import packages
@@ -235,6 +236,8 @@ def _of_row(tx: Transaction, row: ApprovalRow, chains: _Chains) -> Contradiction
             problem = f"it is {row.state}, and the audit has no such answer"
     else:
         problem = _against(tx, row, told, chains.signatures)
+        if row.state in _NO and row.is_changed:
+            problem = problem or "something else has changed what a person said no to"
         no = (told.session, told.digest) if told.state in _NO else no
     return Contradiction(problem, row.approval, no) if problem else None
 
@@ -243,6 +246,7 @@ def _mend(row: ApprovalRow, found: Contradiction) -> ApprovalRow:
     """A question that is over; a no is said again to the call to which it was said."""
     session, digest = found.denied
     if session:
+        row = row.drop_facts(TARGETS).say_anew() if row.is_changed else row
         return without_call(row._replace(state="denied", session=session, digest=digest))
     return without_call(row._replace(state="expired"))
 

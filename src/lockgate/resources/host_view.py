@@ -241,7 +241,10 @@ class HostView(Record):
     kept_files: Callable[[], Mapping[str, tuple[Origin, ...]]] = dict
     """What lies in files that earlier calls have written, by absolute path: secrets, and code from the network."""
     labelled_files: Callable[[], Mapping[str, str]] = dict
-    """Files into which earlier calls have written a stranger's text, by absolute path: from where it came."""
+    """Files into which earlier calls have written a stranger's text, by absolute path: from where it came.
+
+    Any file may be one where ``/`` is among them.
+    """
     labelled_content: Callable[[str], str] = lambda _: ""
     """The same of a file at an absolute path, by what it holds; empty for others."""
     keeps_any: Callable[[], bool] = lambda: False

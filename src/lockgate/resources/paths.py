@@ -224,8 +224,9 @@ def _own_read(form: Path, path: str, around: HostView) -> list[Effect]:
 
 def _effects_of_label(form: Path, path: str, around: HostView) -> list[Effect]:
     """The effect of reading a file, or one of several, into which an earlier call has written a stranger's text."""
-    source = next(
-        (source for file, source in around.labelled_files().items() if path_matches(form.names, names_of(file))), ""
+    files = around.labelled_files()
+    source = files.get("/") or next(
+        (source for file, source in files.items() if path_matches(form.names, names_of(file))), ""
     )
     return [_strangers_text(path, source)] if source else []
 

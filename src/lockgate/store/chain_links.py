@@ -41,6 +41,8 @@ PURPOSE_BEGUN = b"lockgate begun 1"
 """For one part of that list: `lockgate.store.sqlite.subject_list`."""
 PURPOSE_LIST = b"lockgate list 1"
 """For the row that has the seals of all its parts."""
+PURPOSE_SET = b"lockgate set 1"
+"""For all rows of one kind of which none may be missing: `lockgate.store.sqlite.subject_list`."""
 PURPOSE_DEPLOYMENT = b"lockgate known 1"
 """Of a deployment that a person has said yes to for good."""
 PURPOSE_OUTSIDE = b"lockgate out 1"
@@ -128,10 +130,14 @@ class HeadFacts(Record):
     """Since which record seals of labels hold, see :func:`epoch_at`; empty where all do."""
     root: str = ""
     """The digest of the list of who has begun; empty where there is no such list."""
+    sets: str | None = None
+    """The digests of the settings of which none may be missing; ``None`` where a version of before has made it."""
 
     @property
     def text(self) -> str:
         """As it stands behind the hash."""
+        if self.sets is not None:
+            return f"{self.epoch}.{self.root}.{self.sets}"
         return f"{self.epoch}.{self.root}" if self.root else self.epoch
 
 
@@ -162,8 +168,7 @@ def epoch_at(seq: int, digest: str) -> str:
 
 def head_facts(key: bytes, head: AuditHead) -> HeadFacts | None:
     """What a head's seal binds; ``None`` where the seal does not hold."""
-    epoch, _, root = head.seal.partition(".")[2].partition(".")
-    facts = HeadFacts(epoch, root)
+    facts = HeadFacts(*head.seal.split(".")[1:4])
     return facts if head.seal == seal(key, head.seq, head.digest, facts) else None
 
 

@@ -10,7 +10,7 @@ from lockgate.core.errors import StoreError
 from lockgate.system.files import to_disk
 
 DATABASE = "lockgate.db"
-VERSION = 9
+VERSION = 10
 """The version of the database's tables that this release reads and writes."""
 KEY = "key"
 ELSEWHERE = "store.json"
@@ -24,6 +24,24 @@ PUT_BACK_SEEN = "rollback:seen"
 """The setting that says since which record seals of labels hold, where a person has looked at why."""
 COPIED = "upgrade:copy"
 """The setting that names the copy of a database that was made before it was brought to this version."""
+CHANGED = "the state, which something else than Lockgate has changed or put back: see `lockgate audit verify`"
+"""What stands as the source of a label that is sealed, and has no taint."""
+
+
+class Sets:
+    """How settings begin that hold somebody back, so that none may be missing."""
+
+    FILE_LABELS = "file-label:"
+    KEPT_FILES = "kept-file:"
+    CANARIES = "canary:"
+    PACKAGES = "packages:"
+    ACTS = "acts-of-labelled"
+    IN_HEAD = (FILE_LABELS, KEPT_FILES, CANARIES, PACKAGES, ACTS)
+    """Those that the head of the audit binds, in that order."""
+    PASSAGES = "stranger-passages:"
+    """What a session has read of strangers. It is long, and bound with its session."""
+    LOST = CHANGED
+    """What stands as the source of what a file holds, where something else has changed which files hold anything."""
 
 
 def own_folder(folder: str, *, create: bool) -> bool:

@@ -101,6 +101,12 @@ class Transaction(Protocol):
     def put_approval(self, row: ApprovalRow) -> None:
         """Add or replace a question to a person."""
 
+    def noes(self, session: str) -> list[ApprovalRow]:
+        """What a person has said no to in a session, oldest first.
+
+        Where something else has changed that, the last one may be to any call: it says ``UNSEALED``.
+        """
+
     def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
         """Questions to a person, oldest first; of one session, in one state, where they are given."""
 
@@ -216,6 +222,18 @@ class Transaction(Protocol):
 
     def put_setting(self, name: str, value: str | None) -> None:
         """Keep or (``None``) remove a value of the gate's own."""
+
+    def has_in_set(self, prefix: str) -> bool:
+        """Whether there are settings of a set (``lockgate.store.files.SETS``), or there may have been."""
+
+    def read_set(self, prefix: str) -> dict[str, str] | None:
+        """All settings of a set; ``None`` where something else has taken one away, changed one or put one back."""
+
+    def read_passages(self, session: str) -> str | None:
+        """The passages of strangers that a session has read (``lockgate.store.files.PASSAGES``); empty for none.
+
+        ``None`` where something else has taken them away, changed them or put them back.
+        """
 
     def settings(self, prefix: str) -> dict[str, str]:
         """All values whose name starts with ``prefix``."""

@@ -145,6 +145,8 @@ class AuditQuery(Record):
     """Recorded at or after, and before, in seconds since the epoch; 0.0 is open."""
 
 
+UNSEALED = "unsealed"
+"""The name under which a question says that its row has no seal that holds."""
 _CLOCK_SLACK = 2.0
 """Seconds by which a clock may be put back without that being taken for more time."""
 
@@ -177,6 +179,19 @@ class ApprovalRow(Record):
     def is_over(self, now: float) -> bool:
         """Whether its time is over. A clock that was put back must not give it more."""
         return self.expires_at <= now or now < self.asked_at - _CLOCK_SLACK
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether something else than Lockgate has written it: a no may be to any call then."""
+        return UNSEALED in self.about
+
+    def drop_facts(self, *names: str) -> ApprovalRow:
+        """The same without some facts about it."""
+        return self._replace(about={name: value for name, value in self.about.items() if name not in names})
+
+    def say_anew(self) -> ApprovalRow:
+        """The same as what Lockgate writes now, whatever was done to it before."""
+        return self.drop_facts(UNSEALED)
 
 
 def about_in(text: str) -> Mapping[str, Any]:
@@ -241,6 +256,13 @@ class AnchorRow(Record):
 
 
 # ---------------------------------------------------------------- between a row and what is kept of it
+
+
+def make_unknown_no(session: str) -> ApprovalRow:
+    """What stands for a no of a session that something else has taken away or changed."""
+    return ApprovalRow("", session, "", "", "", "", "", {UNSEALED: True}, "denied")
+
+
 TAINT_COLUMNS = "at, id, label, source, tool, call_id, state, origin"
 
 

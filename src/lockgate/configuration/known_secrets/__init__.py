@@ -3,6 +3,3 @@
 __all__ = [
     "canaries",
 ]
-
-CANARIES = "canary:"
-"""How the names of the store's settings about canaries begin."""

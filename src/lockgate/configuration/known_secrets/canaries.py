@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lockgate.configuration.known_secrets import CANARIES
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.known_values.values import KnownKind, KnownValue
+from lockgate.store.files import Sets
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -25,12 +25,12 @@ class StoredCanary(Record):
 
 def name_setting(name: str) -> str:
     """The name of the setting that keeps a canary."""
-    return CANARIES + name
+    return Sets.CANARIES + name
 
 
 def settings(tx: Transaction) -> dict[str, str]:
     """All settings of canaries: what ``keeping.open_index`` wants."""
-    return tx.settings(CANARIES)
+    return tx.settings(Sets.CANARIES)
 
 
 def keep(tx: Transaction, kept: StoredCanary, entry: KnownValue) -> None:
@@ -74,7 +74,7 @@ def _row(setting: str, text: str) -> tuple[StoredCanary, KnownValue]:
 
     from lockgate.patterns.engine.known_index import unpack_marks
 
-    name = setting.removeprefix(CANARIES)
+    name = setting.removeprefix(Sets.CANARIES)
     try:
         row = json.loads(text)
         marks = unpack_marks(a2b_base64(row["marks"]))

@@ -154,11 +154,11 @@ def _re2() -> Any:
 def _open_known_index(
     store: Store, where: Folders, workspace: str, hyperscan: Any, before: OpenedIndex | None = None
 ) -> OpenedIndex:
-    from lockgate.configuration.known_secrets import CANARIES
     from lockgate.configuration.known_secrets.collect import SearchScope
     from lockgate.configuration.known_secrets.index_file import open_index
+    from lockgate.store.files import Sets
 
     with store.reading() as tx:
-        canaries = tx.settings(CANARIES)
+        canaries = tx.settings(Sets.CANARIES)
     places = SearchScope(where.home, workspace, caller.environ())
     return open_index(places, where.state, store.key, hyperscan, time.time, canaries, before)

@@ -24,12 +24,13 @@ TARGETS = "targets"
 
 def of_session(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
     """The noes that stand in a session."""
-    return tx.approvals(session=session, state="denied")
+    return tx.noes(session)
 
 
 def exact(noes: Iterable[ApprovalRow], digest: str) -> ApprovalRow | None:
-    """The latest no to the exact call, where there is one."""
-    return max((row for row in noes if row.digest == digest), key=lambda row: row.decided_at, default=None)
+    """The latest no to the exact call, where there is one. One that something else has changed may be to any call."""
+    mine = (row for row in noes if row.digest == digest or row.is_changed)
+    return max(mine, key=lambda row: row.decided_at, default=None)
 
 
 def targets(effects: Iterable[Effect]) -> list[str]:
@@ -66,7 +67,8 @@ def _was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) -
 
     wanted = frozenset(_read_targets(no))
     yeses = tx.approvals(session=no.session, state="used")
-    later = (row for row in yeses if row.decided_at > no.decided_at and wanted <= frozenset(_read_targets(row)))
+    sealed = (row for row in yeses if not row.is_changed)
+    later = (row for row in sealed if row.decided_at > no.decided_at and wanted <= frozenset(_read_targets(row)))
     return any(is_proven(tx, row, approvers) for row in later)
 
 

@@ -32,6 +32,7 @@ FETCHES_OVER = "fetches_over"
 UNPROVEN = "unproven"
 """What became of a question that says "approved", where the audit does not."""
 BECAUSE = "the audit has no record of this yes"
+NO_SUCH_NO = "the audit has no record of this no"
 OTHERWISE = "the person was shown another call than this one"
 UNSIGNED = "no approver of the configuration has signed this yes"
 ASKED = "as_asked"
@@ -140,6 +141,22 @@ def may_be_used(tx: Transaction, row: ApprovalRow, approvers: Approvers, shown: 
         others = [each.gate for each in tx.gates() if not each.own]
         later += [found for gate in others for found in tx.find_audit(since, gate=gate)]
     return all(parse_body(each.body).get("approval") != row.approval for each in later)
+
+
+def is_no_recorded(tx: Transaction, row: ApprovalRow) -> bool:
+    """Whether the audit of any gate tells that a person said no to a question: no words are theirs otherwise."""
+    for gate in tx.gates():
+        for event in ("deny", "answered"):
+            for link in tx.find_audit(AuditQuery(event=event, text=row.approval), gate=gate.gate):
+                body = parse_body(link.body)
+                is_no = body.get("state", "denied") == "denied"
+                if is_no and row.approval in (body.get("approval"), *_names(body.get("also"))):
+                    return True
+    return False
+
+
+def _names(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _is_signed(

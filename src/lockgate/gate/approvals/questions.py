@@ -14,6 +14,7 @@ from lockgate.gate.approvals.proof import (
     ASKED,
     BECAUSE,
     FETCHES,
+    NO_SUCH_NO,
     OTHERWISE,
     UNPROVEN,
     UNSIGNED,
@@ -21,6 +22,7 @@ from lockgate.gate.approvals.proof import (
     digest_of_shown,
     digest_of_told,
     is_as_asked,
+    is_no_recorded,
     is_proven,
     may_be_used,
     record_yes,
@@ -252,6 +254,7 @@ def decide(
     row = _answerable(tx, approval, approve=approve, now=now, seen=seen)
     by = signer.by if signer is not None else by
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
+    row = row.say_anew()
     person = Context(client, Subject(row.session, row.agent))
     facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": by, "reason": reason}
     if not approve:
@@ -300,9 +303,8 @@ def _end_others(tx: Transaction, no: ApprovalRow) -> dict[str, Any]:
     """End the other questions about the same call, which a no has answered too; they are told by its record."""
     others = [row for row in _open(tx, no.session) if row.digest == no.digest]
     for row in others:
-        tx.put_approval(
-            row._replace(state="denied", decided_at=no.decided_at, decided_by=no.decided_by, reason=no.reason)
-        )
+        answered = row._replace(state="denied", decided_at=no.decided_at, decided_by=no.decided_by, reason=no.reason)
+        tx.put_approval(answered.say_anew())
     return {"also": [row.approval for row in others]} if others else {}
 
 
@@ -343,7 +345,7 @@ def settle(
 
     Returns: The question in the state ``used`` (the call may run, once), ``denied``, ``expired`` or ``changed``. The
     last is so where what it rested on is not what it was, or another call has used it. It is ``unproven`` where the
-    audit has no such yes: then something else has written the question.
+    audit has no such answer: then something else has written the question.
 
     Raises:
         ApprovalError: There is no such question, or it is somebody else's.
@@ -361,6 +363,9 @@ def settle(
         if because := _against(tx, row, approvers, shown if same else ""):
             return _end(tx, row._replace(state="expired", reason=because))._replace(state=UNPROVEN)
         row = row._replace(state="used" if same else "changed")
+    elif row.state == "denied" and not is_no_recorded(tx, row):
+        state = "expired" if row.is_changed else row.state
+        return _end(tx, row._replace(state=state, decided_by="", reason=NO_SUCH_NO))._replace(state=UNPROVEN)
     return _end(tx, row)
 
 
@@ -394,7 +399,7 @@ def _question_of(tx: Transaction, approval: str, subject: Subject) -> ApprovalRo
 
 def without_call(row: ApprovalRow) -> ApprovalRow:
     """A question that is over. What the person was shown is not kept longer: it may hold more than the audit does."""
-    return row._replace(about={name: value for name, value in row.about.items() if name not in (WHOLE, TEXT, ASKED)})
+    return row.drop_facts(WHOLE, TEXT, ASKED)
 
 
 def _end(tx: Transaction, row: ApprovalRow) -> ApprovalRow:

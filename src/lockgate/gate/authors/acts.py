@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.files import Sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lockgate.store.protocol import Transaction
 
-_SETTING = "acts-of-labelled"
 _MOST = 500
 LASTS = 3600.0
 """Seconds after which a call that was let run has written what it writes."""
@@ -33,13 +33,16 @@ def note_act(tx: Transaction, now: float) -> None:
         spans.append((now, now + LASTS))
     if len(spans) > _MOST:
         spans[:2] = [(0.0, spans[1][1])]
-    tx.put_setting(_SETTING, json.dumps(spans))
+    tx.put_setting(Sets.ACTS, json.dumps(spans))
 
 
 def acts(tx: Transaction) -> Times:
-    """All times at which such an agent may have written; always, where that cannot be read."""
+    """All times at which such an agent may have written; always, where that cannot be read, or was changed."""
+    kept = tx.read_set(Sets.ACTS)
+    if kept is None:
+        return [(0.0, float("inf"))]
     try:
-        return [(float(begin), float(end)) for begin, end in json.loads(tx.setting(_SETTING) or "[]")]
+        return [(float(begin), float(end)) for begin, end in json.loads(kept.get(Sets.ACTS, "[]"))]
     except (ValueError, TypeError):
         return [(0.0, float("inf"))]
 

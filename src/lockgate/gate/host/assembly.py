@@ -27,9 +27,8 @@ from lockgate.gate.host.host_view import (
     task_folders,
     write_kept,
 )
-from lockgate.gate.session.calls import PACKAGES
-from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.resources.host_view import AnalysisRules, HostView
+from lockgate.store.files import Sets
 from lockgate.store.opening import open_existing, open_store
 from lockgate.system import caller
 from lockgate.system.folders import PAUSE, Folders
@@ -287,7 +286,7 @@ class _LeftByCalls:
     def look_at_labels(self) -> LabelledFiles | None:
         if not self._labels:
             with self._store.reading() as tx:
-                any_labelled = tx.setting(ANY_LABELLED) is not None
+                any_labelled = tx.has_in_set(Sets.FILE_LABELS)
             if any_labelled:
                 from lockgate.gate.monitor import file_labels
 
@@ -327,7 +326,7 @@ def _installs(
 def _has_packages(store: Store) -> bool:
     """Whether packages are kept that an untrusted session has installed."""
     with store.reading() as tx:
-        return bool(tx.settings(PACKAGES))
+        return tx.has_in_set(Sets.PACKAGES)
 
 
 def _head(where: Folders) -> Callable[[Context], tuple[str, str]]:

@@ -55,8 +55,10 @@ _ANSWERS: Mapping[PersonWord, str] = {
     "used": "A person approved exactly this call.",
     "denied": "A person was asked about this call and said no",
     "denied before": "A person said no to exactly this call before, and that stands until they take it back",
+    "unknown no": "Something else than Lockgate has changed what a person said no to in this session, so that no call"
+    " of it runs. The person runs `lockgate audit verify`",
     "expired": "A person was asked about this call, and nobody answered in time",
-    "unproven": "The state says that a person approved this call, and nothing proves that, so that it does not run."
+    "unproven": "The state says that a person answered this call, and nothing proves that, so that it does not run."
     " The person runs `lockgate audit verify`",
 }
 

@@ -20,11 +20,11 @@ from lockgate.gate.monitor.answer import answer
 from lockgate.gate.monitor.decide import MESSAGE_TOOL, DecisionInput, Ruling, recipient, rule
 from lockgate.gate.monitor.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merge
-from lockgate.gate.session.calls import INSIDE, LOOKS, PACKAGES
-from lockgate.gate.session.labels import ANY_LABELLED
+from lockgate.gate.session.calls import INSIDE, LOOKS
 from lockgate.patterns.model import GuardrailResult
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.store.audit import record
+from lockgate.store.files import Sets
 from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def _question(parts: Parts, case: _Case, answers: _Answers, tx: Transaction, now
         case.mask,
         parts.consultants.can_judge(case.configuration),
         objections=case.objections,
-        noes=tx.approvals(session=context.subject.session, state="denied"),
+        noes=tx.noes(context.subject.session),
         place=lambda: _place(parts, case, answers, tx),
         wanted=case.wanted,
         is_waited=parts.consultants.is_waited,
@@ -444,7 +444,7 @@ def _note_packages(question: DecisionInput, ruling: Ruling) -> None:
     tx, context = question.tx, question.context
     wanted = question.wanted if ruling.decision.verdict is Verdict.CONTAIN else None
     folders = () if wanted is None else wanted.folders
-    if not (folders or tx.settings(PACKAGES)):
+    if not (folders or tx.has_in_set(Sets.PACKAGES)):
         return
     from lockgate.gate.session import packages
 
@@ -500,7 +500,9 @@ def _label_files(parts: Parts, question: DecisionInput, analysis: Analysis) -> N
     """Note which files hold a stranger's text once the call has run."""
     call, session_id = question.call, question.context.subject.session
     source = next((taint.source for taint in question.taints if taint.label is Label.UNTRUSTED), "")
-    if not (source or analysis.left or analysis.keeps or question.tx.setting(ANY_LABELLED)) or not analysis.written:
+    if not analysis.written:
+        return
+    if not (source or analysis.left or analysis.keeps or question.tx.has_in_set(Sets.FILE_LABELS)):
         return
     from lockgate.gate.monitor import file_labels
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
 
-    PersonWord = Literal["", "used", "denied", "denied before", "expired", "unproven"]
+    PersonWord = Literal["", "used", "denied", "denied before", "unknown no", "expired", "unproven"]
 
 MESSAGE_TOOL = "SendMessage"
 _BARE: frozenset[Verdict] = frozenset()

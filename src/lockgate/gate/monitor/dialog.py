@@ -147,7 +147,7 @@ def came_back(tx: Transaction, context: Context, call: ToolCall, now: float) -> 
 
 
 def _open_question(tx: Transaction, subject: Subject, call: ToolCall) -> ApprovalRow | None:
-    rows = [row for state in ("pending", "denied") for row in tx.approvals(session=subject.session, state=state)]
+    rows = [*tx.approvals(session=subject.session, state="pending"), *tx.noes(subject.session)]
     # A no that was only inferred gives way to what has come back.
     mine = [row for row in rows if row.call_id == call.call_id and attendance.is_in_dialog(row)]
     return next((row for row in mine if row.state == "pending" or row.decided_by == _CLIENT), None)

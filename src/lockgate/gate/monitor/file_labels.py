@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from lockgate.core.model import ARRAY, OBJECT, Analysis, Label, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session import is_out
-from lockgate.gate.session.labels import ANY_LABELLED
 from lockgate.gate.session.shingles import Shingles, pack, shingles_of, unpack
+from lockgate.store.files import Sets
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     Read = Callable[[str], bytes | None]
 
-_PREFIX = "file-label:"
-_PASSAGES = "stranger-passages:"
+EVERYWHERE = "/"
+"""What stands for all files where something else has changed which hold a stranger's text."""
 _MOST = 100
 """Files that are remembered, the newest."""
 _MOST_SESSIONS = 50
@@ -82,15 +82,20 @@ def look(store: Store, read: Read, is_file: Callable[[str], bool]) -> LabelledFi
         data = read(path) if known else None
         return known.get(sha256(data).hexdigest(), "") if data else ""
 
-    return LabelledFiles(lambda: {file.path: file.source for file in every() if is_file(file.path)}, content)
+    def files() -> Mapping[str, str]:
+        return {file.path: file.source for file in every() if file.path == EVERYWHERE or is_file(file.path)}
+
+    return LabelledFiles(files, content)
 
 
 def list_labelled(tx: Transaction) -> list[LabelledFile]:
-    """Every labelled file, the oldest first."""
-    if tx.setting(ANY_LABELLED) is None:
+    """Every labelled file, the oldest first. Any file may be one where something else has changed which they are."""
+    if not tx.has_in_set(Sets.FILE_LABELS):
         return []
-    found = filter(None, map(_file, tx.settings(_PREFIX).values()))
-    return sorted(found, key=lambda file: file.at)
+    kept = tx.read_set(Sets.FILE_LABELS)
+    found = filter(None, map(_file, (tx.settings(Sets.FILE_LABELS) if kept is None else kept).values()))
+    lost = [LabelledFile(EVERYWHERE, Sets.LOST, "", 0.0)] if kept is None else []
+    return [*lost, *sorted(found, key=lambda file: file.at)]
 
 
 def forget(tx: Transaction, path: str) -> None:
@@ -103,13 +108,13 @@ def remember_read(tx: Transaction, session: str, text: str, now: float) -> None:
     read = shingles_of(text)
     if not read.hashes:
         return
-    known = _passages(tx, session)
+    known = _passages(tx, session) or Shingles()
     both = known.unite(read)
     if both == known:
         return
     if not known.hashes:
         _make_room(tx)
-    tx.put_setting(_PASSAGES + session, f"{now:.0f} {pack(both)}")
+    tx.put_setting(Sets.PASSAGES + session, f"{now:.0f} {pack(both)}")
 
 
 def note_written(
@@ -128,17 +133,13 @@ def note_written(
         now: Seconds since the epoch.
     """
     places = [posixpath.normpath(posixpath.join(call.cwd, path)) for path in analysis.written[:_MOST_WRITTEN]]
-    before = {path: tx.setting(_name(path)) for path in places} if tx.setting(ANY_LABELLED) is not None else {}
+    before = {path: tx.setting(_name(path)) for path in places} if tx.has_in_set(Sets.FILE_LABELS) else {}
     kept = _find_kept_source(analysis)
     found = {path: LabelledFile(path, kept, session, now) for path in places if kept}
     found |= {path: LabelledFile(path, what, session, now) for path, what in _downloads(analysis).items()}
     says = "\n".join(_texts(call.tool_input)) if source and places else ""
-    passages = _passages(tx, session).intersect(shingles_of(says)) if says else frozenset[int]()
-    for path in places if passages else ():
-        data = read(path)
-        old = shingles_of(data.decode("utf-8", "replace")) if data else Shingles()
-        if passages - old.hashes:
-            found.setdefault(path, LabelledFile(path, source, session, now))
+    for path in _find_with_passages(tx, session, says, places, read) if says else ():
+        found.setdefault(path, LabelledFile(path, source, session, now))
     for file in found.values():
         _put(tx, file)
     looked_at = [*found, *(path for path, text in before.items() if text is not None and path not in found)]
@@ -146,6 +147,17 @@ def note_written(
     if row is not None:
         facts = {FACT: looked_at, PUT: {path: [before.get(path), json.dumps(file)] for path, file in found.items()}}
         tx.put_call(row._replace(facts={**row.facts, **facts}))
+
+
+def _find_with_passages(tx: Transaction, session: str, says: str, places: Sequence[str], read: Read) -> Iterator[str]:
+    """The files into which a text brings a stranger's passage that they do not hold; all where some are lost."""
+    known = _passages(tx, session)
+    passages = known.intersect(shingles_of(says)) if known is not None else frozenset[int]()
+    for path in places if known is None or passages else ():
+        data = read(path)
+        old = shingles_of(data.decode("utf-8", "replace")) if data else Shingles()
+        if known is None or passages - old.hashes:
+            yield path
 
 
 def settle(tx: Transaction, call: ToolCall, facts: Mapping[str, Any], read: Read, *, done: bool) -> None:
@@ -200,13 +212,14 @@ def _downloads(analysis: Analysis) -> dict[str, str]:
     return {path: what[0] for path, what in found.items() if what}
 
 
-def _passages(tx: Transaction, session: str) -> Shingles:
-    text = tx.setting(_PASSAGES + session)
-    return unpack(text.partition(" ")[2]) if text is not None else Shingles()
+def _passages(tx: Transaction, session: str) -> Shingles | None:
+    """The passages of strangers that a session has read; ``None`` where something else has changed which."""
+    text = tx.read_passages(session)
+    return None if text is None else unpack(text.partition(" ")[2])
 
 
 def _make_room(tx: Transaction) -> None:
-    rows = tx.settings(_PASSAGES)
+    rows = tx.settings(Sets.PASSAGES)
     if len(rows) >= _MOST_SESSIONS:
         tx.put_setting(min(rows, key=lambda name: _time_of(rows[name])), None)
 
@@ -217,7 +230,7 @@ def _time_of(text: str) -> float:
 
 
 def _name(path: str) -> str:
-    return _PREFIX + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return Sets.FILE_LABELS + sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _put(tx: Transaction, file: LabelledFile) -> None:
@@ -225,8 +238,7 @@ def _put(tx: Transaction, file: LabelledFile) -> None:
     if tx.setting(name) is None:
         files = list_labelled(tx)
         if len(files) >= _MOST:
-            forget(tx, files[0].path)
-    tx.put_setting(ANY_LABELLED, "1")
+            forget(tx, next(file.path for file in files if file.path != EVERYWHERE))
     tx.put_setting(name, json.dumps(file))
 
 

@@ -15,6 +15,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session import is_out
 from lockgate.gate.session.labels import KEYED, address_key
 from lockgate.patterns.redaction.credentials import redact
+from lockgate.store.files import Sets
 from lockgate.system.digests import sha1, sha256
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from lockgate.store.protocol import Store, Transaction
 
-_PREFIX = "kept-file:"
 MOST = 300
 """Files with secrets that are remembered, the newest."""
 MOST_CODE = 100
@@ -62,7 +62,7 @@ class EarlierFiles(Record):
 
 
 def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[str], bool]) -> EarlierFiles:
-    """What is known now.
+    """What is known now. Any file may hold a secret where something else has changed which do.
 
     Args:
         store: Where it is kept.
@@ -70,23 +70,26 @@ def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[st
         exists: Whether something lies at a path.
     """
     seen: list[list[KeptFile]] = []
+    lost: list[Origin] = []
 
     def every() -> list[KeptFile]:
         if not seen:
             with store.reading() as tx:
-                seen.append([kept for _, kept in _rows(tx)])
+                known = tx.read_set(Sets.KEPT_FILES)
+                lost.extend([Origin(Sets.LOST)] if known is None else [])
+                seen.append([kept for _, kept in _parse_all(tx.settings(Sets.KEPT_FILES) if known is None else known)])
         return seen[0]
 
     def content(path: str) -> tuple[Origin, ...]:
         known = {kept.content: kept.origins for kept in every() if kept.content}
-        data = read(path) if known else None
-        return known.get(sha256(data).hexdigest(), ()) if data else ()
+        data = read(path) if known or lost else None
+        return known.get(sha256(data).hexdigest(), tuple(lost)) if data else ()
 
     return EarlierFiles(
         lambda: {kept.path: kept.origins for kept in every() if kept.path and exists(kept.path)},
         content,
         lambda: {kept.blob: kept.origins for kept in every() if kept.blob},
-        lambda: bool(every()),
+        lambda: bool(every() or lost),
     )
 
 
@@ -203,7 +206,8 @@ def _read(call: ToolCall, analysis: Analysis) -> list[str]:
 
 
 def _name(path: str, content: str = "") -> str:
-    return _PREFIX + sha256(f"{path}\0{content if not path else ''}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    what = f"{path}\0{content if not path else ''}".encode("utf-8", "surrogatepass")
+    return Sets.KEPT_FILES + sha256(what).hexdigest()[:32]
 
 
 def _put(tx: Transaction, kept: KeptFile) -> None:
@@ -225,7 +229,11 @@ def _at(tx: Transaction, path: str) -> KeptFile | None:
 
 
 def _rows(tx: Transaction) -> list[tuple[str, KeptFile]]:
-    found = ((name, _parse(text)) for name, text in tx.settings(_PREFIX).items())
+    return _parse_all(tx.settings(Sets.KEPT_FILES))
+
+
+def _parse_all(rows: Mapping[str, str]) -> list[tuple[str, KeptFile]]:
+    found = ((name, _parse(text)) for name, text in rows.items())
     return [(name, kept) for name, kept in found if kept is not None]
 
 

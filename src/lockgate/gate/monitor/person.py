@@ -9,7 +9,7 @@ from lockgate.core.model import Tier, Verdict
 from lockgate.core.questions import PersonQuestion
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials, questions
-from lockgate.gate.approvals.proof import digest_of_shown
+from lockgate.gate.approvals.proof import UNPROVEN, digest_of_shown
 from lockgate.gate.monitor.decide import DecisionInput, Ruling
 from lockgate.store.audit import record
 from lockgate.system.digests import sha256
@@ -66,11 +66,15 @@ def refuse(question: DecisionInput, ruling: Ruling, approval: str) -> Ruling | N
     no = denials.exact(question.noes, question.digest)
     if no is None:
         return None
-    if approval:
-        _settle(question, approval, "")
+    settled = _settle(question, approval, "") if approval else no
     decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
-    word: PersonWord = "denied" if no.approval == approval else "denied before"
     refused = ruling._replace(decision=decision, new_input=None, asks_elsewhere=False)
+    word: PersonWord = "denied" if no.approval == approval else "denied before"
+    if settled.state == UNPROVEN:
+        word = "unproven"
+        return refused._replace(approval=approval, person=word, person_says=settled.reason)
+    if no.is_changed:
+        return refused._replace(approval=no.approval, person="unknown no")
     return refused._replace(approval=no.approval, person=word, person_says=no.reason)
 
 

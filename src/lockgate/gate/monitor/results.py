@@ -14,8 +14,9 @@ from lockgate.gate.findings import UNSEEN_RULE, is_enforced, redacts, sources
 from lockgate.gate.monitor.answer import failure_answer, result_answer
 from lockgate.gate.monitor.screening import Screening, look, screen
 from lockgate.gate.parts import Parts, call_digest, merge
-from lockgate.gate.session.calls import INSIDE, PACKAGES
+from lockgate.gate.session.calls import INSIDE
 from lockgate.store.audit import record
+from lockgate.store.files import Sets
 
 if TYPE_CHECKING:
     from typing import Any
@@ -337,7 +338,7 @@ class _CallEnd:
 
     def _look_at_head(self) -> None:
         """Look at what is checked out now, where packages are kept that an untrusted session has installed."""
-        if self._tx.settings(PACKAGES) and self._fresh().programs:
+        if self._tx.has_in_set(Sets.PACKAGES) and self._fresh().programs:
             from lockgate.gate.session import packages
 
             packages.call_ended(self._tx, self._context.subject, *self._parts.head(self._context))

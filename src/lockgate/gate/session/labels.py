@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 BOTH = frozenset(Label)
-ANY_LABELLED = "file-labels"
-"""The setting that is there once a file was labelled on this machine: before that nothing is looked up."""
 _PERSON = b"lockgate address"  # at most 16 bytes
 KEYED = "keyed:"
 """What begins a keyed hash, hexadecimal, that stands for an address: no address begins so."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 
 from lockgate.core.model import Command, Label, Subject
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.session.calls import PACKAGES
 from lockgate.store import chain_links
+from lockgate.store.files import Sets
 
 if TYPE_CHECKING:
     from typing import Any
@@ -63,9 +63,14 @@ class InstalledPackages(Record):
 
 
 def list_standing(tx: Transaction) -> list[InstalledPackages]:
-    """All that is kept on this machine. What somebody else has changed counts, and only a person's word ends it."""
-    prefix = _name(tx, "")
-    return [_read(tx, name.removeprefix(prefix), text) for name, text in tx.settings(prefix).items()]
+    """All that is kept on this machine. What somebody else has changed counts, and only a person's word ends it.
+
+    Where something else has changed which folders these are, any may be one.
+    """
+    prefix, kept = _name(tx, ""), tx.read_set(Sets.PACKAGES)
+    rows = tx.settings(Sets.PACKAGES) if kept is None else kept
+    lost = [InstalledPackages("/")] if kept is None else []
+    return lost + [_read(tx, name.removeprefix(prefix), text) for name, text in rows.items() if name.startswith(prefix)]
 
 
 def note(tx: Transaction, found: InstalledPackages, *, exact: bool) -> None:
@@ -126,7 +131,7 @@ def describe(seen: InstalledPackages) -> dict[str, Any]:
 
 
 def _name(tx: Transaction, folder: str) -> str:
-    return f"{PACKAGES}{tx.gate}:{folder}"
+    return f"{Sets.PACKAGES}{tx.gate}:{folder}"
 
 
 def _put(tx: Transaction, found: InstalledPackages) -> None:

@@ -9,6 +9,7 @@ from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session.labels import flow
 from lockgate.patterns.redaction.credentials import redact
+from lockgate.store.files import Sets
 from lockgate.store.rows import AuditQuery, SessionRow
 
 if TYPE_CHECKING:
@@ -337,6 +338,10 @@ def state_warnings(tx: Transaction, now: float) -> list[StateWarning]:
     if says := tell_of_forged_pause(tx, now):
         note = f"Lockgate: {says}. Find out what wrote it; look: lockgate audit show. Remove it: lockgate resume."
         found.append(StateWarning("PAUSE FORGED (lockgate doctor)", says, note, "lockgate resume"))
+    if tx.read_set(Sets.CANARIES) is None:
+        says = "something else than Lockgate has taken away, changed or put back a canary"
+        note = f"Lockgate: {says}. Look: lockgate canary list, lockgate audit verify. Then: lockgate audit accept."
+        found.append(StateWarning("CANARY LOST (lockgate audit verify)", says, note, "lockgate audit accept"))
     return found
 
 

@@ -102,6 +102,7 @@ class SqliteEnd:
         seal_copied(self.tx)
         self.tx.seal_labels()
         self.tx.list_begun()
+        self.tx.list_sets()
 
     def put_records(self, rows: Sequence[AuditRow]) -> None:
         """Put records behind those that are there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE
+from lockgate.store.files import PUT_BACK, PUT_BACK_SINCE, Sets
 from lockgate.store.postgres.audit import PostgresAuditQueries
 from lockgate.store.postgres.questions import PostgresQuestionQueries
 from lockgate.store.postgres.statements import lock_key, replace_statement
@@ -20,6 +20,7 @@ _REPLACE_POLICY = replace_statement("policies", "fleet", ("fleet", "serial", "di
 _PUT_POLICY = f"{_REPLACE_POLICY} WHERE policies.serial < excluded.serial"
 # Another role's sessions are not this one's to forget.
 _OLD = "ended_at > 0 AND greatest(ended_at, seen_at) < %s AND lockgate.is_mine(role)"
+_HAS_SETTING = "SELECT FROM lockgate.settings WHERE gate = %s AND name >= %s AND starts_with(name, %s) LIMIT 1"
 _OF_A_SESSION = ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses", "sessions")
 PRUNED_AT_ONCE = 200
 """Sessions that one step forgets at most: each is locked until it ends."""
@@ -45,6 +46,10 @@ class PostgresTransaction(SubjectQueries, PostgresQuestionQueries, PostgresAudit
         if state == "denied" and session in self._without_noes:
             return []
         return super().approvals(session=session, state=state)
+
+    def noes(self, session: str) -> list[ApprovalRow]:
+        """What a person has said no to in a session, oldest first."""
+        return self.approvals(session=session, state="denied")
 
     def put_approval(self, row: ApprovalRow) -> None:
         """Add or replace a question to a person."""
@@ -81,6 +86,19 @@ class PostgresTransaction(SubjectQueries, PostgresQuestionQueries, PostgresAudit
             (self._gate, prefix),
         )
         return {name: value for name, value in rows}  # noqa: C416 - dict() would take any length
+
+    def has_in_set(self, prefix: str) -> bool:
+        """Whether there are settings of a set."""
+        self._own_settings()
+        return self._one(_HAS_SETTING, (self._gate, prefix, prefix)) is not None
+
+    def read_set(self, prefix: str) -> dict[str, str] | None:
+        """All settings of a set: the database's roles guard them."""
+        return self.settings(prefix)
+
+    def read_passages(self, session: str) -> str | None:
+        """The passages of strangers that a session has read; empty for none."""
+        return self.setting(f"{Sets.PASSAGES}{session}") or ""
 
     def policy_digest(self, fleet: str) -> str:
         """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""

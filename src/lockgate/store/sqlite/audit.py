@@ -109,6 +109,14 @@ class SqliteAuditQueries(SqliteStatements):
         """Let the head tell another list of who has begun."""
         self._bind(self.facts()._replace(root=root))
 
+    def sets(self) -> str | None:
+        """The digests of the settings of which none may be missing; ``None`` where the head tells none."""
+        return self.facts().sets
+
+    def put_sets(self, sets: str) -> None:
+        """Let the head tell others."""
+        self._bind(self.facts()._replace(sets=sets))
+
     def _bind(self, facts: HeadFacts) -> None:
         """Let the head bind other facts. One whose seal does not hold stays, and nothing is decided then."""
         head = self.audit_head()

@@ -32,6 +32,8 @@ _ROWS = 8
 """The first version with seals of rows."""
 _NEWEST = 9
 """The first version whose head names the list of who has begun."""
+_ANSWERS = 10
+"""The first version with seals of answers, whose head names settings of which none may be missing."""
 _SEAL = '"seal":"'
 """What stands in the record of a yes since then: quotes within a text would be escaped."""
 
@@ -46,7 +48,9 @@ def fill(connection: Connection, key: bytes) -> None:
     # An empty chain is sealed too, so that a chain without a head is known to have lost it.
     connection.execute("INSERT INTO audit_head VALUES (1, 0, ?, ?)", (ROOT, seal(key, 0, ROOT)))
     if VERSION >= _LISTED:
-        SqliteTransaction(connection, key, writable=True).list_begun()
+        tx = SqliteTransaction(connection, key, writable=True)
+        tx.list_begun()
+        tx.list_sets()
     connection.execute("COMMIT")
 
 
@@ -99,22 +103,28 @@ def _change(connection: Connection, path: str, before: int) -> None:
         return
     key = read_key(os.path.dirname(path))
     tx = SqliteTransaction(connection, key, writable=True)
-    # Whoever calls a database an older one has to change its records, or has a head of this version.
-    is_older = verify_store(tx, key).ok and not tx.root()
+    # Whoever calls a database an older one has to change its records, or has a head of a later version.
+    is_older = verify_store(tx, key).ok and tx.sets() is None and not (before < _NEWEST and tx.root())
     if before < _SEALED:
         _seal(tx, is_older=is_older)
     elif before < _LISTED and is_older:
         tx.seal_beginnings()
     if before < _LISTED:
         tx.list_begun(None if is_older else ())
-    elif is_older:
+    elif before < _NEWEST and is_older:
         tx.list_seals()
     if before < _ROWS and is_older and tx.read_version_made_with() < _ROWS:
         from lockgate.store.sqlite.row_checks import seal_settings
 
         seal_settings(tx, tx, time.time())
-    if is_older and tx.read_version_made_with() < _NEWEST:
+    if before < _NEWEST and is_older and tx.read_version_made_with() < _NEWEST:
         tx.seal_taints()
+    if is_older and tx.read_version_made_with() < _ANSWERS:
+        from lockgate.store.sqlite.row_checks import seal_copied
+        from lockgate.store.sqlite.statements import APPROVALS
+
+        seal_copied(tx, (APPROVALS,))
+        tx.list_sets()
 
 
 def _end_gate(state: str) -> None:

@@ -18,9 +18,10 @@ from collections.abc import Collection, Iterable, Sequence
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PURPOSE_LABELS, canonical, hash_with_key
+from lockgate.store.files import CHANGED
 from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
 from lockgate.store.sqlite.statements import TAINTS
-from lockgate.store.sqlite.subject_list import HERE, MARK, PARTS, SubjectListQueries, encode_names, here, part_of
+from lockgate.store.sqlite.subject_list import HERE, MARK, PARTS, RowSetQueries, digest_at, encode_names, here, part_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
     Counts = dict[tuple[str, str], int]
 
-CHANGED = "the state, which something else than Lockgate has changed or put back: see `lockgate audit verify`"
-"""What stands as the source of a label that is sealed, and has no taint."""
 _KINDS = tuple((label.value, state.value) for label in Label for state in (TaintState.CONFIRMED, TaintState.PENDING))
 """What is counted, in the order of the columns."""
 _ALL = frozenset(Label)
@@ -104,7 +103,7 @@ _READ = 2
 """The rank of a label whose text was read. One that a call will give when it has run has a lower one."""
 
 
-class LabelQueries(SubjectListQueries):
+class LabelQueries(RowSetQueries):
     """Labels of subjects."""
 
     def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
@@ -316,6 +315,8 @@ class LabelQueries(SubjectListQueries):
     def mend_labels(self, subjects: Collection[Subject], at: float) -> None:
         """Let subjects have every label that they seem to have, and seal that."""
         self.moved = True
+        if Subject("") in subjects:
+            self._mend_damage()
         kept = [subject for subject in subjects if self._is_kept(subject)]
         labels, began = {subject: self.labels(subject) for subject in kept}, self._beginnings()
         for subject in kept:
@@ -324,6 +325,7 @@ class LabelQueries(SubjectListQueries):
             counts: Counts = Counter({(label, state): count for _, _, label, state, count in counted})
             self._put_seal(subject, [counts[kind] for kind in _KINDS], began.get(subject, 0.0))
         self.list_begun(frozenset(kept))  # no seal counts before
+        self.list_sets(None if Subject("") in subjects else {subject.session for subject in subjects})
         for subject in kept:
             there = {self._taint(subject, row).label for row in self._all(_TAINTS, subject)}
             lost = [label for label in Label if label in labels[subject] - there]
@@ -347,6 +349,10 @@ class LabelQueries(SubjectListQueries):
 
     def _mend_rows(self, subject: Subject) -> None:
         """Let no row of a subject stand that something else has written."""
+        raise NotImplementedError
+
+    def _mend_damage(self) -> None:
+        """Make indexes anew, where one hides rows."""
         raise NotImplementedError
 
     # who has begun
@@ -377,7 +383,7 @@ class LabelQueries(SubjectListQueries):
             else:
                 is_sealed = self._counts(subject, row, in_list[subject]) is not None
             mark = self.subject_mark(subject)
-            listed[part_of(mark)][mark] = here(row[-1] if is_sealed else "")
+            listed[part_of(mark)][mark] = here(row[-1] if is_sealed else "", in_list[subject] or "")
         self.put_parts(listed)
 
     def list_seals(self) -> None:
@@ -464,7 +470,9 @@ class LabelQueries(SubjectListQueries):
 
     def _counts(self, subject: Subject, row: Sequence[Any] | None, how: str | None) -> list[int] | None:
         """What a row of the seals tells, where it is the newest of its subject, as that stands in the list."""
-        if row is None or not self._is_sealed(subject, row) or how != here(row[-1]):
+        if row is None or how is None or not self._is_sealed(subject, row):
+            return None
+        if digest_at(how, 0) != here(row[-1]):
             return None
         return list(row[:-1])
 

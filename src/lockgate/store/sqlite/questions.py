@@ -5,8 +5,18 @@ from __future__ import annotations
 import json
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
-from lockgate.store.sqlite.statements import BRIEFS, CALLS, SqliteStatements, parse_json
+from lockgate.store.rows import (
+    UNSEALED,
+    ApprovalRow,
+    BriefRow,
+    CallRow,
+    approval_of,
+    call_of,
+    make_unknown_no,
+    where_equal,
+)
+from lockgate.store.sqlite.statements import APPROVALS, BRIEFS, CALLS, parse_json
+from lockgate.store.sqlite.subject_list import RowSetQueries
 from lockgate.system.digests import usual_json
 
 if TYPE_CHECKING:
@@ -18,6 +28,8 @@ _OUT = ("running", "asked")
 _json = usual_json()
 _CALL, _BRIEF = ", ".join(CallRow._fields), ", ".join(BriefRow._fields)
 _APPROVAL = ", ".join(ApprovalRow._fields)
+_NOES = f"SELECT {_APPROVAL}, seal FROM approvals WHERE session = ? AND state = 'denied' ORDER BY asked_at, id"  # noqa: S608
+_IS_NO = "SELECT 1 FROM approvals WHERE approval = ? AND state = 'denied'"
 
 
 def call_values(row: CallRow) -> tuple[str | float, ...]:
@@ -25,7 +37,7 @@ def call_values(row: CallRow) -> tuple[str | float, ...]:
     return (*row[:6], _json(row.quiet) if row.quiet else "[]", _json(dict(row.facts)), row.at)
 
 
-class SqliteQuestionQueries(SqliteStatements):
+class SqliteQuestionQueries(RowSetQueries):
     """Calls, briefs, and questions to a person."""
 
     moved: bool
@@ -103,37 +115,70 @@ class SqliteQuestionQueries(SqliteStatements):
 
     def approval(self, approval: str) -> ApprovalRow | None:
         """The question to a person, or ``None``."""
-        row = self._one(f"SELECT {_APPROVAL} FROM approvals WHERE approval = ?", (approval,))  # noqa: S608
-        return approval_of(row) if row else None
+        row = self._one(f"SELECT {_APPROVAL}, seal FROM approvals WHERE approval = ?", (approval,))  # noqa: S608
+        return self._approval(row) if row else None
+
+    def _approval(self, row: Sequence[Any]) -> ApprovalRow:
+        """A question. One that something else has changed says so: a no may be to any call then."""
+        found = approval_of(row[:-1])
+        if self._unseal(APPROVALS, row) is None:
+            return found._replace(about={**found.about, UNSEALED: True})
+        return found
 
     def put_approval(self, row: ApprovalRow) -> None:
         """Add or replace a question to a person."""
         self.moved = self.moved or row.state != "pending"
-        changes = ", ".join(f"{name} = excluded.{name}" for name in ApprovalRow._fields[1:])
+        is_no = row.state == "denied" or self._one(_IS_NO, (row.approval,)) is not None
+        is_whole = is_no and self._read_noes(row.session)[1]
+        names = (*ApprovalRow._fields, "seal")
+        changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
+        values = row._replace(about=json.dumps(row.about))  # type: ignore[arg-type]
         self._write(
-            f"INSERT INTO approvals ({_APPROVAL}) VALUES ({', '.join('?' * len(ApprovalRow._fields))})"  # noqa: S608
+            f"INSERT INTO approvals ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - ours
             f" ON CONFLICT (approval) DO UPDATE SET {changes}",
-            row._replace(about=json.dumps(row.about)),  # type: ignore[arg-type]
+            (*values, self._row_seal(APPROVALS, values)),  # type: ignore[arg-type]
         )
+        if is_whole:
+            self.list_noes(row.session)
+
+    def noes(self, session: str) -> list[ApprovalRow]:
+        """What a person has said no to in a session, oldest first.
+
+        Where something else has changed that, the last one may be to any call.
+        """
+        rows, is_whole = self._read_noes(session)
+        found = [self._approval(row) for row in rows]
+        return found if is_whole else [*found, make_unknown_no(session)]
+
+    def seals_of_noes(self, session: str) -> list[str]:
+        """The seals of the noes of a session that Lockgate has written."""
+        return [row[-1] for row in self._all(_NOES, (session,)) if self._unseal(APPROVALS, row) is not None]
+
+    def _read_noes(self, session: str) -> tuple[list[Any], bool]:
+        """The noes that Lockgate has written, and whether they are those that were said."""
+        rows = self._all(_NOES, (session,))
+        sealed = [row for row in rows if self._unseal(APPROVALS, row) is not None]
+        return sealed, self.has_all_noes(session, [row[-1] for row in sealed], [row[-1] for row in rows])
 
     def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
         """Questions to a person, oldest first; of one session, in one state, where they are given."""
         where, values = where_equal("?", session=session, state=state)
         rows = self._all(
-            f"SELECT {_APPROVAL} FROM approvals{where} ORDER BY asked_at, id",  # noqa: S608
+            f"SELECT {_APPROVAL}, seal FROM approvals{where} ORDER BY asked_at, id",  # noqa: S608
             values,
         )
-        return [approval_of(row) for row in rows]
+        return [self._approval(row) for row in rows]
 
     def end_answers(self) -> None:
         """Let no yes count that was not used: in a state that was put back it may have been."""
-        self._write("UPDATE approvals SET state = 'expired' WHERE state = 'approved'", ())
+        for row in self.approvals(state="approved"):
+            self.put_approval(row._replace(state="expired"))
 
     def overdue_approvals(self, now: float) -> list[ApprovalRow]:
         """Questions whose time is over by now, and that nobody answered, or whose answer nobody used; oldest first."""
         rows = self._all(
-            f"SELECT {_APPROVAL} FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?"  # noqa: S608
-            " ORDER BY asked_at, id",
+            f"SELECT {_APPROVAL}, seal FROM approvals"  # noqa: S608 - ours
+            " WHERE state IN ('pending', 'approved') AND expires_at <= ? ORDER BY asked_at, id",
             (now,),
         )
-        return [approval_of(row) for row in rows]
+        return [self._approval(row) for row in rows]

@@ -189,8 +189,7 @@ class RememberingTransaction(SqliteTransaction):
 
     def mend_labels(self, subjects: Collection[Subject], at: float) -> None:
         """Let subjects have every label that they seem to have, and seal that."""
-        for subject in subjects:
-            self._memory.sessions[subject.session].taints.clear()
+        self._memory.sessions.clear()
         super().mend_labels(subjects, at)
 
     def put_parts(self, parts: Mapping[int, Marks]) -> None:
@@ -243,13 +242,11 @@ class RememberingTransaction(SqliteTransaction):
         super().put_approval(row)
         self._memory.sessions[row.session].noes = None
 
-    def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
-        """Questions to a person, oldest first; of one session, in one state, where they are given."""
-        if not session or state != "denied":
-            return super().approvals(session=session, state=state)
+    def noes(self, session: str) -> list[ApprovalRow]:
+        """What a person has said no to in a session, oldest first."""
         known = self._memory.sessions[session]
         if known.noes is None:
-            known.noes = tuple(super().approvals(session=session, state=state))
+            known.noes = tuple(super().noes(session))
         return list(known.noes)
 
     # audit

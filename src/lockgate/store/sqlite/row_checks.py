@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import AgentRow, AuditQuery, BriefRow, CallRow, SessionRow
+from lockgate.store.files import Sets
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditQuery, BriefRow, CallRow, SessionRow
 from lockgate.store.sqlite.rollback import KEPT_AT, NEVER
-from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, BRIEFS, CALLS, SESSIONS, SETTINGS, TAINTS
+from lockgate.store.sqlite.statements import ADDRESSES, AGENTS, APPROVALS, BRIEFS, CALLS, SESSIONS, SETTINGS, TAINTS
+from lockgate.store.sqlite.subject_list import BOUND_PASSAGES, NOES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from lockgate.store.protocol import Transaction
     from lockgate.store.sqlite.statements import SqliteStatements
+    from lockgate.store.sqlite.subject_list import RowSetQueries
 
 SEALED = "settings-sealed"
 """The event of the record that tells that an upgrade has sealed the settings; all other rows it could not vouch for."""
@@ -29,6 +32,7 @@ _COLUMNS = {
     ADDRESSES: ("session", "key", "human"),
     SETTINGS: ("name", "value"),
     TAINTS: ("session", "agent", "label", "source", "tool", "call_id", "at", "state", "origin"),
+    APPROVALS: ApprovalRow._fields,
 }
 _SAID = {
     SESSIONS: "how it began",
@@ -40,24 +44,57 @@ _SAID = {
 }
 _CACHES = ("config:compiled:", "judge:opinion:", "open-page:", "patterns:kept:", "patterns:pinned:", "trial:")
 """Settings that are found out anew, and that an older version's row must not stand for."""
+_LOST = {
+    NOES: "no call of it runs, as something else has taken away, changed or put back what a person said no to",
+    BOUND_PASSAGES: "the passages of strangers that it has read are not those that were kept",
+}
+_SETS = {
+    Sets.FILE_LABELS: "the files that hold strangers' text",
+    Sets.KEPT_FILES: "the files that hold a secret, or code from the network",
+    Sets.CANARIES: "the canaries",
+    Sets.PACKAGES: "the packages that sessions with untrusted text have installed",
+    Sets.ACTS: "the times at which an agent may have written as you",
+}
+_CHECK = "PRAGMA integrity_check(20)"
+"""What SQLite finds wrong, at most so many lines (https://www.sqlite.org/pragma.html#pragma_integrity_check)."""
 _TRUST, _TOKEN = "trust:", "dashboard:token:"
 
 
-def problems(rows: SqliteStatements, tx: Transaction) -> list[tuple[Subject, str]]:
+def problems(rows: RowSetQueries, tx: Transaction) -> list[tuple[Subject, str]]:
     """Whose rows something else has written, each with what is wrong, for a person."""
     upgraded = _is_upgraded(tx)
     found: dict[tuple[Subject, str], None] = {}
-    for table in _COLUMNS:
+    for table in (*_SAID, SETTINGS):  # questions are held against the audit
         for row in _find_broken(rows, table):
             # Else an older version has written it, whose taints an upgrade has sealed.
             if row[-1] or table == TAINTS or not upgraded:
                 subject = _subject(table, row)
                 what = f"the setting {str(row[0])[:60]}" if table == SETTINGS else _SAID[table]
                 found[subject, f"{what} {_BROKEN}"] = None
-    return list(found)
+    lost = [(Subject(session), _LOST[what]) for session, what in rows.find_lost()]
+    return [*found, *lost, *((Subject(""), each) for each in [*_find_lost_settings(rows), *_find_damage(rows)])]
 
 
-def drop(rows: SqliteStatements, tx: Transaction, session: str) -> None:
+def _find_lost_settings(rows: RowSetQueries) -> list[str]:
+    """The sets of settings that are not those that were kept."""
+    return [f"{said} are not those that were kept" for prefix, said in _SETS.items() if rows.read_set(prefix) is None]
+
+
+def _find_damage(rows: SqliteStatements) -> list[str]:
+    """What is wrong with the pages of the database, as SQLite tells it: an index may hide rows of its table."""
+    told = [str(line) for (line,) in rows._all(_CHECK, ())]
+    # A page that is lost holds nothing that is read.
+    wrong = [line for line in told if line != "ok" and not line.endswith("never used") and not line.startswith("***")]
+    return [f"the database is damaged: {line}" for line in wrong]
+
+
+def mend_damage(rows: SqliteStatements) -> None:
+    """Make indexes anew, where SQLite finds anything wrong."""
+    if _find_damage(rows):
+        rows._write("REINDEX", ())
+
+
+def drop(rows: RowSetQueries, tx: Transaction, session: str) -> None:
     """Let nothing of a session stand that something else has written; for an empty name, nothing of the settings."""
     for table in (SETTINGS,) if not session else (CALLS, BRIEFS, ADDRESSES):
         columns = _COLUMNS[table]
@@ -109,9 +146,9 @@ def _seal_recorded_calls(rows: SqliteStatements, tx: Transaction) -> None:
             tx.put_call(CallRow(session, call_id, agent, tool, digest, state, at=at))
 
 
-def seal_copied(rows: SqliteStatements) -> None:
-    """Seal all rows as they are: those that a person has had copied from another store."""
-    for table in _COLUMNS:
+def seal_copied(rows: SqliteStatements, tables: Iterable[str] = _COLUMNS) -> None:
+    """Seal all rows as they are: those that a person has had copied from another store, or that are older."""
+    for table in tables:
         for row in list(_find_broken(rows, table)):
             where = " AND ".join(f"{column} IS ?" for column in _COLUMNS[table])
             rows._write(f"UPDATE {table} SET seal = ? WHERE {where}", (rows._row_seal(table, row[:-1]), *row[:-1]))  # noqa: S608

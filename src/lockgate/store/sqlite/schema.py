@@ -240,6 +240,10 @@ _ROW_SEALS = tuple(
 # nobody's word but Lockgate's, either. `create` fills both.
 _NEWEST_SEALS = ("ALTER TABLE taints ADD COLUMN seal TEXT NOT NULL DEFAULT ''",)
 
+# An answer of a person is nobody's word but Lockgate's, either. The list of who has begun tells of noes, and the head
+# of settings, so that none goes missing. `create` fills all of them.
+_SEALED_ANSWERS = ("ALTER TABLE approvals ADD COLUMN seal TEXT NOT NULL DEFAULT ''",)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _APPROVALS,
@@ -250,4 +254,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _BEGUN,
     _ROW_SEALS,
     _NEWEST_SEALS,
+    _SEALED_ANSWERS,
 )

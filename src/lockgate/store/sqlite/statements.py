@@ -17,7 +17,7 @@ Value = str | bytes | int | float
 Written = tuple[str, Sequence[Value]]
 """A statement that writes, and its values."""
 SESSIONS, AGENTS, CALLS, BRIEFS = "sessions", "agents", "calls", "briefs"
-ADDRESSES, SETTINGS, TAINTS = "addresses", "settings", "taints"
+ADDRESSES, SETTINGS, TAINTS, APPROVALS = "addresses", "settings", "taints", "approvals"
 """Tables whose rows are sealed each by itself."""
 _NAMES = 1000
 """About how many names one statement asks: SQLite takes 32,766 values (https://www.sqlite.org/limits.html)."""

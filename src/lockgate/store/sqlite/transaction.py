@@ -126,6 +126,11 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
 
         return problems(self, self)
 
+    def _mend_damage(self) -> None:
+        from lockgate.store.sqlite.row_checks import mend_damage
+
+        mend_damage(self)
+
     def _mend_rows(self, subject: Subject) -> None:
         from lockgate.store.sqlite.row_checks import drop
 
@@ -222,11 +227,13 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
 
     def put_setting(self, name: str, value: str | None) -> None:
         """Keep or (``None``) remove a value of the gate's own."""
+        then = self.prepare_setting(name)
+        seal = "" if value is None else self._row_seal(SETTINGS, (name, value))
         if value is None:
             self._write("DELETE FROM settings WHERE name = ?", (name,))
         else:
-            values = (name, value)
-            self._write("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", (*values, self._row_seal(SETTINGS, values)))
+            self._write("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", (name, value, seal))
+        then(seal)
 
     def settings(self, prefix: str) -> dict[str, str]:
         """All values whose name starts with ``prefix``."""
