@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from typing import Any
+
 import pytest
 
 from lockgate.clients.common.results import make_finished_event
@@ -10,6 +13,8 @@ from lockgate.core.events import ToolFinished
 from lockgate.core.model import Verdict
 from lockgate.gate.approvals.endorsing import endorse
 from lockgate.gate.session.endorsements import UntrustedResult, sources_of
+from lockgate.store.rows import AuditRow
+from lockgate.store.sqlite.transaction import SqliteTransaction
 from support.hidden_records import hide_records
 
 from .world import World
@@ -237,3 +242,46 @@ def test_a_record_of_texts_can_be_endorsed(world: World, tool: str, result: obje
 def assert_stays(world: World) -> None:
     assert world.labels() == {"untrusted"}
     assert [each.problem != "" and each.text == "" for each in sources(world)] == [True]
+
+
+def test_what_is_written_meanwhile_waits_for_a_few_records(reading: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole chain is read before nobody else may write."""
+    for number in range(50):
+        reading.run("Read", {"file_path": f"{number}.py"}, "code")
+    read: dict[bool, int] = {True: 0, False: 0}
+    whole = SqliteTransaction.audit
+
+    def audit(tx: SqliteTransaction, **given: Any) -> list[AuditRow]:
+        found = whole(tx, **given)
+        read[tx._writable] += len(found)
+        return found
+
+    monkeypatch.setattr(SqliteTransaction, "audit", audit)
+    endorse_all(reading)
+    assert reading.labels() == set()
+    assert read[False] > 100
+    assert read[True] == 1
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_what_a_session_does_while_the_chain_is_read_counts(
+    reading: World, monkeypatch: pytest.MonkeyPatch, is_hidden: bool
+) -> None:
+    """Also where the row of such a call is taken away again, or its record with it."""
+    [source] = sources(reading)
+    writing, hidden = reading.store.transaction, ExitStack()
+
+    def meanwhile() -> Any:
+        monkeypatch.setattr(reading.store, "transaction", writing)
+        reading.run("Write", {"file_path": "a.py", "content": "x"}, "written")
+        reading.store._connection.execute("DELETE FROM calls WHERE tool = 'Write'")
+        if is_hidden:
+            hide = hide_records(reading.folder / "state", "decision", '"tool":"Write"')
+            assert hidden.enter_context(hide) == 1
+        return writing()
+
+    monkeypatch.setattr(reading.store, "transaction", meanwhile)
+    says = "lockgate audit verify" if is_hidden else "not every source"
+    with hidden, pytest.raises(EndorsementError, match=says):
+        endorse(reading.store, source, by="ann")
+    assert reading.labels() == {"untrusted"}

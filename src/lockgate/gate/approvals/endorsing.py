@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from lockgate.core.errors import EndorsementError
 from lockgate.core.events import Context
 from lockgate.core.model import Label, Subject
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.approvals import fetches
 from lockgate.gate.approvals.answering import sign_record
 from lockgate.gate.approvals.proof import parse_body
 from lockgate.gate.session import endorsements, packages
+from lockgate.gate.session.calls import list_decisions
+from lockgate.store import chain_links
 from lockgate.store.audit.chain import verify_store
 from lockgate.store.audit.record import event_record
-from lockgate.store.rows import AuditQuery
+from lockgate.store.rows import AuditHead, AuditQuery
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lockgate.gate.approvals.signatures import Signer
     from lockgate.gate.session.endorsements import UntrustedResult
     from lockgate.gate.session.packages import InstalledPackages
@@ -22,6 +28,19 @@ if TYPE_CHECKING:
 
 _BROKEN = "the audit does not hold, so it does not tell what else the session has read: lockgate audit verify"
 _MOVED = "the audit does not tell that this call has brought all of that: lockgate audit verify"
+
+
+class _Recorded(Record):
+    """What the audit tells of a result that is to be endorsed."""
+
+    head: AuditHead
+    """The end of the chain, up to which it was read."""
+    decisions: Sequence[Mapping[str, Any]]
+    """Of the result's session."""
+    digest: str
+    """SHA-256 of the call, hexadecimal, as it was kept then."""
+    sources: int
+    """From how many sources the call could bring what is untrusted."""
 
 
 def endorse(
@@ -44,13 +63,13 @@ def endorse(
         StoreError: The store cannot be written.
     """
     by = signer.by if signer is not None else by
+    recorded = _read_records(store, shown)
     with store.transaction() as tx:
         now = store.clock()
-        if not verify_store(tx, store.key).ok:
-            raise EndorsementError(_BROKEN)
-        as_recorded = _is_as_recorded(tx, shown)
-        left = endorsements.endorse(tx, shown, by=by, now=now)
-        if not as_recorded:
+        decisions = [*recorded.decisions, *_read_since(tx, shown.subject.session, recorded.head)]
+        is_as_recorded = _is_as_recorded(tx, shown, recorded)
+        left = endorsements.endorse(tx, shown, by=by, now=now, decisions=decisions)
+        if not is_as_recorded:
             raise EndorsementError(_MOVED)
         fetches.end(tx, shown.subject.session)
         facts = {
@@ -126,7 +145,36 @@ def endorse_packages(
         tx.append_audit(now, {**body, **sign_record(signer, packages.ENDED, body, now)})
 
 
-def _is_as_recorded(tx: Transaction, shown: UntrustedResult) -> bool:
+def _read_records(store: Store, shown: UntrustedResult) -> _Recorded:
+    """Read all that an endorsement rests on, in a look of its own: that takes long, and nobody else may wait for it.
+
+    Raises:
+        EndorsementError: The chain does not hold.
+    """
+    with store.reading() as tx:
+        verified = verify_store(tx, store.key)
+        if not verified.ok or not verified.head.seq:
+            raise EndorsementError(_BROKEN)
+        row = tx.call(shown.subject.session, shown.call_id)
+        digest = row.digest if row is not None else ""
+        decisions = list_decisions(tx, shown.subject.session)
+        return _Recorded(verified.head, decisions, digest, _most_sources(tx, shown, digest))
+
+
+def _read_since(tx: Transaction, session: str, head: AuditHead) -> list[Mapping[str, Any]]:
+    """What was decided in a session since the chain was read, which is unchanged up to its end of then.
+
+    Raises:
+        EndorsementError: The chain does not go on from there.
+    """
+    links = chain_links.read_to_head(tx, head.seq)
+    if links is None or links[0].digest != head.digest:
+        raise EndorsementError(_BROKEN)
+    bodies = [parse_body(link.body) for link in links[1:]]
+    return [body for body in bodies if (body.get("event"), body.get("session")) == ("decision", session)]
+
+
+def _is_as_recorded(tx: Transaction, shown: UntrustedResult, recorded: _Recorded) -> bool:
     """Whether no more labels name the call than it could give, as the audit tells of it.
 
     A row of the state can be moved from another call to this one. The record of what was decided cannot.
@@ -134,7 +182,7 @@ def _is_as_recorded(tx: Transaction, shown: UntrustedResult) -> bool:
     row = tx.call(shown.subject.session, shown.call_id)
     mine = (Label.UNTRUSTED, shown.call_id, "")
     named = [taint for taint in tx.taints(shown.subject) if (taint.label, taint.call_id, taint.origin) == mine]
-    return row is not None and len(named) <= _most_sources(tx, shown, row.digest)
+    return row is not None and row.digest == recorded.digest and len(named) <= recorded.sources
 
 
 def _most_sources(tx: Transaction, shown: UntrustedResult, digest: str) -> int:

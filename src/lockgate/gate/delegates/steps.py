@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.core.model import EffectKind, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.delegates import briefs
-from lockgate.gate.session.calls import LOOKS, are_kept
+from lockgate.gate.session.calls import LOOKS, are_kept, list_decisions
 from lockgate.policy.decide import possible
 from lockgate.system.digests import sha256
 
@@ -48,7 +48,8 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     if not allowed:
         return ""
     taken = [row for row in _calls_of(tx, subject, call) if row.facts.get(STEP) == command]
-    are_all_known = len(taken) < allowed and briefs.is_audit_whole_since(tx, brief) and are_kept(tx, subject)
+    are_all_known = len(taken) < allowed and briefs.is_audit_whole_since(tx, brief)
+    are_all_known = are_all_known and are_kept(tx, subject, list_decisions(tx, subject.session))
     return command if are_all_known else ""
 
 

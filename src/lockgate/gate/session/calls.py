@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lockgate.core.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -51,14 +51,22 @@ def is_out(row: CallRow) -> bool:
     return row.state in _OPEN
 
 
-def are_kept(tx: Transaction, subject: Subject) -> bool:
+def list_decisions(tx: Transaction, session: str) -> list[Mapping[str, Any]]:
+    """What the audit tells of each decision on a call of a session. It takes as long as the audit is."""
+    return [json_object(link.body) or {} for link in tx.find_audit(AuditQuery(event="decision", session=session))]
+
+
+def are_kept(tx: Transaction, subject: Subject, decisions: Iterable[Mapping[str, Any]]) -> bool:
     """Whether each call of a subject that the audit tells was let run, or asked about, is still kept.
 
-    Nothing can be said from what a subject has not done where somebody may have taken that away. It takes as long as
-    the audit of the session is, so it is for what is seldom asked.
+    Nothing can be said from what a subject has not done where somebody may have taken that away.
+
+    Args:
+        tx: The transaction.
+        subject: The subject.
+        decisions: What the audit tells of its session, as ``list_decisions`` gives it.
     """
-    for link in tx.find_audit(AuditQuery(event="decision", session=subject.session)):
-        body = json_object(link.body) or {}
+    for body in decisions:
         key = body.get("call") or f"sha256:{body.get('digest')}"
         of_subject = body.get("agent", "") == subject.agent and not body.get("trial")
         if of_subject and body.get("verdict") != Verdict.DENY.word and tx.call(subject.session, str(key)) is None:

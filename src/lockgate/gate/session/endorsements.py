@@ -8,12 +8,12 @@ against it. Pure functions over a transaction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lockgate.core.errors import EndorsementError
 from lockgate.core.model import Label, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.gate.session.calls import ENDORSED, LOOKS, SAID, SOURCES_COUNTED, are_kept
+from lockgate.gate.session.calls import ENDORSED, LOOKS, SAID, SOURCES_COUNTED, are_kept, list_decisions
 from lockgate.gate.session.labels import everyone
 from lockgate.gate.session.result_excerpt import LINES
 from lockgate.system.digests import sha256
@@ -61,7 +61,11 @@ class UntrustedResult(Record):
 
 def sources_of(tx: Transaction, session: str) -> list[UntrustedResult]:
     """The results that made anybody in a session untrusted, oldest first, with why one cannot be endorsed."""
-    found = [source for subject in everyone(tx, session) for source in _of_subject(tx, subject)]
+
+    def decisions() -> Sequence[Mapping[str, Any]]:
+        return list_decisions(tx, session)
+
+    found = [source for subject in everyone(tx, session) for source in _of_subject(tx, subject, decisions)]
     return sorted(found, key=lambda source: source.at)
 
 
@@ -82,7 +86,14 @@ def find(tx: Transaction, sessions: Iterable[str], wanted: str) -> UntrustedResu
     return found[0]
 
 
-def endorse(tx: Transaction, shown: UntrustedResult, *, by: str, now: float) -> frozenset[Label]:
+def endorse(
+    tx: Transaction,
+    shown: UntrustedResult,
+    *,
+    by: str,
+    now: float,
+    decisions: Sequence[Mapping[str, Any]] | None = None,
+) -> frozenset[Label]:
     """Take the label ``untrusted`` of one result from its subject, as the person has said who was shown it.
 
     Known addresses that came with the result stay those of a stranger.
@@ -92,6 +103,7 @@ def endorse(tx: Transaction, shown: UntrustedResult, *, by: str, now: float) -> 
         shown: The result as the person was shown it.
         by: Who says so, as ``ann (terminal)``.
         now: Seconds since the epoch.
+        decisions: What the audit tells of its session, where that was read: see ``calls.list_decisions``.
 
     Returns:
         The labels that the subject has left.
@@ -102,10 +114,11 @@ def endorse(tx: Transaction, shown: UntrustedResult, *, by: str, now: float) -> 
     row = tx.call(shown.subject.session, shown.call_id)
     if row is not None and ENDORSED in row.facts:
         raise EndorsementError(f"it was endorsed already by {row.facts[ENDORSED]['by']}")
-    now_there = [source for source in _of_subject(tx, shown.subject) if source.call_id == shown.call_id]
-    if row is None or not now_there or now_there[0].id != shown.id:
+    told = list_decisions(tx, shown.subject.session) if decisions is None else decisions
+    there = [source for source in _of_subject(tx, shown.subject, lambda: told) if source.call_id == shown.call_id]
+    if row is None or not there or there[0].id != shown.id:
         raise EndorsementError("this call has another result by now: look at that one first")
-    source = now_there[0]
+    source = there[0]
     if source.problem:
         raise EndorsementError(source.problem)
     tx.drop_taints(source.subject, Label.UNTRUSTED, source.call_id)
@@ -121,13 +134,15 @@ def list_labelled_files(tx: Transaction) -> list[LabelledFile]:
     return list_labelled(tx)
 
 
-def _of_subject(tx: Transaction, subject: Subject) -> list[UntrustedResult]:
+def _of_subject(
+    tx: Transaction, subject: Subject, decisions: Callable[[], Sequence[Mapping[str, Any]]]
+) -> list[UntrustedResult]:
     taints = [taint for taint in tx.taints(subject) if taint.label is Label.UNTRUSTED]
     if not taints:
         return []
     calls = {row.call_id: row for row in tx.calls(subject.session)}
     whole = _is_whole(calls.values(), subject, taints)
-    whole = whole and all(are_kept(tx, other) for other in everyone(tx, subject.session))
+    whole = whole and all(are_kept(tx, other, decisions()) for other in everyone(tx, subject.session))
     groups: dict[tuple[str, str], list[Taint]] = {}
     for taint in taints:
         groups.setdefault((taint.call_id, taint.origin), []).append(taint)
