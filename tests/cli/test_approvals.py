@@ -453,3 +453,22 @@ def test_deployments_are_listed_and_forgotten(desk: Desk) -> None:
     assert desk.run("approvals", "forget", "b" * 32).returncode == 1
     assert desk.run("approvals", "forget", "a" * 32).returncode == 0
     assert "no deployment" in desk.run("approvals", "deployments").stdout
+
+
+def test_a_deployment_that_was_answered_in_a_clients_window_is_remembered_by_a_person(desk: Desk) -> None:
+    with desk.store.transaction() as tx:
+        deployments.note(tx, [["a" * 32, "`.env` reaches `fly`"]], 1.0)
+    listed = desk.run("approvals", "deployments").stdout
+    assert "`.env` reaches `fly` (asked about again)" in listed
+    assert "no deployment is remembered" in listed
+    assert "terminal" in desk.run("approvals", "remember", "a" * 32).stderr
+    with desk.store.reading() as tx:
+        assert not deployments.is_known(tx, "a" * 32)
+    with desk.terminal("approvals", "remember", "b" * 32) as terminal:
+        terminal.wait_for("there is no such deployment")
+    with desk.terminal("approvals", "remember", "a" * 32) as terminal:
+        terminal.wait_for("not asked about again: `.env` reaches `fly`")
+    with desk.store.reading() as tx:
+        assert deployments.is_known(tx, "a" * 32)
+        assert not deployments.list_noted(tx)
+    assert "(asked about again)" not in desk.run("approvals", "deployments").stdout

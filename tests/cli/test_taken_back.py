@@ -109,6 +109,7 @@ TAKEN_BACK = {
 }
 NO_TRUST = {
     "approvals deployments": "a list",
+    "approvals remember": "gives trust",
     "audit archive": "records, whose removal the chain itself tells",
     "audit prune": "records, whose removal the chain itself tells",
     "policy pin": "gives trust",

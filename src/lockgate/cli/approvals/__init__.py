@@ -111,20 +111,50 @@ def retract(approval: str) -> None:
 def list_deployments() -> None:
     """List the deployments of secrets that you have said yes to: the same one is not asked about again.
 
+    Then come those that were answered in a client's own window, which proves nothing: they are asked about again until
+    `lockgate approvals remember` is said of one.
+
     Exit status: 0 listed, 3 state not readable.
     """
     from lockgate.core.display_text import visible
     from lockgate.gate.monitor import deployments
 
-    found = []
+    found, noted = [], []
     with open_state() as store:
         if store is not None:
             with store.reading() as tx:
-                found = deployments.deployments(tx)
+                found, noted = deployments.deployments(tx), deployments.list_noted(tx)
     for each in found:
         click.echo(f"{each.name}  {visible(each.because)}")
+    for each in noted:
+        click.echo(f"{each.name}  {visible(each.because)} (asked about again)")
     if not found:
         click.echo("no deployment is remembered")
+
+
+@approvals.command(short_help="Be asked about a deployment no longer.")
+@click.argument("deployment", metavar="ID")
+def remember(deployment: str) -> None:
+    """Be asked no longer about a deployment that was answered in a client's own window.
+
+    Only a person at a terminal of their own can do this.
+
+    Exit status: 0 remembered, 1 there is no such deployment, or not a person's terminal, 3 state not usable.
+    """
+    from lockgate.cli.common.person import require_approver
+    from lockgate.core.display_text import visible
+    from lockgate.gate.monitor import deployments
+
+    with open_for_questions() as store:
+        require_approver("have a deployment remembered", clients(store))
+        with store.transaction() as tx:
+            found = next((each for each in deployments.list_noted(tx) if each.name == deployment), None)
+            if found is None:
+                raise click.ClickException("there is no such deployment: `lockgate approvals deployments` lists them")
+            deployments.remember(tx, [[found.name, found.because]], store.clock())
+            facts = {"deployment": found.name, "because": found.because, "by": person()}
+            record_act(tx, store.clock(), "deployment-remembered", facts)
+    click.echo(f"not asked about again: {visible(found.because)}")
 
 
 @approvals.command(short_help="Be asked about a deployment again.")

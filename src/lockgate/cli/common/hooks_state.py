@@ -34,9 +34,10 @@ _READS = """
     store verify, telemetry
 """
 _ACTS = """
-    approvals forget, approvals retract, approvals watch, approve, audit accept, audit archive, audit prune, brief,
-    canary, dashboard, deny, endorse, files endorse, gate restart, gate start, pause, policy install, policy pin,
-    policy publish, policy unpin, prompt, question, resume, rooms end, rooms forward, service, store, trust, untrust
+    approvals forget, approvals remember, approvals retract, approvals watch, approve, audit accept, audit archive,
+    audit prune, brief, canary, dashboard, deny, endorse, files endorse, gate restart, gate start, pause,
+    policy install, policy pin, policy publish, policy unpin, prompt, question, resume, rooms end, rooms forward,
+    service, store, trust, untrust
 """
 _USES = {
     name.strip(): use for use, names in ((StateUse.READS, _READS), (StateUse.ACTS, _ACTS)) for name in names.split(",")

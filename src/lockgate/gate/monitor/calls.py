@@ -434,9 +434,21 @@ def _note_deployments(question: DecisionInput, ruling: Ruling, told: Analysis) -
 
     row = question.tx.call(question.context.subject.session, session.call_key(question.call, question.digest))
     if row is not None:
-        question.tx.put_call(
-            row._replace(facts={**row.facts, deployments.FACT: deployments.list_asked_deployments(told)})
-        )
+        facts = {
+            deployments.FACT: deployments.list_asked_deployments(told),
+            deployments.PROVEN: _is_proven(question, ruling),
+        }
+        question.tx.put_call(row._replace(facts={**row.facts, **facts}))
+
+
+def _is_proven(question: DecisionInput, ruling: Ruling) -> bool:
+    """Whether the audit proves that a person has said yes: to what is answered in the client's window it does not."""
+    if ruling.person != "used":
+        return False
+    from lockgate.gate.approvals.questions import BY_TOOL
+
+    row = question.tx.approval(ruling.approval)
+    return row is not None and BY_TOOL not in row.about
 
 
 def _note_packages(question: DecisionInput, ruling: Ruling) -> None:

@@ -1,4 +1,9 @@
-"""Remembers deployments of secrets that a person has approved, until they revoke one."""
+"""Remembers deployments of secrets that a person has approved, until they revoke one.
+
+A yes at another window is proven by its record. What was answered in the client's own window no client tells: that a
+call came back can be told by anybody who starts a hook. So such a deployment is noted, and is remembered where a person
+says so.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +18,11 @@ if TYPE_CHECKING:
 
     from lockgate.store.protocol import Transaction
 
-_PREFIX = "deployment:"
+_PREFIX, _NOTED = "deployment:", "deployment-noted:"
 MOST = 200
-"""Deployments that are remembered, the newest."""
-FACT = "deployments"
-"""The fact of a call that holds what a person says yes to with it."""
+"""Deployments that are remembered, and as many that are noted: the newest."""
+FACT, PROVEN = "deployments", "proven_yes"
+"""Facts of a call: what a person says yes to with it, and whether the audit proves that they did."""
 
 
 class _SealedDeployment(Record):
@@ -50,20 +55,40 @@ def list_asked_deployments(analysis: Analysis) -> list[list[str]]:
 
 def remember(tx: Transaction, found: Sequence[Sequence[str]], now: float) -> None:
     """Remember those of a call that a person has let run, and that has come back."""
+    _put(tx, _PREFIX, found, now)
+    for name, _ in found:
+        tx.put_setting(f"{_NOTED}{name}", None)
+
+
+def note(tx: Transaction, found: Sequence[Sequence[str]], now: float) -> None:
+    """Note those of a call that seems to have run after a question in the client's own window."""
+    _put(tx, _NOTED, [each for each in found if not is_known(tx, each[0])], now)
+
+
+def _put(tx: Transaction, prefix: str, found: Sequence[Sequence[str]], now: float) -> None:
     for name, because in found:
-        every = deployments(tx)
+        every = _list(tx, prefix)
         if len(every) >= MOST:
-            forget(tx, every[0].name)
-        tx.put_setting(f"{_PREFIX}{name}", json.dumps([because, now, _seal(tx, name, because, now)]))
+            tx.put_setting(f"{prefix}{every[0].name}", None)
+        tx.put_setting(f"{prefix}{name}", json.dumps([because, now, _seal(tx, name, because, now)]))
 
 
 def deployments(tx: Transaction) -> list[Deployment]:
     """All that are remembered, the oldest first."""
+    return _list(tx, _PREFIX)
+
+
+def list_noted(tx: Transaction) -> list[Deployment]:
+    """All that are noted, and not remembered, the oldest first."""
+    return _list(tx, _NOTED)
+
+
+def _list(tx: Transaction, prefix: str) -> list[Deployment]:
     found = []
-    for name, text in tx.settings(_PREFIX).items():
+    for name, text in tx.settings(prefix).items():
         kept = _parse(text)
         if kept is not None:
-            found.append(Deployment(name.removeprefix(_PREFIX), kept.because, kept.at))
+            found.append(Deployment(name.removeprefix(prefix), kept.because, kept.at))
     return sorted(found, key=lambda deployment: deployment.at)
 
 

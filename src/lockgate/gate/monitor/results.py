@@ -307,7 +307,8 @@ class _CallEnd:
         if row is not None and done and row.digest == self._digest and row.facts.get("deployments"):
             from lockgate.gate.monitor import deployments
 
-            deployments.remember(self._tx, row.facts["deployments"], self._now)
+            keep = deployments.remember if row.facts.get(deployments.PROVEN) else deployments.note
+            keep(self._tx, row.facts["deployments"], self._now)
         if row is not None and (row.facts.get("kept_files") or row.facts.get("cleared_files")):
             from lockgate.gate.monitor import kept_files
 
