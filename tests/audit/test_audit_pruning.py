@@ -207,15 +207,15 @@ def test_retention_cuts_what_is_old_in_bounded_steps(tmp_path: Path) -> None:
         for number in range(AT_ONCE * 2 + 300):
             tx.append_audit(number / 1000, {})
         tx.append_audit(50 * DAY, {})
-        assert retain(tx, store.key, 50, 50 * DAY) == 0  # nothing is as old as that
+        assert retain(tx, store.key, 50, 50 * DAY, 50 * DAY) == 0  # nothing is as old as that
         now = 40 * DAY
-        assert [retain(tx, store.key, 30, now) for _ in range(4)] == [AT_ONCE, AT_ONCE, 0, 0]
-        assert retain(tx, store.key, 30, now + DAY - 1) == 0
-        assert retain(tx, store.key, 30, now + DAY) == 300
+        assert [retain(tx, store.key, 30, now, now) for _ in range(4)] == [AT_ONCE, AT_ONCE, 0, 0]
+        assert retain(tx, store.key, 30, now + DAY - 1, now + DAY - 1) == 0
+        assert retain(tx, store.key, 30, now + DAY, now + DAY) == 300
         assert [row.at for row in tx.audit(limit=2)] == [50 * DAY, now]
         assert verify_store(tx, store.key).ok
         # A clock that went back cuts nothing young, one that was ahead stops nothing.
-        assert retain(tx, store.key, 30, 1.0) == 0
+        assert retain(tx, store.key, 30, 1.0, 1.0) == 0
     store.close()
 
 
@@ -227,12 +227,12 @@ def test_retention_leaves_a_chain_as_it_is_that_does_not_hold(tmp_path: Path) ->
     with unguarded(store._connection) as connection:
         connection.execute("UPDATE audit SET body = '{}' WHERE seq = 3")
     with store.transaction() as tx:
-        assert retain(tx, store.key, 1, 9 * DAY) == 0
+        assert retain(tx, store.key, 1, 9 * DAY, 9 * DAY) == 0
         assert len(tx.audit()) == 10
     with unguarded(store._connection) as connection:
         connection.execute("DELETE FROM audit WHERE seq > 4")
     with store.transaction() as tx:
-        assert retain(tx, store.key, 1, 9 * DAY) == 0
+        assert retain(tx, store.key, 1, 9 * DAY, 9 * DAY) == 0
         with pytest.raises(AuditError, match="record 9 is missing"):
             make_checkpoint(tx, store.key, 9, 1.0)
     store.close()

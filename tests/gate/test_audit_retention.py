@@ -26,7 +26,7 @@ DAY = 86400.0
 def test_old_records_go_when_a_session_begins(tmp_path: Path, said: str, where: str, kept: int) -> None:
     world = World(tmp_path)
     with world.store.transaction() as tx:
-        for days in (9, 8, 7, 1, 0):
+        for days in (9, 8, 7, 2, 1):
             tx.append_audit(START - days * DAY, {"event": "prompt"})
     (tmp_path / where / "lockgate.yaml").write_text(said)
     world.start()

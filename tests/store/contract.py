@@ -477,15 +477,39 @@ class StoreContract:
 
     def test_how_far_the_audit_is_older(self, store: Store) -> None:
         with store.transaction() as tx:
-            assert tx.audit_before(9.0) == 0
+            assert tx.audit_before(9.0, now=99.0) == 0
             rows = [tx.append_audit(at, {}) for at in (1.0, 2.0, 2.0, 5.0, 1.0, 9.0)]
-            told = {at: tx.audit_before(at) for at in (1.0, 1.5, 2.0, 2.5, 5.0, 9.0, 10.0)}
+            told = {at: tx.audit_before(at, now=99.0) for at in (1.0, 1.5, 2.0, 2.5, 5.0, 9.0, 10.0)}
             assert told == {1.0: 0, 1.5: 1, 2.0: 1, 2.5: 3, 5.0: 3, 9.0: 5, 10.0: 6}
-            assert [tx.audit_before(10.0, most=most) for most in (1, 3, 6, 9)] == [1, 3, 6, 6]
-            assert tx.audit_before(2.5, most=2) == 2
+            assert [tx.audit_before(10.0, now=99.0, most=most) for most in (1, 3, 6, 9)] == [1, 3, 6, 6]
+            assert tx.audit_before(2.5, now=99.0, most=2) == 2
             tx.cut_audit(checkpoint(store.key, 3, rows[2].digest, 3, 20.0), {})
-            assert [tx.audit_before(at) for at in (5.0, 5.5, 10.0, 99.0)] == [0, 5, 6, 7]
-            assert tx.audit_before(99.0, most=2) == 5
+            assert [tx.audit_before(at, now=99.0) for at in (5.0, 5.5, 10.0, 99.0)] == [0, 5, 6, 7]
+            assert tx.audit_before(99.0, now=99.0, most=2) == 5
+
+    def test_records_of_a_clock_that_was_ahead_are_as_old_as_the_next(self, store: Store) -> None:
+        with store.transaction() as tx:
+            for at in (1.0, 900.0, 901.0, 2.0, 3.0, 902.0):
+                tx.append_audit(at, {})
+            told = {at: tx.audit_before(at, now=100.0) for at in (1.0, 1.5, 2.0, 2.5, 4.0)}
+            assert told == {1.0: 0, 1.5: 1, 2.0: 1, 2.5: 4, 4.0: 5}
+            assert [tx.audit_before(4.0, now=100.0, most=most) for most in (2, 3, 4)] == [1, 1, 4]
+            assert tx.audit_before(4.0, now=1000.0) == 1
+
+    def test_a_session_of_a_clock_that_was_ahead_is_not_the_last_one_seen(self, store: Store) -> None:
+        now = store.clock()
+        with store.transaction() as tx:
+            for name, at in (("old", now - 100), ("ahead", now + 3e7), ("new", now - 1)):
+                tx.put_session(SessionRow(name, process="1:2", started_at=at, seen_at=at))
+            assert [row.session for row in tx.sessions()] == ["new", "old", "ahead"]
+            assert [row.session for row in tx.sessions(process="1:2", limit=1)] == ["new"]
+
+    def test_questions_of_a_clock_that_was_ahead_are_overdue(self, store: Store) -> None:
+        with store.transaction() as tx:
+            for name, asked in (("now", 100.0), ("ahead", 9000.0)):
+                times = {"state": "pending", "asked_at": asked, "expires_at": asked + 300}
+                tx.put_approval(APPROVAL._replace(approval=name, **times))
+            assert [row.approval for row in tx.overdue_approvals(110.0)] == ["ahead"]
 
     def test_keys_of_the_fleet_and_of_this_installation_are_two(self, store: Store, make: Callable[[], Store]) -> None:
         again = make()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lockgate.gate.approvals.proof import Approvers
     from lockgate.store.protocol import Transaction
-    from lockgate.store.rows import ApprovalRow
+    from lockgate.store.rows import ApprovalRow, SessionRow
 
 ACCEPTED = "accepted"
 """The event of the record by which a person accepts contradictions that they have looked at."""
@@ -92,6 +92,8 @@ class _Chains:
         """Folders in which packages were installed that nobody has endorsed."""
         self.since = 0.0
         """From when on nothing was removed from any of them."""
+        self.latest = 0.0
+        """When the newest record was made, by the clock of then."""
         gates = tx.gates()
         found = [each for gate in gates for each in self._of_gate(tx, gate.gate)]
         if len(gates) > 1:  # all have the time of the same database, and tell of the same sessions
@@ -99,15 +101,21 @@ class _Chains:
         for at, text in found:
             self._add(parse_body(text), at)
 
+    def began(self, row: SessionRow) -> float:
+        """When a session began; long ago where that is later than all records, as of a clock that was ahead."""
+        return row.started_at if row.started_at <= self.latest else 0.0
+
     def _of_gate(self, tx: Transaction, gate: str) -> Iterator[tuple[float, str]]:
         """When a gate has recorded what matters here, and how."""
-        is_cut = tx.audit_checkpoint(gate=gate).seq > 0
+        is_cut, last = tx.audit_checkpoint(gate=gate).seq > 0, 0.0
         tells = _TELLS_HERE if gate == tx.gate else _TELLS
         for row in records(tx, gate):
             if is_cut:
                 self.since, is_cut = max(self.since, row.at), False
             if tells.search(row.body):
                 yield row.at, row.body
+            last = row.at
+        self.latest = max(self.latest, last)
 
     def _add(self, body: Mapping[str, Any], at: float) -> None:
         match body.get("event"):
@@ -175,9 +183,9 @@ def contradictions(tx: Transaction, approvers: Approvers) -> list[Contradiction]
     chains = _Chains(tx, approvers)
     rows = {row.approval: row for row in tx.approvals()}
     found = [_of_row(tx, row, chains) for row in rows.values()]
-    found += [_of_record(tx, name, each) for name, each in chains.told.items() if name not in rows]
+    found += [_of_record(tx, name, each, chains) for name, each in chains.told.items() if name not in rows]
     found += _find_unsealed(tx)
-    found += [_of_labels(tx, subject, gave) for subject, gave in chains.gave.items() if gave]
+    found += [_of_labels(tx, subject, gave, chains) for subject, gave in chains.gave.items() if gave]
     kept = {each.folder for each in packages.list_standing(tx)}
     found += [Contradiction(_LOST_PACKAGES, folder=folder) for folder in sorted(chains.packages - kept)]
     return [each for each in found if each is not None]
@@ -187,10 +195,12 @@ def _find_unsealed(tx: Transaction) -> list[Contradiction]:
     return [Contradiction(problem, subject=subject) for subject, problem in tx.label_contradictions()]
 
 
-def _of_labels(tx: Transaction, subject: Subject, gave: Mapping[tuple[Label, str], float]) -> Contradiction | None:
+def _of_labels(
+    tx: Transaction, subject: Subject, gave: Mapping[tuple[Label, str], float], chains: _Chains
+) -> Contradiction | None:
     session = tx.session(subject.session)
     # One that was forgotten may have been resumed since.
-    told = frozenset(label for (label, _), at in gave.items() if session is not None and session.started_at <= at)
+    told = frozenset(label for (label, _), at in gave.items() if session is not None and chains.began(session) <= at)
     missing = told - tx.labels(subject) if told else told
     if not missing:
         return None
@@ -279,11 +289,11 @@ def _against(tx: Transaction, row: ApprovalRow, told: _Told, signatures: _Signat
     return ""
 
 
-def _of_record(tx: Transaction, approval: str, told: _Told) -> Contradiction | None:
+def _of_record(tx: Transaction, approval: str, told: _Told, chains: _Chains) -> Contradiction | None:
     """What a record says against the questions: its own is missing, though its session is still kept."""
     session = tx.session(told.session) if told.state in _YES | _NO else None
     # One that was forgotten may have been resumed since.
-    if session is None or session.started_at > told.at:
+    if session is None or chains.began(session) > told.at:
         return None
     return Contradiction(f"it was {told.state}, and is missing", approval)
 

@@ -177,11 +177,14 @@ class Transaction(Protocol):
     def audit_checkpoint(self, *, gate: str = "") -> AuditCheckpoint:
         """Where the chain was last cut, whether or not its seal holds; ``AuditCheckpoint()`` where it never was."""
 
-    def audit_before(self, at: float, *, most: int = 0) -> int:
+    def audit_before(self, at: float, *, now: float, most: int = 0) -> int:
         """How far the chain's beginning reaches in which every record is older than a time.
+
+        A record of a time that has not come yet is as old as the next one: it was made while the clock was ahead.
 
         Args:
             at: Seconds since the epoch.
+            now: The time now.
             most: Look at no more records than this, from the first one kept; 0 for no limit.
 
         Returns:

@@ -147,6 +147,8 @@ class AuditQuery(Record):
 
 UNSEALED = "unsealed"
 """The name under which a question says that its row has no seal that holds."""
+AHEAD = 60.0
+"""Seconds after which a time that has not come yet was told by a clock that was ahead."""
 _CLOCK_SLACK = 2.0
 """Seconds by which a clock may be put back without that being taken for more time."""
 

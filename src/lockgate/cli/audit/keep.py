@@ -102,7 +102,7 @@ def _shorten(limit: float, file: str, folder: str) -> _Cut:
 def _cut(store: Store, limit: float, file: str, folder: str) -> _Cut:
     now = time.time()
     with store.reading() as tx:
-        base, last = tx.audit_checkpoint(), tx.audit_before(limit)
+        base, last = tx.audit_checkpoint(), tx.audit_before(limit, now=now)
         if last <= base.seq:
             return _Cut()
         found = verify_store(tx, store.key)

@@ -15,8 +15,13 @@ from lockgate.clients.install import claude
 from lockgate.clients.install.claude_settings_view import CheckContext, DoctorCheck
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.rows import AuditQuery
 from lockgate.system.folders import Folders
 from lockgate.system.timestamps import local_time
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
 
 _LIBRARIES = (
     "re2",
@@ -32,6 +37,10 @@ _LIBRARIES = (
 _LEAST_MB = 250
 _LEAST_OF_GROUP = 100_000_000
 """Bytes that a gate and a hook use together, and a little more."""
+_AHEAD = 60.0
+"""Seconds by which the clock of a record may be ahead."""
+_MOST_FUTURE = 100
+"""Records of a time that has not come yet, of which more are not counted."""
 _REINSTALL = "install it again: in a clone of Lockgate, pip install --force-reinstall ."
 _STATE_FIRST = "mend the state first; until then every call is blocked"
 _STATE = 'do what it says, or see docs/upgrading.md, "What a block says"; until then every call is blocked'
@@ -387,11 +396,13 @@ def _state(where: Folders) -> Iterator[DoctorCheck]:
             verified = verify_store(tx, store.key)
             against = contradictions(tx, approvers) if verified.ok else []
             warnings = state_warnings(tx, store.clock())
+            future = _find_future(tx, store.clock())
     except LockgateError as error:
         yield DoctorCheck("state", "fail", str(error), _mend(error, where, _STATE))
         return
     finally:
         store.close()
+    yield from future
     for each in warnings:
         yield DoctorCheck("state", "warn", visible(each.says, 600), f"run: {each.mend}")
     if against:
@@ -401,3 +412,14 @@ def _state(where: Folders) -> Iterator[DoctorCheck]:
         yield DoctorCheck("audit", "ok", f"the chain holds; records: {verified.records}")
     else:
         yield DoctorCheck("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")
+
+
+def _find_future(tx: Transaction, now: float) -> list[DoctorCheck]:
+    """Whether records tell a time that has not come yet: the clock was ahead then, or is behind now."""
+    found = tx.find_audit(AuditQuery(since=now + _AHEAD), limit=_MOST_FUTURE)
+    if not found:
+        return []
+    count = f"{len(found)}{' or more' if len(found) == _MOST_FUTURE else ''}"
+    says = f"{count} records tell a time that has not come yet, up to {local_time(max(row.at for row in found))}"
+    mend = 'look at the clock (date); where it is right now, nothing is to be done: docs/operations.md, "A wrong clock"'
+    return [DoctorCheck("clock", "warn", f"{says}: the clock was ahead then, or is behind now", mend)]

@@ -84,7 +84,8 @@ def check_acceptance(data: bytes, pins: Pins, accepted: Accepted, now: float, so
     _refuse_old(bundle, digest, accepted)
     in_force = accepted.current is not None and accepted.current.digest == digest
     if not in_force:
-        _refuse_time(bundle, accepted.clock, now)
+        # Not by when this machine has seen it expire: its clock may have been ahead. A serial only goes up.
+        _refuse_time(bundle, accepted.current.created if accepted.current else 0.0, now)
         _refuse_invalid(bundle)
     return Current(
         fleet=bundle.fleet,
@@ -114,7 +115,7 @@ def _refuse_time(bundle: Bundle, clock: float, now: float) -> None:
             f"it is from the future ({manifest.format_time(bundle.created)}): is this machine's clock right?"
         )
     if bundle.expires and bundle.expires <= max(now, clock):
-        raise BundleError(f"it expired at {manifest.format_time(bundle.expires)}")
+        raise NotYetError(f"it expired at {manifest.format_time(bundle.expires)}")  # or the clock is ahead
 
 
 def _refuse_invalid(bundle: Bundle) -> None:

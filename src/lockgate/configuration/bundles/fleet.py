@@ -193,6 +193,9 @@ def _expiry_errors(accepted: Accepted, now: float) -> tuple[ConfigError, ...]:
         return ()
     when = manifest.format_time(current.expires)
     text = f"the policy {current.fleet}/{current.serial} expired at {when}; it stays in force until a newer one comes"
+    if now < current.expires:
+        told = manifest.format_time(accepted.clock)
+        text += f"; this machine's clock has told {told} before: it was ahead then, or is behind now"
     return (ConfigError(current.source, 0, "", text),)
 
 

@@ -52,7 +52,11 @@ def take(state: str, pins: Pins, accepted: Accepted, sources: Sequence[BundleSou
             continue
         before = accepted.looked.get(source.name)
         facts = f"{__version__} {pins.digest} {facts}"
-        if before is not None and before.facts == facts and (not before.again or now < before.again):
+        if (
+            before is not None
+            and before.facts == facts
+            and (not before.again or before.again - _AGAIN <= now < before.again)
+        ):
             looked[source.name] = before
             continue
         accepted, looked[source.name] = _try(pins, accepted, source, facts, now, news, envelopes)
@@ -137,7 +141,8 @@ def accept_bundle(
     envelopes[current.digest] = data
     news.append(News(ACCEPTED, _facts(current)))
     highest = {**accepted.highest, current.fleet: (current.serial, current.digest)}
-    clock = max(accepted.clock, current.created)
+    # When this machine has seen a policy expire counts no more: its clock may have been ahead then.
+    clock = max(before.created if before is not None else 0.0, current.created)
     return accepted._replace(current=current, highest=highest, clock=clock)
 
 

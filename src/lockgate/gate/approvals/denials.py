@@ -11,13 +11,15 @@ from collections.abc import Iterable, Sequence
 from lockgate.core.errors import ApprovalError
 from lockgate.core.model import Effect
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.rows import ApprovalRow
+from lockgate.store.rows import ApprovalRow, AuditQuery
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
     from lockgate.gate.approvals.proof import Approvers
     from lockgate.store.protocol import Transaction
 
+_NOES = ("deny", "answered")
+"""The events of records that tell of a no."""
 TARGETS = "targets"
 """The name under which a question holds what it was asked for: kinds of effects on their targets, as digests."""
 
@@ -68,8 +70,20 @@ def _was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) -
     wanted = frozenset(_read_targets(no))
     yeses = tx.approvals(session=no.session, state="used")
     sealed = (row for row in yeses if not row.is_changed)
-    later = (row for row in sealed if row.decided_at > no.decided_at and wanted <= frozenset(_read_targets(row)))
-    return any(is_proven(tx, row, approvers) for row in later)
+    same = (row for row in sealed if wanted <= frozenset(_read_targets(row)) and is_proven(tx, row, approvers))
+    return any(_is_later(tx, row, no) for row in same)
+
+
+def _is_later(tx: Transaction, yes: ApprovalRow, no: ApprovalRow) -> bool:
+    """Whether a proven yes came after a no: by their records, as a clock may have been set between them."""
+    from lockgate.gate.approvals import proof
+
+    told = [row.seq for event in _NOES for row in tx.find_audit(AuditQuery(event=event, text=no.approval), limit=1)]
+    match yes.about.get(proof.ANSWER):
+        case [gate, int(seq)] if gate == tx.gate and told:
+            return seq > max(told)
+        case _:
+            return yes.decided_at > no.decided_at
 
 
 def concerns(no: ApprovalRow, effect: Effect) -> bool:

@@ -80,7 +80,7 @@ def was_told(tx: Transaction, now: float) -> bool:
     """Whether a program or a server took a question within ten minutes, as the audit has it."""
     import json
 
-    query = AuditQuery(event="notified", since=now - TOLD_SECONDS)
+    query = AuditQuery(event="notified", since=now - TOLD_SECONDS, until=now + TOLD_SECONDS)
     return any(json.loads(row.body).get("problem") == "" for row in tx.find_audit(query, limit=20))
 
 

@@ -47,13 +47,16 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
 
 def _drop_old(tx: Transaction, key: bytes, configuration: Configuration, now: float) -> None:
     """Drop sessions and records that are older than the configuration has them kept."""
-    options = configuration.options
-    if options.retention_days is not None:
-        tx.prune(now - options.retention_days * 86400)
-    if options.audit and "retention_days" in options.audit:
-        from lockgate.store.audit import pruning
+    days, audit_days = configuration.options.retention_days, (configuration.options.audit or {}).get("retention_days")
+    if days is None and audit_days is None:
+        return
+    from lockgate.store.audit import pruning
 
-        pruning.retain(tx, key, options.audit["retention_days"], now)
+    then = pruning.settle_time(tx, now)
+    if days is not None:
+        tx.prune(then - days * 86400)
+    if audit_days is not None:
+        pruning.retain(tx, key, audit_days, then, now)
 
 
 def session_ended(parts: Parts, event: SessionEnded) -> Answer:

@@ -38,7 +38,7 @@ def calls_in_turn(
     found: dict[str, float] = {}
     for taint in taints:
         matters = taint.state is TaintState.PENDING or verdict > Verdict.CONTAIN
-        if matters and _has_own_call(taint) and taint.at > now - _SECONDS:
+        if matters and _has_own_call(taint) and abs(now - taint.at) < _SECONDS:
             found[taint.call_id] = min(taint.at, found.get(taint.call_id, taint.at))
     return found if _taints_left(taints, found.keys()) is not taints else {}
 

@@ -41,14 +41,14 @@ def record_forged_pause(tx: Transaction, context: Context, problem: str, now: fl
         problem: What is wrong with the pause.
         now: The time.
     """
-    if problem and (problem != tell_of_forged_pause(tx, now) or now - _last(tx, _PAUSE)[0] > _AGAIN_SECONDS):
+    if problem and (problem != tell_of_forged_pause(tx, now) or abs(now - _last(tx, _PAUSE)[0]) > _AGAIN_SECONDS):
         _record(tx, context, _PAUSE, ("forged-pause", "problem", problem), now)
 
 
 def tell_of_forged_answer(tx: Transaction, now: float) -> str:
     """What to tell a person of the last forged answer, for a day; without a full stop."""
     at, process = _last(tx, _ANSWER)
-    if now - at >= _SHOWN_SECONDS:
+    if abs(now - at) >= _SHOWN_SECONDS:
         return ""
     ended = f", and was ended: {process}" if process else ""
     return f"a process without the key of this installation answered in the gate's place{ended}; no hook followed it"
@@ -57,7 +57,7 @@ def tell_of_forged_answer(tx: Transaction, now: float) -> str:
 def tell_of_forged_pause(tx: Transaction, now: float) -> str:
     """What to tell a person of the last forged pause, for a day; without a full stop."""
     at, problem = _last(tx, _PAUSE)
-    return problem if now - at < _SHOWN_SECONDS else ""
+    return problem if abs(now - at) < _SHOWN_SECONDS else ""
 
 
 def _record(tx: Transaction, context: Context, setting: str, what: tuple[str, str, str], now: float) -> None:

@@ -29,6 +29,9 @@ PROMPT_CALL = "lockgate:prompt"
 _SEEN = 1.0
 """Seconds to which it is kept when a session was seen last."""
 
+_AHEAD = 60.0
+"""Seconds after which a time that has not come yet was told by a clock that was ahead."""
+
 _FRESH = ("startup", "clear")
 """How a session begins that has read nothing before."""
 
@@ -213,11 +216,16 @@ def label_unknown_results(
     is_told = known.how not in _FRESH or tx.labels(Subject(session)) >= frozenset(Label)
     unknown = [] if is_told else list(results_before(context, known.started_at))
     if not known.seen_at <= now < known.seen_at + _SEEN:
-        calls = results_since(context, known.seen_at)
+        calls = results_since(context, _last_known(known, now))
         unknown += [call for call in calls if tx.call(session, call) is None and not _is_undecided(tx, call)]
     if unknown:
         tx.add_taints(Subject(session), [Taint(label, _UNKNOWN, "", "", now) for label in Label])
     return unknown[:_MOST_UNKNOWN]
+
+
+def _last_known(row: SessionRow, now: float) -> float:
+    """Since when results of a session may be unknown: since it was seen, or where that has not come yet it began."""
+    return next((at for at in (row.seen_at, row.started_at) if at <= now + _AHEAD), 0.0)
 
 
 def _is_undecided(tx: Transaction, call: str) -> bool:
@@ -255,7 +263,8 @@ def _go_on(known: SessionRow, context: Context, now: float) -> SessionRow:
         cwd=redact(context.cwd) or known.cwd,
         workspace=context.workspace or known.workspace,
         process=context.process or known.process,
-        seen_at=max(now, known.seen_at),
+        # What is far ahead was told by a clock that was: it would stay the last one seen, and its transcript unread.
+        seen_at=now if known.seen_at > now + _AHEAD else max(now, known.seen_at),
         ended_at=0.0,
         why="",
     )

@@ -182,7 +182,8 @@ class Inbox:
             with suppress(OSError):
                 at = os.stat(name, dir_fd=self._responses, follow_symlinks=False).st_mtime
                 keep = LONGEST_WAIT if name.endswith(WAITING) else _KEEP
-                if now - at > keep or (name.startswith(".") and now - at > _DRAFT_SECONDS):
+                age = abs(now - at)  # a clock that was ahead made what lies here for as long
+                if age > keep or (name.startswith(".") and age > _DRAFT_SECONDS):
                     os.unlink(name, dir_fd=self._responses)
                 else:
                     alive.append(name)

@@ -24,10 +24,15 @@ _PRECISION = 0.001
 class Replays:
     """Remembers the ids that were used, by group. One thread at a time uses those of a group."""
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
-        """Remember none yet. A request from before this moment counts as used: another host may have seen it."""
-        self._now = now
-        self._since = now() - _PRECISION
+    def __init__(self, now: Callable[[], float] = time.time, up: Callable[[], float] = time.monotonic) -> None:
+        """Remember none yet. A request from before this moment counts as used: another host may have seen it.
+
+        Args:
+            now: Seconds since the epoch.
+            up: Seconds of a clock that nobody sets.
+        """
+        self._now, self._up = now, up
+        self._began = up()
         self._used: dict[str, dict[str, float]] = {}
 
     def use(self, group: str, request: ContainerRequest) -> None:
@@ -41,7 +46,8 @@ class Replays:
         now, at = self._now(), request.made_at
         if abs(now - at) > WINDOW:
             raise RemoteError(f"its time is not within {WINDOW:g} seconds of the host's clock: do both clocks agree?")
-        if at < self._since:
+        # By the clock of now: it may have been set since.
+        if at < now - (self._up() - self._began) - _PRECISION:
             raise RemoteError("this was asked before the host started")
         used = self._used.setdefault(group, {})
         if request.id in used:

@@ -54,7 +54,7 @@ def look(store: Store | None, state: str) -> Gauges:
             now = store.clock()
             sessions = dict.fromkeys(("clean", "untrusted", "secret", "both"), 0)
             found = tx.sessions(limit=_SESSIONS)
-            open_now = [Subject(row.session) for row in found if not row.ended_at and now - row.seen_at < _FRESH]
+            open_now = [Subject(row.session) for row in found if not row.ended_at and abs(now - row.seen_at) < _FRESH]
             for labels in tx.labels_of_all(open_now).values():
                 sessions[LabelState.of(labels).value] += 1
             base = tx.audit_checkpoint()

@@ -23,6 +23,10 @@ AT_ONCE = 2000
 """Records that are removed in one transaction, at most: every other process waits for as long."""
 _EVERY = 86400.0
 """Seconds between two cuts that retention makes, unless there are so many old records; each leaves a record."""
+_TIME = "rollback:retention"
+"""The setting that says which time counts, and since when the clock goes on."""
+_STEADY = 86_400.0
+"""Seconds for which a clock must have gone on."""
 
 
 def chain_beginning(tx: Transaction, through: int) -> Iterator[Item]:
@@ -71,16 +75,23 @@ def cut(tx: Transaction, key: bytes, through: int, now: float, body: Mapping[str
     return last - base.seq
 
 
-def retain(tx: Transaction, key: bytes, days: float, now: float) -> int:
+def retain(tx: Transaction, key: bytes, days: float, then: float, now: float) -> int:
     """Remove records that are older than so many days, a bounded number of them, as part of another transaction.
 
     A chain that does not verify at its beginning is left as it is: ``lockgate audit verify`` says what is wrong.
+
+    Args:
+        tx: The transaction.
+        key: The installation's key.
+        days: How many days.
+        then: The time from which they are counted, as :func:`settle_time` tells it.
+        now: The time, in seconds since the epoch.
 
     Returns:
         How many records are gone.
     """
     base = tx.audit_checkpoint()
-    last = tx.audit_before(now - days * 86400, most=AT_ONCE)
+    last = tx.audit_before(then - days * 86400, now=now, most=AT_ONCE)
     old = last - base.seq
     if old <= 0 or (old < AT_ONCE and abs(now - base.at) < _EVERY):
         return 0
@@ -91,3 +102,34 @@ def retain(tx: Transaction, key: bytes, days: float, now: float) -> int:
         return cut(tx, key, last, now, {"by": "retention", "days": days})
     except AuditError:
         return 0
+
+
+def settle_time(tx: Transaction, now: float) -> float:
+    """The latest time that counts for retention; 0.0 where none does yet.
+
+    A clock may be ahead once, by a year. What was removed by it is gone when it is right again. So a time counts once
+    a later one was told a whole day after it, and none before it since.
+
+    Args:
+        tx: The transaction: it keeps what the clock has told.
+        now: What the clock tells now.
+    """
+    counts, since = _read(tx)
+    if not since:
+        since = max((row.at for row in tx.audit(after=tx.audit_head().seq - 1, limit=1)), default=now)
+    if now < since:
+        since = now
+    elif now - since >= _STEADY:
+        counts, since = since, now
+    kept = min(counts, now), since
+    tx.put_setting(_TIME, f"{kept[0]!r} {kept[1]!r}")
+    return kept[0]
+
+
+def _read(tx: Transaction) -> tuple[float, float]:
+    """Which time counts, and since when the clock goes on; zeros where nothing is kept."""
+    try:
+        counts, since = map(float, (tx.setting(_TIME) or "0 0").split())
+    except ValueError:
+        return 0.0, 0.0
+    return counts, since

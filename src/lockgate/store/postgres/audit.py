@@ -12,7 +12,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import PRUNED, ROOT, canonical, hash_with_key, is_cut, link_digest, seal
 from lockgate.store.postgres.statements import PostgresStatements
-from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
+from lockgate.store.rows import AHEAD, AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 
 if TYPE_CHECKING:
     from typing import Any
@@ -139,13 +139,13 @@ class PostgresAuditQueries(PostgresStatements):
         )
         return AuditCheckpoint._make(row) if row else AuditCheckpoint()
 
-    def audit_before(self, at: float, *, most: int = 0) -> int:
+    def audit_before(self, at: float, *, now: float, most: int = 0) -> int:
         """How far this gate's chain's beginning reaches in which every record is older than a time."""
         first = "SELECT seq, at FROM lockgate.audit WHERE gate = %s ORDER BY seq LIMIT %s::bigint"
         row = self._one(
-            f"WITH first AS ({first}) SELECT coalesce(max(seq), 0) FROM first"  # noqa: S608
-            " WHERE seq < coalesce((SELECT min(seq) FROM first WHERE at >= %s), 9223372036854775807)",
-            (self._gate, most or None, at),
+            f"WITH first AS ({first}) SELECT coalesce(max(seq), 0) FROM first WHERE at < %s"  # noqa: S608
+            " AND seq < coalesce((SELECT min(seq) FROM first WHERE at >= %s AND at <= %s), 9223372036854775807)",
+            (self._gate, most or None, at, at, now + AHEAD),
         )
         return int(row[0]) if row else 0
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.statements import PostgresStatements, replace_statement
 from lockgate.store.postgres.text_encoding import parse_json
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
+from lockgate.store.rows import AHEAD, ApprovalRow, BriefRow, CallRow, approval_of, call_of, where_equal
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,7 +21,7 @@ _APPROVAL = ", ".join(ApprovalRow._fields)
 _PUT_CALL = replace_statement("calls", "session, call_id", CallRow._fields)
 _PUT_BRIEF = replace_statement("briefs", "brief", BriefRow._fields)
 _PUT_APPROVAL = replace_statement("approvals", "approval", ApprovalRow._fields)
-_OVERDUE = "state IN ('pending', 'approved') AND expires_at <= %s"
+_OVERDUE = "state IN ('pending', 'approved') AND (expires_at <= %s OR asked_at > %s)"
 
 
 class PostgresQuestionQueries(PostgresStatements):
@@ -112,10 +112,10 @@ class PostgresQuestionQueries(PostgresStatements):
         each of them, and that gate for this one. They are found by the next step.
         """
         query = f"SELECT {_APPROVAL} FROM lockgate.approvals WHERE {_OVERDUE} ORDER BY asked_at, id"  # noqa: S608
-        rows = self._all(query, (now,))
+        rows = self._all(query, (now, now + AHEAD))
         if rows and self._writable:
             own = set(self._own_if_free([approval_of(row).session for row in rows]))
-            rows = [row for row in self._all(query, (now,)) if approval_of(row).session in own]
+            rows = [row for row in self._all(query, (now, now + AHEAD)) if approval_of(row).session in own]
         return [approval_of(row) for row in rows]
 
     def _of_a_session(self, query: str, name: str) -> Sequence[Any] | None:

@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.schema_rows import OWN, TRUSTED
 from lockgate.store.postgres.statements import PostgresStatements, decode_row, replace_statement
 from lockgate.store.postgres.text_encoding import encode_text, parse_json
-from lockgate.store.rows import TAINT_COLUMNS, AgentRow, SessionRow, agent_of, taint_of, taint_values
+from lockgate.store.rows import AHEAD, TAINT_COLUMNS, AgentRow, SessionRow, agent_of, taint_of, taint_values
 from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _SESSION = ", ".join(SessionRow._fields)
 _AGENT = ", ".join(AgentRow._fields)
 _SAME = b"lockgate taint"  # at most 16 bytes
+_AHEAD = f"seen_at > extract(epoch FROM clock_timestamp()) + {AHEAD}"
 _OLDEST = 16
 """For how many of each label a session's labels come with it: as many as a decision asks for."""
 _PUT_SESSION = replace_statement("sessions", "session", SessionRow._fields)
@@ -101,7 +102,7 @@ class SubjectQueries(PostgresStatements):
         chosen = " WHERE process = %s" if process else ""
         rows = self._all(
             f"SELECT {_SESSION} FROM lockgate.sessions{chosen}"  # noqa: S608
-            " ORDER BY seen_at DESC, started_at DESC, session LIMIT %s::bigint",
+            f" ORDER BY {_AHEAD}, seen_at DESC, started_at DESC, session LIMIT %s::bigint",
             (*([process] if process else []), limit or None),
         )
         return [SessionRow._make(row) for row in rows]

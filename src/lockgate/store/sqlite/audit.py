@@ -21,7 +21,7 @@ from lockgate.store.chain_links import (
     seal,
 )
 from lockgate.store.files import VERSION
-from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
+from lockgate.store.rows import AHEAD, AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 from lockgate.store.sqlite.statements import SqliteStatements
 
 if TYPE_CHECKING:
@@ -177,14 +177,15 @@ class SqliteAuditQueries(SqliteStatements):
         version = told.get(SCHEMA, 0)
         return version if isinstance(version, int) else 0
 
-    def audit_before(self, at: float, *, most: int = 0) -> int:
+    def audit_before(self, at: float, *, now: float, most: int = 0) -> int:
         """How far the chain's beginning reaches in which every record is older than a time."""
         first = "(SELECT seq, at FROM audit ORDER BY seq LIMIT ?)"
-        kept = self._one(f"SELECT seq FROM {first} WHERE at >= ? LIMIT 1", (most or -1, at))  # noqa: S608
-        if kept is not None:
-            older = self._one("SELECT max(seq) FROM audit WHERE seq < ?", kept)
-        else:
-            older = self._one(f"SELECT max(seq) FROM {first}", (most or -1,))  # noqa: S608
+        kept = self._one(
+            f"SELECT seq FROM {first} WHERE at >= ? AND at <= ? LIMIT 1",  # noqa: S608
+            (most or -1, at, now + AHEAD),
+        )
+        end = kept[0] if kept is not None else 2**63 - 1
+        older = self._one(f"SELECT max(seq) FROM {first} WHERE at < ? AND seq < ?", (most or -1, at, end))  # noqa: S608
         return int(older[0] or 0)
 
     def cut_audit(self, checkpoint: AuditCheckpoint, body: Mapping[str, Any]) -> AuditRow:

@@ -242,9 +242,9 @@ def _anchors(state: str, audit: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _problems(label: str, status: Mapping[str, Any], now: float) -> Iterator[PlaceProblem]:
-    if status.get("problem") and now - status.get("at", 0.0) > SILENT:
+    if status.get("problem") and abs(now - status.get("at", 0.0)) > SILENT:
         yield PlaceProblem(f"{label}: {status['problem']}")
-    if now - status.get("rewound_at", 0.0) < TOLD:
+    if abs(now - status.get("rewound_at", 0.0)) < TOLD:
         yield _rewound(label)
 
 
@@ -274,7 +274,7 @@ def _compare(state: str, home: str, options: Mapping[str, Any]) -> PlaceProblem 
             return None
         return PlaceProblem(f"{label}: {problem}")
     now = time.time()
-    is_as_it_was = status.get("seq") == head[0] and "problem" not in status and now - status["at"] < _FRESH
+    is_as_it_was = status.get("seq") == head[0] and "problem" not in status and abs(now - status["at"]) < _FRESH
     if rewound or not is_as_it_was:
         told_at = now if rewound else status.get("rewound_at", 0)
         _keep_status(state, label, {"seq": head[0], "at": now, "rewound_at": told_at})

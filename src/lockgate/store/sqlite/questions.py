@@ -6,6 +6,7 @@ import json
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import (
+    AHEAD,
     UNSEALED,
     ApprovalRow,
     BriefRow,
@@ -177,8 +178,8 @@ class SqliteQuestionQueries(RowSetQueries):
     def overdue_approvals(self, now: float) -> list[ApprovalRow]:
         """Questions whose time is over by now, and that nobody answered, or whose answer nobody used; oldest first."""
         rows = self._all(
-            f"SELECT {_APPROVAL}, seal FROM approvals"  # noqa: S608 - ours
-            " WHERE state IN ('pending', 'approved') AND expires_at <= ? ORDER BY asked_at, id",
-            (now,),
+            f"SELECT {_APPROVAL}, seal FROM approvals WHERE state IN ('pending', 'approved')"  # noqa: S608
+            " AND (expires_at <= ? OR asked_at > ?) ORDER BY asked_at, id",
+            (now, now + AHEAD),
         )
         return [self._approval(row) for row in rows]

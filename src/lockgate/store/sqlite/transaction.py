@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Iterable
 
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import epoch_at
 from lockgate.store.files import PUT_BACK, PUT_BACK_SEEN, PUT_BACK_SINCE
-from lockgate.store.rows import AgentRow, AuditRow, PutBack, SessionRow, agent_of, put_back_of
+from lockgate.store.rows import AHEAD, AgentRow, AuditRow, PutBack, SessionRow, agent_of, put_back_of
 from lockgate.store.sqlite.audit import SqliteAuditQueries
 from lockgate.store.sqlite.labels import LabelQueries
 from lockgate.store.sqlite.questions import SqliteQuestionQueries
@@ -76,8 +77,8 @@ class SqliteTransaction(LabelQueries, SqliteQuestionQueries, SqliteAuditQueries)
         """Sessions, last seen first; of one client process where it is given."""
         rows = self._all(
             f"SELECT {_SESSION}, seal FROM sessions WHERE ? = '' OR process = ?"  # noqa: S608 - ours
-            " ORDER BY seen_at DESC, started_at DESC, session LIMIT ?",
-            (process, process, limit or -1),
+            " ORDER BY seen_at > ?, seen_at DESC, started_at DESC, session LIMIT ?",
+            (process, process, time.time() + AHEAD, limit or -1),
         )
         return [self._session(row) for row in rows]
 

@@ -278,7 +278,7 @@ def silent(tx: Transaction, rows: Sequence[SessionRow], now: float) -> frozenset
 
 
 def _is_silent(row: SessionRow, now: float, *, local: bool) -> bool:
-    quiet = now - row.seen_at
+    quiet = abs(now - row.seen_at)
     return quiet > _LONG or (quiet > _RECENT and local and is_gone(row.process))
 
 
