@@ -177,7 +177,19 @@ STARTS = {
 }
 """How the ids of rules begin, and what such a rule is about."""
 _OTHER = frozenset(
-    {"about", "example", "gate", "lockbox", "lockgate", "patterns", "pause", "rollback", "security", "upgrade"}
+    {
+        "about",
+        "example",
+        "gate",
+        "lockbox",
+        "lockgate",
+        "patterns",
+        "pause",
+        "retention",
+        "rollback",
+        "security",
+        "upgrade",
+    }
 )
 """Texts of the same shape that are no rules."""
 

@@ -23,7 +23,7 @@ AT_ONCE = 2000
 """Records that are removed in one transaction, at most: every other process waits for as long."""
 _EVERY = 86400.0
 """Seconds between two cuts that retention makes, unless there are so many old records; each leaves a record."""
-_TIME = "rollback:retention"
+_TIME = "retention:clock"
 """The setting that says which time counts, and since when the clock goes on."""
 _STEADY = 86_400.0
 """Seconds for which a clock must have gone on."""
