@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.chain_links import PURPOSE_ROOM, canonical
+from lockgate.store import chain_links
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -55,7 +55,9 @@ def base_of(tx: Transaction, session: str) -> BaseCommit | None:
 
 
 def _seal(tx: Transaction, session: str, base: BaseCommit) -> str:
-    return tx.hash_with_key(PURPOSE_ROOM, canonical({"session": session, "root": base.root, "commit": base.commit}))
+    return tx.hash_with_key(
+        chain_links.PURPOSE_ROOM, chain_links.canonical({"session": session, "root": base.root, "commit": base.commit})
+    )
 
 
 def _forget_old(tx: Transaction) -> None:

@@ -11,7 +11,7 @@ import json
 
 from lockgate.core.model import Analysis
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.store.chain_links import PURPOSE_DEPLOYMENT, canonical
+from lockgate.store import chain_links
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,9 @@ def forget(tx: Transaction, name: str) -> bool:
 
 
 def _seal(tx: Transaction, name: str, because: str, at: float) -> str:
-    return tx.hash_with_key(PURPOSE_DEPLOYMENT, canonical({"name": name, "because": because, "at": at}))
+    return tx.hash_with_key(
+        chain_links.PURPOSE_DEPLOYMENT, chain_links.canonical({"name": name, "because": because, "at": at})
+    )
 
 
 def _parse(text: str) -> _SealedDeployment | None:

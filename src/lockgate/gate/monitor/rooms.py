@@ -11,7 +11,7 @@ from itertools import combinations
 from lockgate.core.model import Label, Subject
 from lockgate.core.questions import Objection
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PURPOSE_ROOM, canonical
+from lockgate.store import chain_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,4 +56,4 @@ def another(tx: Transaction, subject: Subject, labels: Iterable[Label], named: s
 
 def _name(tx: Transaction, session: str, delegate: str, labels: Iterable[Label]) -> str:
     bound = {"session": session, "delegate": delegate, "labels": sorted(label.name for label in labels)}
-    return tx.hash_with_key(PURPOSE_ROOM, canonical(bound))[:_DIGITS]
+    return tx.hash_with_key(chain_links.PURPOSE_ROOM, chain_links.canonical(bound))[:_DIGITS]
