@@ -110,10 +110,10 @@ def _read_run(asked: RunCommandLine) -> ContainedRun:
     finally:
         store.close()
     around = host_view_of(where, workspace, "", paths_of(found.policies))
-    return run_of(asked, where, _here(), around)
+    return run_of(asked, where, _run_context(), around)
 
 
-def _here() -> RunContext:
+def _run_context() -> RunContext:
     from lockgate.containment.request import RunContext
 
     return RunContext(os.getcwd(), dict(os.environ), os.getppid())

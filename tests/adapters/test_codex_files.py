@@ -10,7 +10,7 @@ import pytest
 
 from lockgate.analysis import analyse
 from lockgate.clients.codex import transcript as codex_files
-from lockgate.clients.codex.working_folder import find_working_folder, starts
+from lockgate.clients.codex.working_folder import find_shell_calls, find_working_folder
 from lockgate.containment.rewriting import RunLaunch, contain_command
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
@@ -62,7 +62,7 @@ def test_a_cell_says_where_a_command_runs(tmp_path: Path, cell: str, command: st
     "cell", ["tools.exec_command({cmd: 'x", "tools.exec_command({", "tools.exec_command({a: (", "tools"]
 )
 def test_a_cell_that_breaks_off_says_nothing(cell: str) -> None:
-    assert all(start.folder is None for start in starts(cell))
+    assert all(start.folder is None for start in find_shell_calls(cell))
 
 
 @pytest.mark.parametrize(("arguments", "folder"), [

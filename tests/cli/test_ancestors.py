@@ -77,7 +77,7 @@ def test_real_processes_are_looked_up() -> None:
 def test_both_ways_of_looking_agree() -> None:
     from lockgate.cli.common import ancestors
 
-    by_ps = ancestors._from_ps(os.getpid())
+    by_ps = ancestors._read_from_ps(os.getpid())
     assert by_ps is not None
     assert by_ps.parent == os.getppid()
 
@@ -89,7 +89,7 @@ def test_a_long_command_line_is_told_whole(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("COLUMNS", "40")
     path = f"/{'x' * 200}/claude/cli.js"
     with subprocess.Popen([sys.executable, "-c", "input()", path], stdin=subprocess.PIPE) as process:
-        by_ps = ancestors._from_ps(process.pid)
+        by_ps = ancestors._read_from_ps(process.pid)
         process.communicate(b"\n")
     assert by_ps is not None
     assert by_ps.words[-1] == path

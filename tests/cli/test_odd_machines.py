@@ -27,7 +27,7 @@ from lockgate.store.files import VERSION
 from lockgate.store.probe import problem_of
 from lockgate.store.sqlite import checkpoint
 from lockgate.store.sqlite.store import SqliteStore
-from lockgate.system.error_log import in_words
+from lockgate.system.error_log import describe
 from resident.machine import Machine
 from support import steady
 from support.builds import Build
@@ -54,7 +54,7 @@ def test_a_hook_names_what_it_lacks(tmp_path: Path, fault: str, says: str) -> No
 
 
 def test_what_an_import_says_is_shown_safely() -> None:
-    assert "\x1b" not in in_words(ImportError("bad \x1b[31m"))
+    assert "\x1b" not in describe(ImportError("bad \x1b[31m"))
 
 
 def test_doctor_names_a_library_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_what_is_printed(
 
 
 def test_no_program_of_the_users_runs_as_root() -> None:
-    commands = "\n".join(command for _, command in setup._by_profile(*launchers()).steps)
+    commands = "\n".join(command for _, command in setup._apparmor_setup(*launchers()).steps)
     assert set(re.findall(r"sudo (\S+)", commands)) == {"install", "tee", "apparmor_parser", "grep", "rm"}
 
 
@@ -75,7 +75,7 @@ def test_the_profile_is_for_the_copy_and_what_it_starts_makes_no_namespace() -> 
     assert "allow userns" not in second
 
 
-@pytest.mark.parametrize("command", [command for _, command in setup._by_profile(*launchers()).steps])
+@pytest.mark.parametrize("command", [command for _, command in setup._apparmor_setup(*launchers()).steps])
 def test_the_commands_are_a_shells(command: str) -> None:
     shell = shutil.which("sh")
     assert shell is not None

@@ -16,7 +16,7 @@ from lockgate.core.errors import BadInputError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.gate.host.assembly import host_view_reader
-from lockgate.gate.host.host_view import host_view_of, in_client
+from lockgate.gate.host.host_view import host_view_of, with_client
 from lockgate.resources.host_view import AnalysisRules
 from lockgate.service.resident import recent_callers as lately
 from lockgate.service.resident.decider import Decider, NotHere
@@ -69,7 +69,7 @@ def test_nobody_sees_what_is_around_another_session_client_caller_or_rules(tmp_p
     for context, environ, rules in (*asked, *reversed(asked), *asked[::7]):
         token = caller.stand_in_for(environ)
         seen = look(context, rules)
-        fresh = in_client(host_view_of(where, context.workspace, context.transcript, rules), context.client)
+        fresh = with_client(host_view_of(where, context.workspace, context.transcript, rules), context.client)
         caller.reset(token)
         assert seen.rules is rules
         assert [getattr(seen, name) for name in fields] == [getattr(fresh, name) for name in fields]

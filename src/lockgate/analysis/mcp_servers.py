@@ -60,7 +60,7 @@ def find_known_effects(server: str, tool: str, call: ToolCall, around: HostView)
         variant = Variant.PLAIN if full else Variant.KNOWN
         found.append(Effect(EffectKind.FETCH, call.tool, "mcp:asked", because, variant, gives=Label.UNTRUSTED))
     for name, role in row["input"].items():
-        found += _by_role(role, call.tool_input.get(name), call, around)
+        found += _effects_of_parameter(role, call.tool_input.get(name), call, around)
     return tuple(dict.fromkeys(found))
 
 
@@ -75,7 +75,7 @@ def does(server: str, tool: str) -> str:
     return row["does"] if row else ""
 
 
-def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> Sequence[Effect]:
+def _effects_of_parameter(role: str, value: Any, call: ToolCall, around: HostView) -> Sequence[Effect]:
     if value is None:
         return ()
     if role == "address":

@@ -38,7 +38,7 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
     if problem:
         return Analysis((not_understood(call.tool, problem),), hints=(_HINT,))
     effects: list[Effect] = [
-        _effect(call, row, written) for written in (*row.get("effects", ()), *_by(row, call.tool_input))
+        _effect(call, row, written) for written in (*row.get("effects", ()), *_choose_effects(row, call.tool_input))
     ]
     analysis = Analysis(echoes=row.get("echoes", True) or _is_shaped(row, call.tool_input))
     for name, role in row.get("input", {}).items():
@@ -46,7 +46,7 @@ def analyse_tool(call: ToolCall, around: HostView) -> Analysis:
         if role == "command" and value is not None:
             analysis = _command(value, call, around)
         else:
-            effects += _by_role(role, value, call, around)
+            effects += _effects_of_parameter(role, value, call, around)
         if role == "skill" and isinstance(value, str) and around.skills_run:
             effects += _effects_of_unread_skill(value, row["comes_with_client"], call, around)
     if "where_tasks_are_shared" in row and around.shares_tasks():
@@ -143,7 +143,7 @@ def _effect(call: ToolCall, row: Mapping[str, Any], written: Mapping[str, str]) 
     )
 
 
-def _by(row: Mapping[str, Any], given: Mapping[str, Any]) -> list[Mapping[str, str]]:
+def _choose_effects(row: Mapping[str, Any], given: Mapping[str, Any]) -> list[Mapping[str, str]]:
     """The effects that one parameter decides. A value of another type than a text or a truth value fits no case."""
     by = row.get("by")
     if by is None:
@@ -162,7 +162,7 @@ def _list_problem(role: str, value: Any) -> str:
     return problem(role, value)
 
 
-def _by_role(role: str, value: Any, call: ToolCall, around: HostView) -> tuple[Effect, ...]:
+def _effects_of_parameter(role: str, value: Any, call: ToolCall, around: HostView) -> tuple[Effect, ...]:
     if role in _LISTS and value is not None:
         from lockgate.analysis import tool_parameters
 

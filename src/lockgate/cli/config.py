@@ -48,7 +48,7 @@ def show(as_json: bool) -> None:
     """
     configuration = _load()
     if as_json:
-        click.echo(json.dumps(_as_json(configuration), indent=2))
+        click.echo(json.dumps(_to_json(configuration), indent=2))
     else:
         for line in _lines(configuration):
             click.echo(line)
@@ -62,7 +62,7 @@ def _load() -> Configuration:
         raise unreadable(error) from error
 
 
-def _as_json(configuration: Configuration) -> dict[str, Any]:
+def _to_json(configuration: Configuration) -> dict[str, Any]:
     first, *further = configuration.compiled
     shown = set(map(_text, values(first)))
     return {

@@ -82,7 +82,7 @@ def check(as_json: bool) -> None:
     right = all(not opinion.failed and opinion.flagged is example.flagged for example, opinion in told)
     if as_json:
         about = {"api": settings.api, "endpoint": settings.base_url, "model": settings.model}
-        examples = [_as_json(example, opinion) for example, opinion in told]
+        examples = [_to_json(example, opinion) for example, opinion in told]
         click.echo(json.dumps({"ok": right, **about, "examples": examples}, indent=2))
     else:
         click.echo(f"{visible(settings.model)} at {settings.host} ({settings.api})")
@@ -125,7 +125,7 @@ def _line(example: _Example, opinion: Opinion) -> str:
     return f"{state}  {example.name}: {said}: {visible(opinion.reason, 300)} ({cost})"
 
 
-def _as_json(example: _Example, opinion: Opinion) -> dict[str, Any]:
+def _to_json(example: _Example, opinion: Opinion) -> dict[str, Any]:
     return {
         "example": example.name,
         "command": example.command,

@@ -142,7 +142,7 @@ def test(files: tuple[str, ...], as_json: bool) -> None:
     from lockgate.configuration.pattern_library.examples import failures
 
     if files:
-        linked, problems = _of_files(files)
+        linked, problems = _link_files(files)
     else:
         gathered = patterns_here()
         linked, problems = gathered.linked, list(gathered.problems)
@@ -163,7 +163,7 @@ def test(files: tuple[str, ...], as_json: bool) -> None:
     sys.exit(WRONG if problems else 0)
 
 
-def _of_files(files: Sequence[str]) -> tuple[Linked, list[ConfigError]]:
+def _link_files(files: Sequence[str]) -> tuple[Linked, list[ConfigError]]:
     layers, problems = [read_shipped_layer()], []
     for file in files:
         try:

@@ -91,10 +91,10 @@ def _find_setup(host: Host) -> Setup:
             "AppArmor forbids programs to make user namespaces, and this installation has no native launcher to allow"
             " it to: install a C compiler or a wheel for this system, and Lockgate again"
         )
-    return _by_profile(own, copy)
+    return _apparmor_setup(own, copy)
 
 
-def _by_profile(own: str, copy: str) -> Setup:
+def _apparmor_setup(own: str, copy: str) -> Setup:
     """The commands for AppArmor. No program of the user's runs as root."""
     text = f"lockgate setup sandbox --profile | sudo tee {_PROFILE_FILE} > /dev/null"
     made = f"sudo install -D -o root -g root -m 0755 {shlex.quote(own)} {copy}"

@@ -76,7 +76,7 @@ def status(wanted: str, as_json: bool) -> None:
     if told is None:
         _tell_nothing(wanted, as_json)
         return
-    policies, until = _in_force(told["workspace"] or told["cwd"])
+    policies, until = _policies_in_force(told["workspace"] or told["cwd"])
     told |= {"profiles": list(dict.fromkeys(each.profile.name for each in policies)), "paused_until": iso(until)}
     wrong = [(each.says, each.mend) for each in warnings] + [(each.says, each.mend) for each in elsewhere]
     told["elsewhere"] = [{"says": says, "mend": mend} for says, mend in wrong]
@@ -195,7 +195,7 @@ def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
     }
 
 
-def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
+def _policies_in_force(folder: str) -> tuple[Sequence[Policy], float]:
     """What decides in a project, and until when it is paused; 0 where it is not."""
     from lockgate.configuration.load import load_for_cli
     from lockgate.configuration.pause import look_at_pause, may_pause

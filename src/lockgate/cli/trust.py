@@ -45,7 +45,7 @@ def trust(where: str, yes: bool) -> None:
     found = _find_files(_project_places(where))
     if not found:
         raise click.ClickException("there is no project configuration to trust here")
-    for line in _what_it_means(found, *_read(found)):
+    for line in _list_loosenings(found, *_read(found)):
         click.echo(line)
     if may_be_in_fleet(folders().state):
         click.echo("what the fleet's policy fixes is not loosened by that (`lockgate policy status`)")
@@ -130,7 +130,7 @@ def _places_below(root: str) -> list[LayerPlace]:
     return [place for place in found if place.project]
 
 
-def _what_it_means(
+def _list_loosenings(
     found: Sequence[tuple[LayerPlace, bytes]],
     files: Sequence[tuple[LayerPlace, bytes]],
     parsed: Sequence[Parsed],

@@ -94,7 +94,7 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def near(home: str, guard: PathGuard, workspace: str) -> Iterator[str]:
+def find_nearby_secrets(home: str, guard: PathGuard, workspace: str) -> Iterator[str]:
     """Secrets in the other projects of the person.
 
     Names that may lie in any folder (``.env``) are looked for in the folders that a person works in, with a limit.

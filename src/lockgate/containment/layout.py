@@ -78,7 +78,7 @@ class FileLookup:
 
     def near(self, home: str, workspace: str) -> Iterable[str]:
         """Files with secrets in the other projects of the person."""
-        return hidden_files.near(home, self.guard, workspace)
+        return hidden_files.find_nearby_secrets(home, self.guard, workspace)
 
 
 def roots_of(run: ContainedRun) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
     before = {entry.path: entry for root in roots for entry in look.project(root)}
     volatile = _volatile(run)
     back = _brought_back(run, volatile)
-    own = _own(run, roots)
+    own = _list_own_paths(run, roots)
     mounts = [
         Mount(READ_ONLY, "/", "/"),
         Mount(PROCESSES, "/proc"),
@@ -120,7 +120,7 @@ def lay_out(run: ContainedRun, look: FileLookup | None = None) -> Layout:
         *_private(run, volatile, back, folder),
         *_outside(run, look, volatile, back),
         *(Mount(WRITABLE, root, root) for root in roots),
-        *_above(own, roots),
+        *_pin_parents(own, roots),
         *_inside(before.values(), run, roots),
         *(Mount(READ_ONLY, path, path) for path in own),
     ]
@@ -288,13 +288,13 @@ def _inside(entries: Iterable[ProtectedPath], run: ContainedRun, roots: tuple[st
             yield Mount(READ_ONLY, path, path)
 
 
-def _own(run: ContainedRun, roots: tuple[str, ...]) -> list[str]:
+def _list_own_paths(run: ContainedRun, roots: tuple[str, ...]) -> list[str]:
     """The gate's own code and configuration, where they lie in folders that may be written to."""
     paths = dict.fromkeys(map(real_path, run.around.own_paths))
     return [path for path in paths if _is_below(path, roots) and os.path.exists(path) and path != run.state]
 
 
-def _above(paths: Iterable[str], roots: tuple[str, ...]) -> Iterator[Mount]:
+def _pin_parents(paths: Iterable[str], roots: tuple[str, ...]) -> Iterator[Mount]:
     """Folders above some paths as mounts of their own: such a folder cannot be renamed."""
     above = {parent for path in paths for parent in _parents(path) if _is_below(parent, roots)}
     yield from (Mount(WRITABLE, path, path) for path in sorted(above))

@@ -182,10 +182,10 @@ def contradictions(tx: Transaction, approvers: Approvers) -> list[Contradiction]
         return [Contradiction(says, is_of_all=True), *_find_unsealed(tx)]
     chains = _Chains(tx, approvers)
     rows = {row.approval: row for row in tx.approvals()}
-    found = [_of_row(tx, row, chains) for row in rows.values()]
-    found += [_of_record(tx, name, each, chains) for name, each in chains.told.items() if name not in rows]
+    found = [_compare_question(tx, row, chains) for row in rows.values()]
+    found += [_compare_record(tx, name, each, chains) for name, each in chains.told.items() if name not in rows]
     found += _find_unsealed(tx)
-    found += [_of_labels(tx, subject, gave, chains) for subject, gave in chains.gave.items() if gave]
+    found += [_compare_labels(tx, subject, gave, chains) for subject, gave in chains.gave.items() if gave]
     kept = {each.folder for each in packages.list_standing(tx)}
     found += [Contradiction(_LOST_PACKAGES, folder=folder) for folder in sorted(chains.packages - kept)]
     return [each for each in found if each is not None]
@@ -195,7 +195,7 @@ def _find_unsealed(tx: Transaction) -> list[Contradiction]:
     return [Contradiction(problem, subject=subject) for subject, problem in tx.label_contradictions()]
 
 
-def _of_labels(
+def _compare_labels(
     tx: Transaction, subject: Subject, gave: Mapping[tuple[Label, str], float], chains: _Chains
 ) -> Contradiction | None:
     session = tx.session(subject.session)
@@ -238,7 +238,7 @@ def accept_contradictions(tx: Transaction, found: Sequence[Contradiction], *, by
     tx.append_audit(now, event_record(Context("cli", Subject("")), ACCEPTED, facts))
 
 
-def _of_row(tx: Transaction, row: ApprovalRow, chains: _Chains) -> Contradiction | None:
+def _compare_question(tx: Transaction, row: ApprovalRow, chains: _Chains) -> Contradiction | None:
     """What a question says against its records. What was recorded before a time may have been removed by retention."""
     problem, no, told = "", ("", ""), chains.told.get(row.approval)
     if told is None:
@@ -289,7 +289,7 @@ def _against(tx: Transaction, row: ApprovalRow, told: _Told, signatures: _Signat
     return ""
 
 
-def _of_record(tx: Transaction, approval: str, told: _Told, chains: _Chains) -> Contradiction | None:
+def _compare_record(tx: Transaction, approval: str, told: _Told, chains: _Chains) -> Contradiction | None:
     """What a record says against the questions: its own is missing, though its session is still kept."""
     session = tx.session(told.session) if told.state in _YES | _NO else None
     # One that was forgotten may have been resumed since.

@@ -65,7 +65,7 @@ class Profile(Record):
         if said is None and row in FALLS_BACK:
             return self.cell(FALLS_BACK[row], column)
         if said is None and row in FLOOR:
-            return _at_least_asked(self.cell(FLOOR[row], column))
+            return _raise_to_ask(self.cell(FLOOR[row], column))
         return said or (Verdict.DENY,)
 
     def when_flagged(self, row: str, column: LabelState) -> Verdict:
@@ -122,7 +122,7 @@ class Profile(Record):
         )
 
 
-def _at_least_asked(chain: Chain) -> Chain:
+def _raise_to_ask(chain: Chain) -> Chain:
     return tuple(verdict for verdict in chain if verdict >= Verdict.ASK) or (Verdict.ASK,)
 
 

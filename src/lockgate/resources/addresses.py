@@ -90,7 +90,7 @@ def extract(text: str, limit: int = 1000) -> list[str]:
     if "\\" in text:
         for written, meant in _JSON:
             text = text.replace(written, meant)
-    for match in _in_text().finditer(text):
+    for match in _text_pattern().finditer(text):
         address = normalise(_trim(match.group()))
         if address is not None:
             found[address] = None
@@ -100,7 +100,7 @@ def extract(text: str, limit: int = 1000) -> list[str]:
 
 
 @cache
-def _in_text() -> re.Pattern[str]:
+def _text_pattern() -> re.Pattern[str]:
     """One linear pass: a scheme, and behind it what a URL may hold when it stands in text."""
     return re.compile(
         r"(?<![A-Za-z0-9+.-])(?:https?|ftp|git|ssh|git\+ssh|git\+https?)://[^\s<>\"`{}|\\^\x00-\x20\x7f\u2028\u2029]+",

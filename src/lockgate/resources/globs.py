@@ -259,14 +259,14 @@ def name_matches(pattern: str, name: str) -> bool:
         before, after = _ends(pattern)
         if not (name.startswith(before) and name.endswith(after)):
             return False
-        between = _between(pattern)
+        between = _pieces_between_stars(pattern)
         if between is not None:
             return _holds(name, len(before), len(name) - len(after), between)
     return _matches(_tokens(pattern), name[:LONGEST])
 
 
 @lru_cache(maxsize=1024)
-def _between(pattern: str) -> tuple[str, ...] | None:
+def _pieces_between_stars(pattern: str) -> tuple[str, ...] | None:
     """What stands between the stars of a pattern; ``None`` where it has other marks."""
     return tuple(filter(None, pattern.split("*")[1:-1])) if frozenset("?[]").isdisjoint(pattern) else None
 

@@ -238,10 +238,10 @@ def _aliases(path: str) -> list[str]:
 def _form(path: str, homes: tuple[Names, ...]) -> Path:
     folded = _fold(path)
     names: Names = ("",) if folded == "/" else tuple(folded.split("/"))
-    return Path(names, _from_home(names, homes), is_wild(folded))
+    return Path(names, _relative_to_home(names, homes), is_wild(folded))
 
 
-def _from_home(names: Names, homes: tuple[Names, ...]) -> Names | None:
+def _relative_to_home(names: Names, homes: tuple[Names, ...]) -> Names | None:
     for home in homes:
         if names[: len(home)] == home:
             return (HOME, *names[len(home) :])

@@ -100,7 +100,7 @@ def _table() -> _Table:
 
 
 @lru_cache(maxsize=1024)
-def _of_odd_name(name: str) -> tuple[Sequence[int], ...]:
+def _patterns_of_odd_name(name: str) -> tuple[Sequence[int], ...]:
     """Of the patterns that are known by no name: those that a path can match which ends in this one."""
     # Nearly none of them does, and for nearly each its last letter tells; but of a long name only a part is compared.
     odd = _odd()
@@ -258,7 +258,7 @@ def find(path: Path) -> tuple[Place, ...]:
     table, by_name, _ = _table()
     found: set[int] = set()
     candidates = [hit for name in set(path.names) for hit in by_name.get(name, ())]
-    for number, which in (*candidates, *_of_odd_name(path.names[-1])):
+    for number, which in (*candidates, *_patterns_of_odd_name(path.names[-1])):
         place = table[number]
         if number not in found and _matches(place.match[which], path) and not _is_excepted(place, path):
             found.add(number)
@@ -310,18 +310,18 @@ def find_below(path: Path) -> tuple[Place, ...]:
     """
     hits = (*_find_rooted(path.names), *_find_rooted(path.home), *_find_begun(path))
     numbers = {number for number, pattern in hits if _lies_below(pattern, path)}
-    below = [place for place in _of(numbers) if place.around and not _harmless_below(place, path)]
+    below = [place for place in _places_by_number(numbers) if place.around and not _harmless_below(place, path)]
     return (*below, *(place for place in find(path) if place not in below))
 
 
 @lru_cache(maxsize=256)
 def find_begun(path: Path) -> tuple[Place, ...]:
     """All places that are looked for in any folder and that a folder's own last name begins to spell (``.claude``)."""
-    begun = _of({number for number, pattern in _find_begun(path) if _starts(pattern, path)})
+    begun = _places_by_number({number for number, pattern in _find_begun(path) if _starts(pattern, path)})
     return tuple(place for place in begun if place.around)
 
 
-def _of(numbers: set[int]) -> list[Place]:
+def _places_by_number(numbers: set[int]) -> list[Place]:
     table = places()
     return [table[number] for number in sorted(numbers)]
 

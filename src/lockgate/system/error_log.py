@@ -22,7 +22,7 @@ def place_of(error: BaseException) -> str:
     return place
 
 
-def in_words(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """What failed, for a person, where the error says it; else where to look."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return "there is too little memory: raise the limit (ulimit -v, the container's), or end other programs"

@@ -178,14 +178,14 @@ def real_path(path: str) -> str:
     Raises:
         ValueError: It holds a character that no path can hold.
     """
-    return (_from_kernel(path) if _ONLY_PATH else "") or os.path.realpath(path)
+    return (_resolve_by_kernel(path) if _ONLY_PATH else "") or os.path.realpath(path)
 
 
-def _from_kernel(path: str) -> str:
+def _resolve_by_kernel(path: str) -> str:
     try:
         return _open_at(path)
     except FileNotFoundError:
-        return _of_what_is_missing(path)
+        return _resolve_missing(path)
     except OSError:
         return ""
 
@@ -200,7 +200,7 @@ def _open_at(path: str, flags: int = 0) -> str:
     return found if found.startswith("/") and not found.endswith(_GONE) else ""
 
 
-def _of_what_is_missing(path: str) -> str:
+def _resolve_missing(path: str) -> str:
     """What may be made: it will be below the nearest folder that there is. A link to nothing leads elsewhere."""
     folder, missing = path, ""
     while folder.startswith("/") and not os.path.lexists(folder):

@@ -25,7 +25,7 @@ def problem_of(path: str) -> str:
     Args:
         path: Absolute. Where nothing is there, it is the nearest folder above it that counts.
     """
-    place, owner = _there(path)
+    place, owner = _nearest_existing(path)
     if owner in (os.geteuid(), 0):
         return ""
     whose = user_name(owner)
@@ -57,7 +57,7 @@ def make_folders(path: str, mode: int = 0o700) -> None:
                 raise
 
 
-def _there(path: str) -> tuple[str, int]:
+def _nearest_existing(path: str) -> tuple[str, int]:
     """The nearest place of a path that is there, and its owner."""
     path = os.path.realpath(path)
     while True:

@@ -41,10 +41,10 @@ def command_line(process: str) -> CommandLine:
     pid = pid if pid.isascii() and pid.isdigit() else ""
     if os.path.isdir("/proc/self"):
         return CommandLine(tuple(caller.words(int(pid))) if pid else (), exact=True)
-    return CommandLine(tuple(_from_ps(pid, "args").split()) if pid else (), exact=False)
+    return CommandLine(tuple(_read_from_ps(pid, "args").split()) if pid else (), exact=False)
 
 
-def _from_ps(pid: str, column: str) -> str:
+def _read_from_ps(pid: str, column: str) -> str:
     """A column of ps(1), which POSIX has: of ``args`` all words in a row, with blanks between them."""
     import subprocess
 
@@ -90,5 +90,5 @@ def terminal_size(process: str) -> tuple[int, int] | None:
 
 def _device_from_ps(pid: str) -> str:
     """The controlling terminal."""
-    name = _from_ps(pid, "tty").strip()
+    name = _read_from_ps(pid, "tty").strip()
     return f"/dev/{name}" if name.isascii() and name.isalnum() else ""

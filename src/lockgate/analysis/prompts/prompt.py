@@ -47,11 +47,11 @@ def mention_effects(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ..
         cwd: The folder that relative paths start at.
         around: The view of this machine.
     """
-    return tuple(dict.fromkeys((*_of_skill(prompt, cwd, around), *mention_effects_of(prompt, cwd, around))))
+    return tuple(dict.fromkeys((*_skill_effects(prompt, cwd, around), *mention_effects_of(prompt, cwd, around))))
 
 
-def _of_skill(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
-    tool = _servers_prompt(prompt)
+def _skill_effects(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
+    tool = _name_server_prompt(prompt)
     if tool:
         from lockgate.analysis.mcp import mcp_effects
 
@@ -64,13 +64,13 @@ def _of_skill(prompt: str, cwd: str, around: HostView) -> tuple[Effect, ...]:
     return skill_effects(prompt, "", cwd, around)
 
 
-def from_outside() -> Effect:
+def outside_message_effect() -> Effect:
     """The effect of a message that somebody sends into a session from elsewhere."""
     because = "nobody knows here what its sender has read"
     return Effect(EffectKind.INGEST, "a message from outside", "prompt:outside", because, gives=Label.UNTRUSTED)
 
 
-def from_stranger(source: str) -> Effect:
+def stranger_effect(source: str) -> Effect:
     """The effect of a stranger's words in a prompt.
 
     Args:
@@ -80,7 +80,7 @@ def from_stranger(source: str) -> Effect:
     return Effect(EffectKind.INGEST, source or "a stranger's words", "prompt:stranger", because, gives=Label.UNTRUSTED)
 
 
-def _servers_prompt(prompt: str) -> str:
+def _name_server_prompt(prompt: str) -> str:
     """The name of an MCP server's prompt in the form of a tool's, where that is asked for; else empty."""
     match = _SERVERS_PROMPT.match(prompt)
     if match is None or match["tool"]:

@@ -53,7 +53,7 @@ def skill_effects(name: str, arguments: str, cwd: str, around: HostView) -> tupl
         if "@" in text:
             found.update(dict.fromkeys(_mention_effects(text, given, cwd, around)))
         if "!`" in text or "```!" in text:
-            found.update(dict.fromkeys(_of_text(name, text, given, cwd, around)))
+            found.update(dict.fromkeys(_effects_of_text(name, text, given, cwd, around)))
     return tuple(found)
 
 
@@ -74,7 +74,7 @@ def _mention_effects(text: str, arguments: str, cwd: str, around: HostView) -> I
         yield from mention_effects_of(_fill_in(text, arguments, _names(text), first), cwd, around, _MOST_IN_TEXT)
 
 
-def _of_text(name: str, text: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
+def _effects_of_text(name: str, text: str, arguments: str, cwd: str, around: HostView) -> Iterator[Effect]:
     from lockgate.shell import analyse_shell
 
     if _OTHER_SHELL.search(text):

@@ -75,7 +75,7 @@ def lines(row: ApprovalRow, now: float) -> Iterator[str]:
     yield from _part("The exact call:", _call(row))
     yield from _part("Why you are asked:", _reasons(_parts(about.get("reasons"))))
     yield from _part("Whom it can reach:", _place_lines(_parts(about.get("effects"))))
-    yield from _part("What else it can do:", _others(about))
+    yield from _part("What else it can do:", _list_other_effects(about))
     yield from _part("What this session has read:", _read(_parts(about.get("provenance")), now))
     yield from _part(
         "What the patterns found in it:", _match_lines(_parts(part(about.get("guardrail")).get("matches")))
@@ -130,7 +130,7 @@ def _place_lines(effects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield paint(visible(what, _SENTENCE), "red")
 
 
-def _others(about: Mapping[str, Any]) -> Iterator[str]:
+def _list_other_effects(about: Mapping[str, Any]) -> Iterator[str]:
     told = {(str(reason.get("because")), str(reason.get("rule"))) for reason in _parts(about.get("reasons"))}
     for effect in _parts(about.get("effects")):
         if (str(effect.get("because")), str(effect.get("rule"))) not in told:

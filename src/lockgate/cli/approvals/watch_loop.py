@@ -39,7 +39,7 @@ def run(*, as_json: bool) -> None:
     with (
         open_for_questions() as store,
         WakeupSocket(state, WATCHERS) as wakeup,
-        store.listen(_on_change(wakeup), watching=True),
+        store.listen(_make_waker(wakeup), watching=True),
     ):
         if not as_json:
             require_approver("answer questions", clients(store))
@@ -59,7 +59,7 @@ def run(*, as_json: bool) -> None:
                 wakeup.wait(LOOK_SECONDS)
 
 
-def _on_change(wakeup: WakeupSocket) -> Callable[[str], None]:
+def _make_waker(wakeup: WakeupSocket) -> Callable[[str], None]:
     """A function that wakes this process whenever a shared store tells of any question."""
     wake = wakeup.waker()
     return lambda _: wake()

@@ -146,12 +146,12 @@ def _line(row: AuditRow, body: Any, answers: Mapping[str, str] = {}) -> str:
         f"{visible(str(facts.get('session', '')), 64)[:8]:8}",
         visible(str(facts.get("event", "")), 30),
         paint(verdict, _COLOURS[verdict]) if verdict in _COLOURS else visible(verdict, 20),
-        _what(facts, answers),
+        _describe(facts, answers),
     ]
     return "  ".join(word for word in words if word)
 
 
-def _what(facts: dict[str, Any], answers: Mapping[str, str]) -> str:
+def _describe(facts: dict[str, Any], answers: Mapping[str, str]) -> str:
     said = []
     given = facts.get("input")
     tool = str(facts.get("tool", ""))

@@ -139,14 +139,14 @@ def _write(lines_of: Callable[[Transaction], Iterable[str]], output: str) -> Non
 
 def _follow(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted, *, from_now: bool) -> None:
     with private(output, add=True) as file:
-        for row in _as_they_come(None if from_now else wanted.after):
+        for row in _follow_records(None if from_now else wanted.after):
             # Where a chain was begun anew, its numbers are small again.
             if wanted._replace(after=0).has(row):
                 file.write(line_of(row) + "\n")
                 file.flush()
 
 
-def _as_they_come(after: int | None) -> Iterator[AuditRow]:
+def _follow_records(after: int | None) -> Iterator[AuditRow]:
     """Records after a number, without end; those that come from now on, where none is said."""
     place = None if after is None else ChainPosition(after)
     followed = Followed(state_dir())

@@ -46,14 +46,14 @@ _HOW_LONG = (
 )
 
 
-def _how_long(command: Any) -> Any:
+def _add_duration_options(command: Any) -> Any:
     for option in reversed(_HOW_LONG):
         command = option(command)
     return command
 
 
 @click.command()
-@_how_long
+@_add_duration_options
 @click.option("--archive", type=click.Path(dir_okay=False), help="First write the records to this new file.")
 def prune(keep_days: int | None, before: float | None, archive: str | None, as_json: bool) -> None:
     """Remove old records from the beginning of the chain.
@@ -68,7 +68,7 @@ def prune(keep_days: int | None, before: float | None, archive: str | None, as_j
 
 
 @click.command()
-@_how_long
+@_add_duration_options
 @click.option("--folder", type=click.Path(file_okay=False), help="Where archives are kept, by default with the state.")
 def archive(keep_days: int | None, before: float | None, folder: str | None, as_json: bool) -> None:
     """Move old records to a compressed file, and remove them only once that verifies.

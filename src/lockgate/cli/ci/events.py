@@ -59,8 +59,8 @@ def facts_of(name: str, event: object, sha: str, bots: Collection[str] = ()) -> 
     repository = event.get("repository")
     strangers = tuple(dict.fromkeys(_strangers(row, event, frozenset(map(str.casefold, bots)))))
     base = row.get("base_if", row["base"]) if strangers else row["base"]
-    commit = sha if base == GITHUB_SHA else _at(event, base)
-    number = _at(event, row.get("number", ""))
+    commit = sha if base == GITHUB_SHA else _value_at(event, base)
+    number = _value_at(event, row.get("number", ""))
     return JobFacts(
         name,
         _match(_NAME, repository.get("full_name") if isinstance(repository, Mapping) else None),
@@ -87,16 +87,16 @@ def _strangers(row: Mapping[str, Any], event: Mapping[str, Any], bots: frozenset
         yield "fields of the event whose author is not known"
     if "head" in row and not _is_own(event, row["head"]):
         yield FORK
-    if _at(event, "issue.pull_request") is not None:
+    if _value_at(event, "issue.pull_request") is not None:
         yield "a pull request whose branch the event does not tell"
-    if any(_at(event, path) != 0 or type(_at(event, path)) is not int for path in row.get("alone", ())):
+    if any(_value_at(event, path) != 0 or type(_value_at(event, path)) is not int for path in row.get("alone", ())):
         yield "a thread whose other authors the event does not tell"
     if row["writers"] == "sender" and not _is_person(event.get("sender")) and not _is_named(event.get("sender"), bots):
         yield f"an event that {_login(event.get('sender')) or 'somebody'} caused"
     for what in row["words"]:
         if not _is_by_writer(event, event.get(what), bots):
-            by = _login(_at(event, f"{what}.user")) or "somebody"
-            number = _at(event, f"{what}.number")
+            by = _login(_value_at(event, f"{what}.user")) or "somebody"
+            number = _value_at(event, f"{what}.number")
             numbered = f" {number}" if type(number) is int else ""
             yield f"{what.replace('_', ' ')}{numbered} by {by}"
     if row.get("commits"):
@@ -112,16 +112,16 @@ def _is_by_writer(event: Mapping[str, Any], words: object, bots: frozenset[str])
     if not isinstance(words, Mapping):
         return False
     app = words.get("performed_via_github_app")
-    if app is not None and not _is_named({"login": f"{_at(app, 'slug')}[bot]", "type": "Bot"}, bots):
+    if app is not None and not _is_named({"login": f"{_value_at(app, 'slug')}[bot]", "type": "Bot"}, bots):
         return False
     user = words.get("user")
     if _is_named(user, bots):
         return True
-    owner = _at(event, "repository.owner")
+    owner = _value_at(event, "repository.owner")
     return (
         _is_person(user)
         and _is_person(owner)
-        and _at(words, "user.id") == _at(event, "repository.owner.id")
+        and _value_at(words, "user.id") == _value_at(event, "repository.owner.id")
         and words.get("author_association") == "OWNER"
     )
 
@@ -132,11 +132,11 @@ def _foreign_commits(event: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(commits, list) or len(commits) >= _MOST_COMMITS or event.get("deleted") is True:
         yield "a push whose commits are not all told"
         return
-    if not sender or _at(event, "pusher.name") != sender:
+    if not sender or _value_at(event, "pusher.name") != sender:
         yield f"a push that {sender or 'somebody'} did not make"
     newest = event.get("head_commit")
     for commit in (*commits, newest):
-        said = [_at(commit, f"{who}.username") for who in ("author", "committer")]
+        said = [_value_at(commit, f"{who}.username") for who in ("author", "committer")]
         if others := [who for who in said if who != sender]:
             named = sorted(_match(_LOGIN, who) or "somebody" for who in others)
             yield f"a commit by {named[0]}"
@@ -144,28 +144,28 @@ def _foreign_commits(event: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_own(event: Mapping[str, Any], what: str) -> bool:
     """Whether a change comes from the repository itself."""
-    ids = [_at(event, path) for path in (f"{what}.head.repo.id", f"{what}.base.repo.id", "repository.id")]
+    ids = [_value_at(event, path) for path in (f"{what}.head.repo.id", f"{what}.base.repo.id", "repository.id")]
     return all(type(one) is int and one == ids[0] for one in ids)
 
 
 def _is_person(user: object) -> bool:
-    return bool(_login(user)) and _at(user, "type") == "User" and type(_at(user, "id")) is int
+    return bool(_login(user)) and _value_at(user, "type") == "User" and type(_value_at(user, "id")) is int
 
 
 def _is_named(user: object, bots: frozenset[str]) -> bool:
     name = _login(user).casefold()
-    return bool(name) and _at(user, "type") == "Bot" and name in bots
+    return bool(name) and _value_at(user, "type") == "Bot" and name in bots
 
 
 def _login(user: object) -> str:
-    return _match(_LOGIN, _at(user, "login"))
+    return _match(_LOGIN, _value_at(user, "login"))
 
 
 def _match(form: Any, value: object) -> str:
     return value if isinstance(value, str) and form.fullmatch(value) else ""
 
 
-def _at(value: object, path: str) -> object:
+def _value_at(value: object, path: str) -> object:
     """What stands at a path of names; ``None`` where nothing does."""
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None

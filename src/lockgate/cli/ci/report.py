@@ -129,10 +129,10 @@ def _read_refusal(body: Mapping[str, Any], root: str) -> RefusedCall:
     why = "; ".join(dict.fromkeys(str(reason.get("because")) for reason in reasons))
     rules = tuple(dict.fromkeys(str(reason.get("rule")) for reason in reasons))
     named = next((call.tool_input[name] for name in _PATHS if isinstance(call.tool_input.get(name), str)), "")
-    return RefusedCall(call_text(call, _CALL), visible(why, _WHY), rules, _in_checkout(named, root))
+    return RefusedCall(call_text(call, _CALL), visible(why, _WHY), rules, _path_in_checkout(named, root))
 
 
-def _in_checkout(named: str, root: str) -> str:
+def _path_in_checkout(named: str, root: str) -> str:
     """The path of a file from the checkout's root; empty where it lies elsewhere, or in no file that git has."""
     path = os.path.relpath(os.path.join(root, named), root) if named and "\0" not in named else ".."
     return "" if path.split(os.sep)[0] in ("..", ".", ".git") else path

@@ -68,7 +68,7 @@ def agent_above(known: Collection[str] = (), look: Look | None = None) -> str:
         known: Identities of processes that are known to be clients, from the gate's own records.
         look: Tells about a process.
     """
-    for process in _above(look or look_up):
+    for process in _ancestors(look or look_up):
         if process.identity in known or is_client(process.words):
             name = os.path.basename(process.words[0]) if process.words else "unknown"
             return f"{name}, process {process.pid}"
@@ -81,7 +81,7 @@ def variables_above(names: Collection[str]) -> dict[str, str]:
     Args:
         names: The names of the variables.
     """
-    everywhere = (caller.environ_of(process.pid, names) for process in _above(look_up))
+    everywhere = (caller.environ_of(process.pid, names) for process in _ancestors(look_up))
     return next((found for found in everywhere if found.keys() == set(names)), {})
 
 
@@ -98,7 +98,7 @@ def is_client(words: tuple[str, ...]) -> bool:
     return not AGENTS.isdisjoint(os.path.splitext(part)[0] for part in script.split("/")[-4:])
 
 
-def _above(look: Look) -> Iterator[AncestorProcess]:
+def _ancestors(look: Look) -> Iterator[AncestorProcess]:
     pid = os.getppid()
     for _ in range(_DEPTH):
         process = look(pid) if pid > 0 else None
@@ -111,16 +111,16 @@ def _above(look: Look) -> Iterator[AncestorProcess]:
 def look_up(pid: int) -> AncestorProcess | None:
     """What the system tells about a process; ``None`` where there is none, or nothing is told."""
     if os.path.isdir("/proc/self"):
-        return _from_proc(pid)
-    return _from_ps(pid)
+        return _read_from_proc(pid)
+    return _read_from_ps(pid)
 
 
-def _from_proc(pid: int) -> AncestorProcess | None:
+def _read_from_proc(pid: int) -> AncestorProcess | None:
     found, words = caller.process(pid), caller.words(pid)
     return AncestorProcess(pid, found.parent, found.started, tuple(words)) if found is not None and words else None
 
 
-def _from_ps(pid: int) -> AncestorProcess | None:
+def _read_from_ps(pid: int) -> AncestorProcess | None:
     # The fields and their order are POSIX; no start time is, so none is asked for. Without -ww, lines of macOS end at
     # the width of the terminal, and in front of a client's name may stand a long path.
     done = subprocess.run(  # noqa: S603 - no part of it is anybody's text

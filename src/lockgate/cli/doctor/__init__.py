@@ -15,7 +15,7 @@ from lockgate.clients.install.claude_settings_view import DoctorCheck, look
 from lockgate.clients.install.session_checks import session_checks
 from lockgate.core.display_text import visible
 from lockgate.store.opening import ask_once
-from lockgate.system.error_log import in_words
+from lockgate.system.error_log import describe
 from lockgate.system.folders import folders
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -63,13 +63,13 @@ def iterate_findings(project: str) -> Iterator[DoctorCheck]:
         with ask_once(seen.folders.state):
             yield from client_checks(seen)
             yield from own_checks(seen)
-            yield _in_one_line(session_checks(seen, 1.0))
+            yield _summarise_sessions(session_checks(seen, 1.0))
             yield from self_tests(seen)
     except MemoryError as error:
-        yield DoctorCheck("memory", "fail", "what follows was not looked at", in_words(error))
+        yield DoctorCheck("memory", "fail", "what follows was not looked at", describe(error))
 
 
-def _in_one_line(sessions: list[DoctorCheck]) -> DoctorCheck:
+def _summarise_sessions(sessions: list[DoctorCheck]) -> DoctorCheck:
     """What is said of the last day's sessions among all checks."""
     bad = sum(check.state == "fail" for check in sessions)
     if not bad:

@@ -42,7 +42,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
         "category": analysis.category.value,
         "gives": sorted(label.value for label in analysis.gives),
         "verdicts": _words(explanation.verdicts),
-        "here": _here(explanation),
+        "here": _verdicts_here(explanation),
         "objections": [
             {"rule": each.rule, "verdict": each.verdict.word, "reason": visible(each.reason)}
             for each in (*explanation.patterns.objections(), *explanation.objections)
@@ -59,7 +59,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _here(explanation: Explanation) -> dict[str, Any]:
+def _verdicts_here(explanation: Explanation) -> dict[str, Any]:
     """What comes of it on this machine, where something may be lacking."""
     lacking = find_lacking(explanation)
     steps = {state: explanation.steps(state, lacking) for state in LabelState}

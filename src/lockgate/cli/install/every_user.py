@@ -32,7 +32,7 @@ def check(started: Iterable[str], *, dry_run: bool, root: int = 0) -> None:
         raise InstallError("the settings of every user are root's: run this with sudo")
     if not os.access(_ID, os.X_OK):
         raise InstallError(f"there is no {_ID}, by which each hook finds its user's home folder")
-    places = dict.fromkeys(place for path in started if path for place in _above(path))
+    places = dict.fromkeys(place for path in started if path for place in _path_and_parents(path))
     if problem := next(filter(None, (_who_else_can_change(place, root) for place in places)), ""):
         mend = 'install Lockgate for the machine first: docs/install.md, "For every user of a machine"'
         raise InstallError(f"{problem}, and every user would run it; {mend}")
@@ -41,7 +41,7 @@ def check(started: Iterable[str], *, dry_run: bool, root: int = 0) -> None:
         click.echo(says, err=True)
 
 
-def _above(path: str) -> Iterable[Path]:
+def _path_and_parents(path: str) -> Iterable[Path]:
     """A file as it is named and as links lead to it, with all folders above both."""
     for name in dict.fromkeys((Path(path), Path(path).resolve())):
         yield name

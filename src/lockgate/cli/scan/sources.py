@@ -93,12 +93,12 @@ def _rules_of(folder: str) -> _Rules:
     except OSError:
         return []
     # Lines end where they end for git: at no other character that Python takes for the end of a line.
-    lines = _by_bytes(data.removeprefix(BOM_UTF8)).split("\n")
+    lines = _decode_bytewise(data.removeprefix(BOM_UTF8)).split("\n")
     patterns = [pattern for line in lines for pattern in _patterns(line.removesuffix("\r"))]
     return [(os.path.abspath(folder), pathspec.GitIgnoreSpec(patterns))]
 
 
-def _by_bytes(data: bytes) -> str:
+def _decode_bytewise(data: bytes) -> str:
     """A text with one character for each byte, as git compares: ``?`` is one byte. None of them counts as a space."""
     return data.decode("latin-1").translate(_HIGH)
 
@@ -127,7 +127,7 @@ def _is_ignored(path: str, is_folder: bool, rules: _Rules) -> bool:
     """Whether the last rule that speaks of a path ignores it."""
     whole = os.path.abspath(path) + ("/" if is_folder else "")
     for base, spec in reversed(rules):
-        below = _by_bytes(os.fsencode(os.path.relpath(whole, base)))
+        below = _decode_bytewise(os.fsencode(os.path.relpath(whole, base)))
         said = spec.check_file(below + ("/" if is_folder else "")).include
         if said is not None:
             return said

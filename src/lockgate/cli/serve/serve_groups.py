@@ -54,7 +54,7 @@ def add(
     group = ContainerGroup(
         name, new_secret(), folder, user, profile, client_asks, not no_local, os.path.normpath(inside)
     )
-    _act("container-added", name, lambda known: known.add(group), {"profile": profile, "uid": user})
+    _change_groups("container-added", name, lambda known: known.add(group), {"profile": profile, "uid": user})
     if as_json:
         click.echo(json.dumps(_to_json(group)))
         return
@@ -92,7 +92,7 @@ def remove(name: str) -> None:
     Exit status: 0 removed, 1 there is none or an agent seems to ask, 3 the state cannot be used.
     """
     require_person("take a container from the gate")
-    _act("container-removed", name, lambda known: known.remove(name), {})
+    _change_groups("container-removed", name, lambda known: known.remove(name), {})
     click.echo(f"{visible(name)} is not decided for any more: its container is refused everything")
 
 
@@ -109,7 +109,7 @@ def rotate(name: str) -> None:
     require_person("change a container's key")
     unsealed = Groups(folders().state).find_unsealed().get(name)
     if unsealed is None:
-        _act("container-key", name, lambda known: known.rotate(name), {})
+        _change_groups("container-key", name, lambda known: known.rotate(name), {})
     else:
         _seal_again(unsealed)
     click.echo(f"{visible(name)} has a new key; it lies where the old one did, so nothing is to be mounted again")
@@ -138,7 +138,7 @@ def _seal_again(group: ContainerGroup) -> None:
             click.echo(f"  {name}: {visible(str(value), 400)}")
     click.confirm("Is that what it is to be?", default=False, abort=True)
     facts = {"profile": group.profile, "uid": group.uid}
-    _act("container-added", group.name, lambda known: known.seal(group), facts)
+    _change_groups("container-added", group.name, lambda known: known.seal(group), facts)
 
 
 def _to_json(group: ContainerGroup) -> Mapping[str, Any]:
@@ -153,7 +153,7 @@ def _to_json(group: ContainerGroup) -> Mapping[str, Any]:
     }
 
 
-def _act(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[str, Any]) -> None:
+def _change_groups(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[str, Any]) -> None:
     """Change the groups, and write it into the audit."""
     try:
         with make_state() as store:

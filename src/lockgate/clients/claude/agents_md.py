@@ -25,11 +25,11 @@ def find_loaded(event: PromptSubmitted | ToolFinished) -> list[InstructionsLoade
     """The files that came in before a prompt is answered, or with a file that was read; some may have come before."""
     workspace = event.context.workspace
     if isinstance(event, PromptSubmitted):
-        folders = _above(event.context.cwd, "/")
+        folders = _folder_and_parents(event.context.cwd, "/")
     else:
         path = event.call.tool_input.get("file_path")
         folder = os.path.dirname(os.path.normpath(path)) if isinstance(path, str) else ""
-        folders = _above(folder, workspace) if _is_inside(folder, workspace) else []
+        folders = _folder_and_parents(folder, workspace) if _is_inside(folder, workspace) else []
     return [InstructionsLoaded(event.context, file, "include") for file in _find_included_below(folders, workspace)]
 
 
@@ -37,7 +37,7 @@ def _is_inside(path: str, workspace: str) -> bool:
     return f"{path}/".startswith(f"{workspace.rstrip('/')}/")
 
 
-def _above(folder: str, root: str) -> list[str]:
+def _folder_and_parents(folder: str, root: str) -> list[str]:
     """A folder and those around it, up to a root."""
     found = [folder]
     while folder not in (root, os.path.dirname(folder)) and len(found) < _MOST_FOLDERS:

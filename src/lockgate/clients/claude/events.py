@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.clients.adapter import AnswersApart
 from lockgate.clients.common import transcripts
 from lockgate.clients.common.payload import (
+    agent_decoder,
     decoder_of,
     identifier,
     kind,
-    of_agent,
     optional,
     require_object,
     session_ended,
@@ -143,8 +143,8 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "UserPromptSubmit": _prompt,
     "SessionStart": _read_start,
     "SessionEnd": session_ended,
-    "SubagentStart": of_agent("agent_id", AgentStarted),
-    "SubagentStop": of_agent("agent_id", AgentStopped),
+    "SubagentStart": agent_decoder("agent_id", AgentStarted),
+    "SubagentStop": agent_decoder("agent_id", AgentStopped),
     "InstructionsLoaded": _instructions,
 }
 

@@ -42,10 +42,10 @@ def foreign_extensions(seen: CheckContext, started: CommandLine) -> str:
     for name, folder in _plugins(seen, started):
         if folder is None:
             return f"a plugin whose files are not found ({name})"
-        if found := _of_plugin(folder, seen):
+        if found := _find_in_plugin(folder, seen):
             return f"{found} (in the plugin {name})"
         roots.append(folder)
-    return _in_markdown(roots)
+    return _find_in_markdown(roots)
 
 
 def _plugins(seen: CheckContext, started: CommandLine) -> Iterator[tuple[str, Path | None]]:
@@ -78,7 +78,7 @@ def _install_paths(value: Any, name: str) -> Iterator[str]:
             yield path
 
 
-def _of_plugin(folder: Path, seen: CheckContext) -> str:
+def _find_in_plugin(folder: Path, seen: CheckContext) -> str:
     about = _json(folder / ".claude-plugin" / "plugin.json")
     own = isinstance(about, dict) and about.get("name") == _OWN
     declared = about.get("hooks") if isinstance(about, dict) else None
@@ -102,7 +102,7 @@ def _json(file: Path) -> Any:
     return transcripts.parse_json(transcripts.read_file(str(file), _JSON_MAX))
 
 
-def _in_markdown(roots: list[Path]) -> str:
+def _find_in_markdown(roots: list[Path]) -> str:
     """A file of an agent, a skill or a command whose front matter has hooks."""
     looked = 0
     for root in roots:

@@ -30,7 +30,7 @@ def foreign_hooks(hooks: Any, folders: Folders, file: str = "", *, own_plugin: b
         return "hooks that are not understood"
     if any(True for _ in _entries(hooks.get("PermissionRequest"))):
         return "a hook for PermissionRequest that could answer in your place"
-    own = _own(folders, file, own_plugin=own_plugin)
+    own = _list_own_hooks(folders, file, own_plugin=own_plugin)
     for entry in _entries(hooks.get("PreToolUse")):
         if entry not in own and not _watches_only(entry):
             return "another hook for PreToolUse that could change a call after you have seen it"
@@ -49,7 +49,7 @@ def _watches_only(entry: Any) -> bool:
     return isinstance(entry, Mapping) and entry.get("async") is True and entry.get("type") == "command"
 
 
-def _own(folders: Folders, file: str, *, own_plugin: bool) -> Sequence[Any]:
+def _list_own_hooks(folders: Folders, file: str, *, own_plugin: bool) -> Sequence[Any]:
     from lockgate.clients.common import hook_command
     from lockgate.clients.install import claude
     from lockgate.core.errors import InstallError

@@ -36,15 +36,15 @@ def _texts_of(value: Any, *fields: str) -> list[str]:
     return texts if len(texts) == len(items) * max(len(fields), 1) else []
 
 
-def _as_one(commands: list[str]) -> str:
+def _join_commands(commands: list[str]) -> str:
     """Commands as one: the client gives each of them a shell of its own, in the folder of the project."""
     return commands[0] if len(commands) == 1 else "; ".join(f"bash -c {shlex.quote(each)}" for each in commands)
 
 
-def _in_our_words(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _translate_list_call(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """A call of a tool that takes a list, as the analysis knows it; ``None`` where it is none, or is not understood."""
     if tool == "run_commands" and (commands := _texts_of(given.get("commands"))):
-        return "Bash", {"command": _as_one(commands)}
+        return "Bash", {"command": _join_commands(commands)}
     if tool == "read_files" and (paths := _texts_of(given.get("files"), "path")):
         return "ReadFiles", {"paths": paths}
     if tool == "fetch_web_content" and (words := _texts_of(given.get("requests"), "url", "prompt")):
@@ -57,7 +57,7 @@ def _in_our_words(tool: str, given: Mapping[str, Any]) -> tuple[str, dict[str, A
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call_id = identifier(payload, "tool_use_id", maybe=True)
     call = ToolCall(text(payload, "tool_name"), require_object(payload, "tool_input"), context.cwd, call_id)
-    if known := _in_our_words(call.tool, call.tool_input):
+    if known := _translate_list_call(call.tool, call.tool_input):
         return call._replace(tool=known[0], tool_input=known[1])
     if _SERVER_MARK in call.tool:
         return call._replace(tool=f"mcp__{call.tool}")

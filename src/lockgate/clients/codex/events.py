@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.clients.adapter import AnswersApart
 from lockgate.clients.codex import transcript
 from lockgate.clients.common import tool_names
-from lockgate.clients.common.payload import identifier, of_agent, require_object, session_ended, text
+from lockgate.clients.common.payload import agent_decoder, identifier, require_object, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -67,10 +67,10 @@ def _call(payload: Mapping[str, Any], context: Context, *, ran: bool = False) ->
     from lockgate.clients.codex.working_folder import find_working_folder
 
     cwd = find_working_folder(context.transcript, call.call_id, command, context.cwd, ran=ran)
-    return _as_patch(call, command, cwd) or call._replace(cwd=cwd)
+    return _read_as_patch(call, command, cwd) or call._replace(cwd=cwd)
 
 
-def _as_patch(call: ToolCall, command: str, cwd: str) -> ToolCall | None:
+def _read_as_patch(call: ToolCall, command: str, cwd: str) -> ToolCall | None:
     """A command that changes files by a patch, which Codex does without a shell, as such a call."""
     if not cwd or "apply_patch" not in command:
         return None
@@ -112,8 +112,8 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "UserPromptSubmit": _prompt,
     "SessionStart": _read_start,
     "SessionEnd": session_ended,
-    "SubagentStart": of_agent("agent_id", AgentStarted),
-    "SubagentStop": of_agent("agent_id", AgentStopped),
+    "SubagentStart": agent_decoder("agent_id", AgentStarted),
+    "SubagentStop": agent_decoder("agent_id", AgentStopped),
 }
 
 

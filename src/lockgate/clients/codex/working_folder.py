@@ -53,25 +53,27 @@ def find_working_folder(transcript: str, call_id: str, command: str, cwd: str, *
         ran: Whether it has run: then it may be what the gate has made of the one that the cell holds.
     """
     cells: list[str] = []
-    for body in _calls(transcript):
+    for body in _read_calls(transcript):
         if body.get("call_id") == call_id and body.get("type") == "function_call":
             arguments = parse_json(str(body.get("arguments", "")).encode())
             folder = arguments.get("workdir") if isinstance(arguments, dict) else None
             return _join(cwd, folder or "") if folder is None or isinstance(folder, str) else ""
         if body.get("type") == "custom_tool_call" and isinstance(body.get("input"), str):
             cells = [*cells[-_CELLS + 1 :], body["input"]]
-    folders = {start.folder for start in _starts(cells) if start.command in (None, command)}
+    folders = {start.folder for start in _find_in_cells(cells) if start.command in (None, command)}
     if not folders and ran:
         from lockgate.containment.rewriting import ends_with
 
-        folders = {start.folder for start in _starts(cells) if start.command and ends_with(command, start.command)}
+        folders = {
+            start.folder for start in _find_in_cells(cells) if start.command and ends_with(command, start.command)
+        }
     if len(folders) != 1:
         return ""
     (folder,) = folders
     return "" if folder is None else _join(cwd, folder)
 
 
-def _calls(transcript: str) -> Iterable[dict[str, Any]]:
+def _read_calls(transcript: str) -> Iterable[dict[str, Any]]:
     for line in ends_of(transcript, _RECENT, only_end=True):
         record = parse_json(line) if b"tool_call" in line or b"function_call" in line else None
         body = record.get("payload") if isinstance(record, dict) else None
@@ -83,19 +85,19 @@ def _join(cwd: str, folder: str) -> str:
     return os.path.normpath(os.path.join(cwd, folder))
 
 
-def _starts(cells: Iterable[str]) -> Iterable[Start]:
+def _find_in_cells(cells: Iterable[str]) -> Iterable[Start]:
     for cell in cells:
-        yield from starts(cell)
+        yield from find_shell_calls(cell)
 
 
-def starts(cell: str) -> list[Start]:
+def find_shell_calls(cell: str) -> list[Start]:
     """The calls of the shell in a cell; one of which nothing is known stands for all that cannot be seen."""
     if _OTHER_WAYS.search(_LITERAL.sub('""', cell)):
         return [Start(None, None)]
-    return [_start(cell, match.end()) if match[1] else Start(None, None) for match in _CALL.finditer(cell)]
+    return [_read_shell_call(cell, match.end()) if match[1] else Start(None, None) for match in _CALL.finditer(cell)]
 
 
-def _start(cell: str, at: int) -> Start:
+def _read_shell_call(cell: str, at: int) -> Start:
     """Read an object that is written out, from behind its brace."""
     command: str | None = None
     folder: str | None = ""

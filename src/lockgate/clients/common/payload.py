@@ -88,7 +88,7 @@ def session_ended(payload: Mapping[str, Any], context: Context) -> Event:
     return SessionEnded(context, optional(payload, "reason"))
 
 
-def of_agent(field: str, event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
+def agent_decoder(field: str, event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
     """A decoder of an event of a sub-agent, whose id stands in a field of the payload."""
 
     def decoder(payload: Mapping[str, Any], context: Context) -> Event:

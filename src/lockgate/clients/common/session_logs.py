@@ -108,7 +108,7 @@ def _word(record: Mapping[str, Any], *fields: str) -> str:
     return next((value for field in fields if isinstance(value := record.get(field), str) and value), "")
 
 
-def _at(record: Mapping[str, Any]) -> float:
+def _time_of(record: Mapping[str, Any]) -> float:
     """A line's time, in seconds since the epoch; 0.0 where it has none."""
     return moment_of(record.get("timestamp")) or 0.0
 
@@ -129,7 +129,7 @@ def _claude(file: str) -> Iterator[SessionLog]:
         if names:
             session, surface = _word(record, "sessionId") or session, _word(record, "entrypoint") or surface
             folder = _word(record, "cwd") or folder
-            calls += [RanCall(_at(record), name) for name in names]
+            calls += [RanCall(_time_of(record), name) for name in names]
     return _log(session, surface, folder, calls, parent_sessions(file, session) if calls else ())
 
 
@@ -153,7 +153,7 @@ def _codex(file: str) -> Iterator[SessionLog]:
         elif record.get("type") == "response_item" and kind in {"function_call_output", "custom_tool_call_output"}:
             tool = started.get(call, "")
             if tool in _CODEX_WATCHED or tool.startswith("mcp__"):
-                calls.append(RanCall(_at(record), "" if tool == _CODEX_CELL else call))
+                calls.append(RanCall(_time_of(record), "" if tool == _CODEX_CELL else call))
     session, parent = _word(about, "session_id", "id"), _word(about, "forked_from_id")
     return _log(session, _word(about, "originator"), _word(about, "cwd"), calls, (parent,) if parent else ())
 
@@ -166,7 +166,7 @@ def _gemini(file: str) -> Iterator[SessionLog]:
         listed = record.get("toolCalls") if record.get("type") == "gemini" else None
         for call in listed if isinstance(listed, list) else ():
             if isinstance(call, dict) and call.get("status") in {"success", "error"}:
-                ran[_word(call, "id")] = _at(call)
+                ran[_word(call, "id")] = _time_of(call)
     return _log(session, "", "", map(RanCall, ran.values()))
 
 
@@ -177,7 +177,7 @@ def _copilot(file: str) -> Iterator[SessionLog]:
         if record.get("type") == "session.start":
             about = about or _inside(record, "data")
         elif record.get("type") == "tool.execution_complete":
-            calls.append(RanCall(_at(record)))
+            calls.append(RanCall(_time_of(record)))
     folder = _word(_inside(about, "context"), "cwd")
     return _log(_word(about, "sessionId"), _word(about, "producer"), folder, calls)
 

@@ -47,7 +47,7 @@ def translate(client: str, call: ToolCall) -> ToolCall:
         new_input[new] = value
     words = row.get("words", "")
     if words in new_input:
-        new_input[words] = _as_command(new_input[words], words)
+        new_input[words] = _join_words(new_input[words], words)
     moved = call.tool_input.get(row.get("cwd", ""))
     cwd = os.path.normpath(os.path.join(call.cwd, moved)) if isinstance(moved, str) and moved else call.cwd
     return call._replace(tool=row["is"], tool_input=new_input, cwd=cwd)
@@ -61,7 +61,7 @@ def goes_on(client: str, tool: str, tool_input: Mapping[str, Any]) -> bool:
     return value == wanted if wanted else bool(value)
 
 
-def _as_command(value: Any, name: str) -> Any:
+def _join_words(value: Any, name: str) -> Any:
     """A list of words as a command; ``apply_patch`` as the only text that a list of two holds."""
     if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
         return value

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from lockgate.clients.adapter import ClientAdapter, HookOutput, failure, new_text, refusal_text
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
+    agent_decoder,
     identifier,
-    of_agent,
     optional,
     prompt_submitted,
     require_object,
@@ -94,8 +94,8 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "beforeSubmitPrompt": prompt_submitted,
     "sessionStart": session_started,
     "sessionEnd": session_ended,
-    "subagentStart": of_agent("subagent_id", AgentStarted),
-    "subagentStop": of_agent("subagent_id", AgentStopped),
+    "subagentStart": agent_decoder("subagent_id", AgentStarted),
+    "subagentStop": agent_decoder("subagent_id", AgentStopped),
 }
 
 

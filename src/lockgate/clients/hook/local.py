@@ -347,10 +347,10 @@ def _fail(state: str, error: BaseException) -> NoReturn:
     message = "an internal error; run: lockgate doctor"
     try:
         from lockgate.core.errors import LockgateError
-        from lockgate.system.error_log import in_words
+        from lockgate.system.error_log import describe
         from lockgate.system.folders import folders
 
-        message = str(error) if isinstance(error, LockgateError) else in_words(error)
+        message = str(error) if isinstance(error, LockgateError) else describe(error)
         _log(state or folders(os.environ).state, error)
     except BaseException:  # noqa: BLE001, S110 - the refusal matters more than its record
         pass

@@ -81,11 +81,11 @@ def clients_here(seen: CheckContext) -> list[ClientHere]:
     for client in CLIENTS:
         program = shutil.which(_program(client), path=seen.environ.get("PATH")) or ""
         if program or os.path.isdir(_folder(client, seen)):
-            found.append(_here(client, program, seen))
+            found.append(_find_registration(client, program, seen))
     return found
 
 
-def _here(client: str, program: str, seen: CheckContext) -> ClientHere:
+def _find_registration(client: str, program: str, seen: CheckContext) -> ClientHere:
     file = _user_file(client, seen)
     try:
         state, problem = _state(client, file, seen), ""

@@ -39,7 +39,7 @@ def session_checks(seen: CheckContext, days: float) -> list[DoctorCheck]:
     since, known = recorded
     logs = list(session_logs(seen.folders.home, seen.environ, since))
     unguarded = [_check_of(session, seen) for session in find_unguarded_sessions(logs, known)]
-    return unguarded or [DoctorCheck(_NAME, "ok", _in_all(logs))]
+    return unguarded or [DoctorCheck(_NAME, "ok", _summarise(logs))]
 
 
 def _read_records(state: str, days: float) -> tuple[float, GateRecords] | None:
@@ -73,7 +73,7 @@ def _read_gate_records(tx: Transaction, since: float) -> GateRecords:
     return GateRecords(frozenset(calls), {session: sorted(at) for session, at in times.items()})
 
 
-def _in_all(logs: list[SessionLog]) -> str:
+def _summarise(logs: list[SessionLog]) -> str:
     count = Counter(client for client, _ in {(log.client, log.session) for log in logs})
     said = ", ".join(f"{client} {count[client]}" for client in READS if count[client])
     return f"each call of the clients' own logs is in the audit; sessions: {said or 'none'}"

@@ -26,7 +26,7 @@ class FormerFile(NamedTuple):
     """Whether its folder was not there."""
 
 
-def _at(root: JsonNode, path: _Path) -> JsonNode | None:
+def _node_at(root: JsonNode, path: _Path) -> JsonNode | None:
     node: JsonNode | None = root
     for key in path:
         if node is None:
@@ -40,7 +40,7 @@ def _is_own_entry(value: Any) -> bool:
 
 
 def _container(text: str, path: _Path, kind: type) -> JsonNode | None:
-    node = _at(json_edit.parse(text), path)
+    node = _node_at(json_edit.parse(text), path)
     if node is not None and not isinstance(node.value, kind):
         what = "an object" if kind is dict else "an array"
         line = text.count("\n", 0, node.start) + 1
@@ -102,7 +102,7 @@ def _entries(text: str, path: _Path, number: int) -> JsonNode:
 
 def _drop_if_created(text: str, path: _Path, record: FormerFile | None) -> str:
     root = json_edit.parse(text)
-    node, owner = _at(root, path), _at(root, path[:-1])
+    node, owner = _node_at(root, path), _node_at(root, path[:-1])
     if node is None or owner is None or node.value or (record and "/".join(path) not in record.created):
         return text
     return json_edit.remove(text, owner, list(owner.members).index(path[-1]), _empty(record, path[:-1]))

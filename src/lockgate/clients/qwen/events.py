@@ -23,8 +23,8 @@ from lockgate.clients.adapter import (
 )
 from lockgate.clients.common import tool_names, transcripts
 from lockgate.clients.common.payload import (
+    agent_decoder,
     identifier,
-    of_agent,
     optional,
     require_object,
     session_begun,
@@ -132,8 +132,8 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "UserPromptSubmit": _prompt,
     "SessionStart": session_begun,
     "SessionEnd": session_ended,
-    "SubagentStart": of_agent("agent_id", AgentStarted),
-    "SubagentStop": of_agent("agent_id", AgentStopped),
+    "SubagentStart": agent_decoder("agent_id", AgentStarted),
+    "SubagentStop": agent_decoder("agent_id", AgentStopped),
 }
 
 

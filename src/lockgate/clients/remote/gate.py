@@ -130,11 +130,11 @@ class RemoteGate:
 
     def _analysis(self, context: Context, call: ToolCall) -> Analysis:
         from lockgate.analysis import analyse
-        from lockgate.gate.host.host_view import host_view_of, in_client
+        from lockgate.gate.host.host_view import host_view_of, with_client
         from lockgate.resources.host_view import AnalysisRules
 
         around = host_view_of(self._where.folders, context.workspace, context.transcript, AnalysisRules())
-        around = in_client(around, context.client)
+        around = with_client(around, context.client)
         return analyse(call, around._replace(own_paths=(*around.own_paths, *self._own())))
 
     def _own(self) -> tuple[str, ...]:

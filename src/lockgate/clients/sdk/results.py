@@ -46,7 +46,7 @@ def result_of(output: Any, answer: Answer) -> Result:
 
 def unreadable(output: Any, error: Exception) -> Result:
     """What the agent reads where the output could not be looked at: nothing of it."""
-    notice = f"Lockgate could not look at this result and withholds it: {_what_failed(error)}"
+    notice = f"Lockgate could not look at this result and withholds it: {_describe_error(error)}"
     return Result(_withheld(output, notice), True, notice)
 
 
@@ -92,7 +92,7 @@ def decision_of(call: ToolCall, answer: Answer) -> Decision:
 
 def make_undecided_decision(tool_input: Mapping[str, Any], error: Exception) -> Decision:
     """What is to happen with a call on which the gate failed to decide."""
-    reason = f"Lockgate could not decide and blocks to be safe: {_what_failed(error)}"
+    reason = f"Lockgate could not decide and blocks to be safe: {_describe_error(error)}"
     return Decision("deny", tool_input, reason, reason)
 
 
@@ -103,7 +103,7 @@ def hook_decision_of(decision: Decision) -> HookDecision:
     return HookDecision(False, decision.reason, "ask" if decision.verdict == "ask" else "deny")
 
 
-def _what_failed(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, LockgateError):
         return str(error)
     _log.error("the gate failed", exc_info=error)

@@ -68,7 +68,7 @@ def look(state: str, seconds: float = SECONDS) -> ResidentState:
             code, stdout, _ = _ask(connection, "@status", _key(state))
         facts = json.loads(stdout)
     except (OSError, BadInputError, ValueError) as error:
-        return ResidentState(runs=True, problem=_why(error))
+        return ResidentState(runs=True, problem=_describe_error(error))
     if code or not isinstance(facts, dict):
         return ResidentState(runs=True, problem="it does not say how it is")
     return ResidentState(runs=True, facts=facts)
@@ -176,7 +176,7 @@ def _ask(connection: Socket, word: str, key: bytes = b"") -> BytesAnswer:
     return answer_of(heard[:-PROOF])
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
     if isinstance(error, OSError):

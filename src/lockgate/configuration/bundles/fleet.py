@@ -104,7 +104,7 @@ def look(
     if pins is None and accepted.current is None and not broken:
         return None
     if pins is None or pins.problem or broken:
-        return _as_it_was(state, pins, accepted, broken, now)
+        return _keep_last_bundle(state, pins, accepted, broken, now)
     sources = _sources(pins, store)
     step = take(state, pins, accepted, sources, now)
     unkept: Mapping[str, bytes] = step.envelopes
@@ -158,7 +158,7 @@ def _fleet(state: str, pins: Pins, accepted: Accepted, now: float, unkept: Mappi
     return Fleet(pins.fleet, pins, current, (*found, *_expiry_errors(accepted, now)), state, unkept, _highest(accepted))
 
 
-def _as_it_was(state: str, pins: Pins | None, accepted: Accepted, broken: str, now: float) -> Fleet:
+def _keep_last_bundle(state: str, pins: Pins | None, accepted: Accepted, broken: str, now: float) -> Fleet:
     """What holds where nothing can be accepted: the last bundle, and the reason."""
     current = accepted.current
     found = []

@@ -44,7 +44,7 @@ def take(state: str, pins: Pins, accepted: Accepted, sources: Sequence[BundleSou
     """Look at all sources, and take what is accepted. Writes nothing."""
     news: list[News] = []
     envelopes: dict[str, bytes] = {}
-    accepted = _under(state, pins, accepted, news)
+    accepted = _keep_vouched(state, pins, accepted, news)
     looked: dict[str, Looked] = {}
     for source in sources:
         facts = source.facts()
@@ -67,7 +67,7 @@ def take(state: str, pins: Pins, accepted: Accepted, sources: Sequence[BundleSou
     return UpdateResult(accepted._replace(looked=looked, clock=clock), tuple(news), envelopes)
 
 
-def _under(state: str, pins: Pins, accepted: Accepted, news: list[News]) -> Accepted:
+def _keep_vouched(state: str, pins: Pins, accepted: Accepted, news: list[News]) -> Accepted:
     """What was accepted, as far as today's pins vouch for it."""
     current = accepted.current
     if current is None or current.pins == pins.digest:

@@ -20,11 +20,11 @@ def load(table: Path) -> Any:
 def compile_table(table: Path) -> str:
     """The JSON text that the product reads: the table without what is for people."""
     data = load(table)
-    files = [_without(row) for row in data["files"]]
-    return compile_tables.compact({"files": files, "names": _without(data["names"])})
+    files = [_drop_prose(row) for row in data["files"]]
+    return compile_tables.compact({"files": files, "names": _drop_prose(data["names"])})
 
 
-def _without(row: dict[str, Any]) -> dict[str, Any]:
+def _drop_prose(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in _FOR_PEOPLE}
 
 

@@ -151,7 +151,7 @@ def stamp(where: SearchScope, found: Sequence[SecretFile], salt: bytes, more: by
     hasher.update(repr(_facts(os.path.join(os.path.dirname(__file__), "sources.json"))).encode())
     for source in found:
         hasher.update(repr((source, _facts(source.path))).encode("utf-8", "surrogateescape"))
-    hasher.update(repr(sorted(_from_environment(where.environ))).encode("utf-8", "surrogateescape"))
+    hasher.update(repr(sorted(_find_in_environment(where.environ))).encode("utf-8", "surrogateescape"))
     hasher.update(more)
     return hasher.digest()
 
@@ -164,7 +164,7 @@ def _facts(path: str) -> tuple[int, ...]:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
-def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _find_in_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Variables that may hold a secret. Decided by the name or by what an address looks like: every hook asks."""
     for name, value in environ.items():
         if len(value) >= 8 and (("://" in value and "@" in value) or says_secret(name)):
@@ -201,7 +201,7 @@ def _all_values(where: SearchScope, found: Sequence[SecretFile]) -> Iterator[tup
         text = _read(source.path)
         if text:
             yield from _values_of(where, source, text)
-    for name, value in _from_environment(where.environ):
+    for name, value in _find_in_environment(where.environ):
         for text in secrets_in(name, value):
             yield f"{_ENVIRONMENT}: {name}", text
 

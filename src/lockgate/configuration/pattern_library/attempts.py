@@ -16,7 +16,7 @@ from lockgate.core.errors import LockgateError, PatternError
 from lockgate.core.record import Record
 from lockgate.store.probe import describe_unwritable
 from lockgate.system.digests import json_object
-from lockgate.system.error_log import in_words
+from lockgate.system.error_log import describe
 from lockgate.system.files import is_locked, read_regular
 
 LOCK = "lock"
@@ -73,7 +73,7 @@ def note_end(lock: int, build: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        why = str(error) if isinstance(error, LockgateError) else in_words(error)
+        why = str(error) if isinstance(error, LockgateError) else describe(error)
         raise
     finally:
         with suppress(OSError):

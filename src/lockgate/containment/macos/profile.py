@@ -79,21 +79,23 @@ def _rules(plan: Plan) -> Iterator[str]:
     patterns = [_regex(root, names) for root in roots for names in plan.places]
     if patterns:
         yield _rule("deny", _WRITE, patterns)
-    pinned = {*roots, *(above for path in held for root in roots for above in _between(root, path))}
+    pinned = {*roots, *(above for path in held for root in roots for above in _folders_between(root, path))}
     if pinned:
         # Who could move a folder away could put another in its place.
         yield _rule("deny", "file-write-unlink", map(_literal, sorted(pinned)))
     own = own_folders(plan)
     if own:
-        yield _rule("allow", f"{_READ} {_WRITE} network-bind network-inbound network-outbound", map(_below, own))
-    seen = {above for path in (*own, *roots, *held, plan.cwd) for above in _between("/", path)}
+        yield _rule(
+            "allow", f"{_READ} {_WRITE} network-bind network-inbound network-outbound", map(_subpath_filter, own)
+        )
+    seen = {above for path in (*own, *roots, *held, plan.cwd) for above in _folders_between("/", path)}
     yield _rule("allow", "file-read-metadata", map(_literal, sorted(seen | {"/"})))
 
 
 def _mount(mount: Mount) -> Iterator[str]:
-    where = [_below(mount.target)]
+    where = [_subpath_filter(mount.target)]
     if mount.kind == DEVICES:
-        devices = [*(_literal(f"/dev/{name}") for name in _DEVICES), _below("/dev/fd")]
+        devices = [*(_literal(f"/dev/{name}") for name in _DEVICES), _subpath_filter("/dev/fd")]
         yield _rule("deny", f"{_READ} {_WRITE}", where)
         yield _rule("allow", f"{_READ} {_WRITE} file-ioctl", [*devices, _TERMINALS])
         yield _rule("allow", "file-read-metadata", where)
@@ -110,7 +112,7 @@ def _rule(verdict: str, operations: str, filters: Iterable[str]) -> str:
     return f"({verdict} {operations} {' '.join(filters)})"
 
 
-def _below(path: str) -> str:
+def _subpath_filter(path: str) -> str:
     return f"(subpath {_text(path)})"
 
 
@@ -124,7 +126,7 @@ def _text(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _between(above: str, path: str) -> Iterator[str]:
+def _folders_between(above: str, path: str) -> Iterator[str]:
     """The folders from one above a path down to the one that it lies in."""
     folder = os.path.dirname(path)
     while folder.startswith(f"{above.rstrip('/')}/"):
@@ -140,7 +142,7 @@ def _regex(root: str, names: Names) -> str:
     for name in names:
         # A class of characters is rare, and refusing too much is no harm.
         wide = "*" if "[" in name else name
-        parts.append("(.*/)?" if name == "**" else f"{''.join(map(_any_case, wide))}/")
+        parts.append("(.*/)?" if name == "**" else f"{''.join(map(_match_any_case, wide))}/")
     text = "".join(parts)
     # The place itself, and all below it.
     text = f"{text.removesuffix('(.*/)?').rstrip('/')}(/.*)?"
@@ -148,7 +150,7 @@ def _regex(root: str, names: Names) -> str:
     return f'(regex #"^{quoted}/{text}$")'
 
 
-def _any_case(character: str) -> str:
+def _match_any_case(character: str) -> str:
     if character == "*":
         return "[^/]*"
     if character == "?":

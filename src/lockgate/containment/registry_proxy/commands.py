@@ -115,32 +115,32 @@ def install_of(words: Sequence[str]) -> Install | None:
     """The install that a simple command is; ``None`` where it is none."""
     name = posixpath.basename(words[0]) if words else ""
     if _PYTHON.fullmatch(name) and tuple(words[1:3]) == ("-m", "pip"):
-        return _of_pip(words[0], words[3:])
+        return _read_pip(words[0], words[3:])
     if _PIP.fullmatch(name):
-        return _of_pip(words[0], words[1:])
+        return _read_pip(words[0], words[1:])
     if name == "uv" and tuple(words[1:3]) == ("pip", "install"):
         return Install("uv pip", words[0], tuple(words[3:]))
     if name == "uv" and tuple(words[1:2]) == ("sync",):
         return Install("uv sync", words[0], tuple(words[2:]))
     if name == "poetry":
-        return _of_poetry(words)
-    return _of_javascript(name.replace("yarnpkg", "yarn"), words) if len(words) > 0 else None
+        return _read_poetry(words)
+    return _read_javascript(name.replace("yarnpkg", "yarn"), words) if len(words) > 0 else None
 
 
-def _of_pip(program: str, words: Sequence[str]) -> Install | None:
+def _read_pip(program: str, words: Sequence[str]) -> Install | None:
     if tuple(words[:1]) == ("install",):
         return Install("pip", program, tuple(words[1:]))
     return Install("pip index", program, tuple(words[2:])) if tuple(words[:2]) == ("index", "versions") else None
 
 
-def _of_poetry(words: Sequence[str]) -> Install | None:
+def _read_poetry(words: Sequence[str]) -> Install | None:
     place = next((place for place, word in enumerate(words) if place and word not in _POETRY_FLAGS), len(words))
     if tuple(words[place : place + 1]) not in (("install",), ("sync",)):
         return None
     return Install("poetry", words[0], (*words[1:place], *words[place + 1 :]))
 
 
-def _of_javascript(manager: str, words: Sequence[str]) -> Install | None:
+def _read_javascript(manager: str, words: Sequence[str]) -> Install | None:
     """The install, or the question, of a manager of JavaScript's packages. Its options may stand before its command."""
     if manager not in _JAVASCRIPT:
         return None
@@ -174,7 +174,7 @@ def find_wanted(install: Install, folder: str, read: ReadFile, indexes: tuple[Pa
     if install.asks_only:
         return _find_asked_about(install, folder, read, indexes)
     if install.manager in ("pip", "uv pip"):
-        return _by_pip(install.words, folder, read)
+        return _find_wanted_by_pip(install.words, folder, read)
     if install.manager == "uv sync":
         for _ in _operands(install.words, _UV_FLAGS, _UV_VALUES):
             raise UncoveredError("`uv sync` is given something that is not known")
@@ -214,18 +214,18 @@ def _find_asked_about(
     return javascript_locks.npm_package(operands[0], folder, read, indexes[1])
 
 
-def _by_pip(words: Sequence[str], folder: str, read: ReadFile) -> Wanted:
+def _find_wanted_by_pip(words: Sequence[str], folder: str, read: ReadFile) -> Wanted:
     build, needs = "--no-build-isolation" not in words, "--no-deps" not in words
     found, is_said = Wanted(), False
     for option, word in _operands(words, _PIP_FLAGS, _PIP_VALUES, _LISTS | _CONSTRAINTS | _PLACES):
         is_said = is_said or option not in _CONSTRAINTS
         if option in _LISTS or option in _CONSTRAINTS:
-            found = found.join(lock_files.requirements(_below(folder, word), read))
+            found = found.join(lock_files.requirements(_path_below(folder, word), read))
             continue
         named = lock_files.extras_of(word)
         if named is None or not named[0].startswith("."):
             raise UncoveredError(f"{word!r} is a new dependency")
-        place, extras = _below(folder, named[0]), named[1]
+        place, extras = _path_below(folder, named[0]), named[1]
         if needs:
             found = found.join(lock_files.project(place, read, extras, build=build))
         elif build:
@@ -260,7 +260,7 @@ def _operands(
             yield "", word
 
 
-def _below(folder: str, word: str) -> str:
+def _path_below(folder: str, word: str) -> str:
     path = path_in(folder, word)
     if path.startswith(("/", "../")) or path == "..":
         raise UncoveredError(f"{word!r} lies outside of the repository")

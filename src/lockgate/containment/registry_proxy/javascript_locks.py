@@ -69,7 +69,7 @@ def package_lock(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
             continue
         name = str(entry.get("name") or place.rpartition("node_modules/")[2])
         if entry.get("resolved") is not None:
-            files.add(_of_registry(str(entry["resolved"]), name, index, path))
+            files.add(_check_registry_file(str(entry["resolved"]), name, index, path))
         elif not _NAME.fullmatch(name):
             raise UncoveredError(f"{path} holds {quote_start(name)}, which is no name")
         names.add(name)
@@ -147,7 +147,7 @@ def pnpm_lock(folder: str, read: ReadFile, index: PackageIndex) -> Wanted:
         name, version = (found["name"], found["version"]) if found is not None else ("", "")
         address = str(resolution.get("tarball") or _tarball(index, name, version))
         known = {"integrity"} <= set(resolution) <= {"integrity", "tarball"}
-        files.add(_of_registry(address if known else "", name, index, path))
+        files.add(_check_registry_file(address if known else "", name, index, path))
         names.add(name)
     for place in table(held, "importers") or (".",):
         check_committed(path_in(check_inside(path_in(folder, str(place))), "package.json"), read)
@@ -179,7 +179,7 @@ def _classic(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wan
         if found is not None:
             address = index.spell(found["address"])
             name = address.removeprefix(f"{index.base}/").partition("/-/")[0]
-            files.add(_of_registry(address, name, index, path))
+            files.add(_check_registry_file(address, name, index, path))
             names.add(name)
         elif line.startswith("  resolved") or not _CLASSIC_LINE.fullmatch(line):
             raise UncoveredError(f"{path} holds {quote_start(line.strip())}, which is not known")
@@ -202,7 +202,7 @@ def _berry(path: str, folder: str, read: ReadFile, index: PackageIndex) -> Wante
         version, _, binding = found["reference"].partition("::")
         said = parse_qs(binding).get("__archiveUrl", [_tarball(index, found["name"], version)])
         address = said[0] if found["protocol"] == "npm" and len(said) == 1 else ""
-        files.add(_of_registry(address, found["name"], index, path))
+        files.add(_check_registry_file(address, found["name"], index, path))
         names.add(found["name"])
     check_committed(path_in(folder, "package.json"), read)
     return Wanted({}, frozenset(names), frozenset(files)).join(find_manager_version(folder, read, index))
@@ -219,7 +219,7 @@ def find_manager_version(folder: str, read: ReadFile, index: PackageIndex) -> Wa
     return Wanted({}, frozenset(names), frozenset(_tarball(index, name, found["version"]) for name in names))
 
 
-def _of_registry(address: str, name: str, index: PackageIndex, path: str) -> str:
+def _check_registry_file(address: str, name: str, index: PackageIndex, path: str) -> str:
     """A file of the registry's. A lock file may name anything that its manager can install from.
 
     Raises:

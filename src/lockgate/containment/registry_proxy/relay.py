@@ -147,10 +147,10 @@ class Relay:
             if passed.kind in (FILE, WHEEL) or passed.method == "HEAD":
                 length = answer.headers.get("content-length") if passed.kind in (FILE, WHEEL) else None
                 sized = ("content-length", length) if length else ("transfer-encoding", "chunked")
-                body = _at_most(answer.iter_raw(_CHUNK), MOST_FILE) if passed.method == "GET" else []
+                body = _limit_bytes(answer.iter_raw(_CHUNK), MOST_FILE) if passed.method == "GET" else []
                 speaker.answer(answer.status_code, [*_filter_headers(answer), sized], body)
                 return
-            page = b"".join(_at_most(answer.iter_bytes(_CHUNK), MOST_PAGE))
+            page = b"".join(_limit_bytes(answer.iter_bytes(_CHUNK), MOST_PAGE))
             with self._turn:
                 self._filter.learn(passed, answer.headers.get("content-type", ""), page)
             speaker.answer(answer.status_code, [*_filter_headers(answer), ("content-length", str(len(page)))], [page])
@@ -158,7 +158,7 @@ class Relay:
     def _pass_wheel(self, answer: httpx.Response, speaker: _Speaker) -> None:
         """Pass a wheel on, once it is known what its metadata names."""
         with tempfile.TemporaryFile() as kept:
-            for part in _at_most(answer.iter_raw(_CHUNK), MOST_FILE):
+            for part in _limit_bytes(answer.iter_raw(_CHUNK), MOST_FILE):
                 kept.write(part)
             size = kept.tell()
             with self._turn:
@@ -246,7 +246,7 @@ def _filter_headers(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(name, answer.headers[name]) for name in TOLD_BACK if name in answer.headers]
 
 
-def _at_most(parts: Iterator[bytes], most: int) -> Iterator[bytes]:
+def _limit_bytes(parts: Iterator[bytes], most: int) -> Iterator[bytes]:
     for part in parts:
         most -= len(part)
         if most < 0:

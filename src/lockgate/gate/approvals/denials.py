@@ -24,7 +24,7 @@ TARGETS = "targets"
 """The name under which a question holds what it was asked for: kinds of effects on their targets, as digests."""
 
 
-def of_session(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
+def list_denials(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
     """The noes that stand in a session."""
     return tx.noes(session)
 
@@ -102,7 +102,7 @@ def retract(tx: Transaction, approval: str, *, by: str) -> ApprovalRow:
         raise ApprovalError("there is no question with this id; see: lockgate approvals list --all")
     if row.state != "denied":
         raise ApprovalError(f"there is no refusal to take back: this question is {row.state}")
-    for each in of_session(tx, row.session):
+    for each in list_denials(tx, row.session):
         if each.digest == row.digest:
             tx.put_approval(each._replace(state="changed", reason=f"taken back by {by}"))
     left = tx.approval(approval)

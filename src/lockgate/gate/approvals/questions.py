@@ -294,7 +294,7 @@ def _answerable(
             "or something else has changed it. Do not trust what you see of it: the agent can make the call again. "
             "Where nothing was upgraded since, run: lockgate audit verify"
         )
-    if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
+    if approve and denials.exact(denials.list_denials(tx, row.session), row.digest):
         raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
     return row
 

@@ -53,7 +53,7 @@ def object_of(words: Sequence[str], folders: Sequence[str], around: HostView) ->
         around: The view of this machine.
     """
     if words[1:2] == ("api",):
-        return _of_request(words[2:], folders, around)
+        return _object_of_request(words[2:], folders, around)
     kind, said = _KINDS.get("".join(words[1:2])), split_options(words[3:], _VALUES, _FLAGS)
     if kind is None or words[2:3] not in (("view",), ("show",)) or said is None or len(said[1]) != 1:
         return None
@@ -64,18 +64,18 @@ def object_of(words: Sequence[str], folders: Sequence[str], around: HostView) ->
         if named is not None or address[4] != kind:
             return None
         return _object((address[1].lower(), address[2], address[3]), kind, address[5], talks)
-    number, where = _NUMBER.fullmatch(operand), _where(named, folders, around)
+    number, where = _NUMBER.fullmatch(operand), _find_project(named, folders, around)
     return _object(where, kind, number[1], talks) if number and where else None
 
 
-def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
+def _object_of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """The object of ``glab api``."""
     said = split_options(words, _API_VALUES, _API_FLAGS)
     match = _API.fullmatch(said[1][0]) if said and len(said[1]) == 1 else None
     if said is None or match is None or said[0].get("-X", said[0].get("--method", "GET")) != "GET":
         return None
     if match[1].startswith(":"):
-        where = _where(None, folders, around)
+        where = _find_project(None, folders, around)
     else:
         project = _PROJECT.fullmatch(unquote(match[1]))
         where = (GITLAB, project[1], project[2]) if project else None
@@ -87,7 +87,7 @@ def _object(where: _Where, kind: str, number: str, talks: bool) -> ServiceObject
     return ServiceObject(host, group, rest, kind, int(number), "talk" if talks else "", "gitlab")
 
 
-def _where(named: str | None, folders: Sequence[str], around: HostView) -> _Where | None:
+def _find_project(named: str | None, folders: Sequence[str], around: HostView) -> _Where | None:
     """Host, top group and the rest of the path: of the project that is named, else of the only remote."""
     if named is not None:
         match = _NAMED.fullmatch(named)

@@ -97,19 +97,19 @@ def objects_of(call: ToolCall, analysis: Analysis, around: HostView) -> tuple[Se
     if analysis.writes or analysis.keeps or analysis.listens or not analysis.effects:
         return ()
     if call.tool.startswith("mcp__"):
-        found = _of_tool(call) if all(effect.rule in _SHOWN for effect in analysis.effects) else None
+        found = _object_of_tool(call) if all(effect.rule in _SHOWN for effect in analysis.effects) else None
         return (found,) if found else ()
     if call.tool != "Bash" or around.shell_stays or any(map(around.exported, (*_OWN_SERVER, *gitlab_calls.OWN_SERVER))):
         return ()
     if not all(e.kind in _READS and (e.rule.startswith(_PROGRAMS) or e.rule in _GIT) for e in analysis.effects):
         return ()
     commands = [each for each in analysis.commands if each.words[0] in ("gh", "glab") or _brings_commits(each)]
-    named = [_of_command(command, around) for command in commands]
+    named = [_object_of_command(command, around) for command in commands]
     found_all = tuple(dict.fromkeys(each for each in named if each is not None))
     return found_all if None not in named and len(found_all) <= MOST else ()
 
 
-def _of_tool(call: ToolCall) -> ServiceObject | None:
+def _object_of_tool(call: ToolCall) -> ServiceObject | None:
     server = next((each for each in _SERVERS if call.tool.startswith(each)), None)
     if server is None:
         return None
@@ -130,16 +130,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e10 and value == int(value)
 
 
-def _of_command(command: Command, around: HostView) -> ServiceObject | None:
+def _object_of_command(command: Command, around: HostView) -> ServiceObject | None:
     words = command.words
     if any(char < " " for word in words for char in word if char not in "\n\t"):
         return None  # it is not known whole
     if words[0] == "git":
-        return _of_git(words, command.folders, around)
+        return _object_of_pull(words, command.folders, around)
     if words[0] == "glab":
         return gitlab_calls.object_of(words, command.folders, around)
     if words[1:2] == ("api",):
-        return _of_request(words[2:], command.folders, around)
+        return _object_of_request(words[2:], command.folders, around)
     kind, verb = _KINDS.get("".join(words[1:2])), "".join(words[2:3])
     said = split_options(words[3:], _VALUES, _FLAGS)
     if kind not in ("issues", "pulls") or words[1] not in ("issue", "pr") or said is None:
@@ -150,13 +150,13 @@ def _of_command(command: Command, around: HostView) -> ServiceObject | None:
     part: ObjectPart = "diff" if verb == "diff" else "talk" if talk else ""
     named = options.get("-R", options.get("--repo"))
     if verb in ("list", "ls") and not operands:
-        where = _where(named, command.folders, around)
+        where = _find_repository(named, command.folders, around)
         return ServiceObject(*where, kind) if where and not talk else None
     if (verb != "view" and (verb, kind) != ("diff", "pulls")) or len(operands) != 1:
         return None
     if address := _ADDRESS.fullmatch(operands[0]):
         return ServiceObject(address[1].lower(), address[2], address[3], _KINDS[address[4]], int(address[5]), part)
-    number, where = _NUMBER.fullmatch(operands[0]), _where(named, command.folders, around)
+    number, where = _NUMBER.fullmatch(operands[0]), _find_repository(named, command.folders, around)
     return ServiceObject(*where, kind, int(number[1]), part) if number and where else None
 
 
@@ -164,16 +164,16 @@ def _brings_commits(command: Command) -> bool:
     return command.words[0] == "git" and "".join(command.words[1:2]) in ("pull", "fetch")
 
 
-def _of_git(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
+def _object_of_pull(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """The commits that a pull brings, from the only remote of its folder."""
     said = split_options(words[2:], frozenset(), _PULLS)
     if said is None or (said[1] and (said[1][0] != "origin" or len(said[1]) > 2)):
         return None
-    where = _where(None, folders, around)
+    where = _find_repository(None, folders, around)
     return ServiceObject(*where, "commits") if where else None
 
 
-def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
+def _object_of_request(words: Sequence[str], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """The object of ``gh api``."""
     said = split_options(words, _API_VALUES, _API_FLAGS)
     if said is None or len(said[1]) != 1:
@@ -182,28 +182,28 @@ def _of_request(words: Sequence[str], folders: Sequence[str], around: HostView) 
     if options.get("-X", options.get("--method", "GET")) != "GET":
         return None
     if of_commits := _OF_COMMITS.fullmatch(path):
-        return _of_commits(of_commits.groups(), folders, around)
+        return _object_of_commits(of_commits.groups(), folders, around)
     match = _API.fullmatch(path)
     if match is None:
         return None
     owner, name, kind, number, part = match.groups()
-    where = (GITHUB, owner, name) if owner else _where(None, folders, around)
+    where = (GITHUB, owner, name) if owner else _find_repository(None, folders, around)
     if where is None or (_PARTS.get(part) == "diff" and kind != "pulls") or (kind == "commits" and number):
         return None
     return ServiceObject(*where, kind, int(number or 0), _PARTS.get(part, ""))
 
 
-def _of_commits(said: Sequence[str | None], folders: Sequence[str], around: HostView) -> ServiceObject | None:
+def _object_of_commits(said: Sequence[str | None], folders: Sequence[str], around: HostView) -> ServiceObject | None:
     """One commit or one file of a repository."""
     owner, name, sha, file, ref = said
-    where = (GITHUB, owner, name) if owner and name else _where(None, folders, around)
+    where = (GITHUB, owner, name) if owner and name else _find_repository(None, folders, around)
     if where is None or ".." in (file or "").split("/"):
         return None
     kind = "contents" if file else "commits"
     return ServiceObject(*where, kind, which=sha or file or "", ref=ref or "")
 
 
-def _where(named: str | None, folders: Sequence[str], around: HostView) -> tuple[str, str, str] | None:
+def _find_repository(named: str | None, folders: Sequence[str], around: HostView) -> tuple[str, str, str] | None:
     """Host, owner and name of the repository that ``gh`` asks about: the one that is named, else the only remote."""
     if named is not None:
         match = _REPOSITORY.fullmatch(named)

@@ -19,12 +19,12 @@ from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.gate.host.host_view import (
     host_view_in,
     host_view_of,
-    in_client,
-    in_session,
     make_contain,
     make_end_rooms,
     make_leave_out,
     task_folders,
+    with_client,
+    with_session,
     write_kept,
 )
 from lockgate.resources.host_view import AnalysisRules, HostView
@@ -222,7 +222,7 @@ def _unless_paused(found: Configuration, store: Store, context: Context, state: 
 def host_view_reader(where: Folders, cache: TtlCache | None) -> Callable[[Context, AnalysisRules], HostView]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
     if cache is None:
-        return lambda context, rules: in_client(
+        return lambda context, rules: with_client(
             host_view_of(where, context.workspace, context.transcript, rules), context.client
         )
 
@@ -240,7 +240,7 @@ def host_view_reader(where: Folders, cache: TtlCache | None) -> Callable[[Contex
         if found is None or made_of is not project:
             if len(kept) >= cache.MOST:
                 kept.clear()
-            found = in_client(in_session(*project, where, context.transcript), context.client)
+            found = with_client(with_session(*project, where, context.transcript), context.client)
         elif found.rules is rules:
             return found
         found = found._replace(rules=rules)

@@ -85,7 +85,11 @@ def read_nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | No
     if not wanted or not workspace:
         return ()
     beside = _find_skill_folders(workspace)
-    files = None if beside is None else list(islice((file for folder in beside for file in _in(folder)), _MOST_FILES))
+    files = (
+        None
+        if beside is None
+        else list(islice((file for folder in beside for file in _find_skills_and_commands(folder)), _MOST_FILES))
+    )
     if files is None or len(files) == _MOST_FILES:
         return None
     meant = {file: _is(file, wanted) for file in files}
@@ -134,33 +138,33 @@ def shares_tasks(home: str) -> bool:
 
 def _files(home: str, workspace: str, cwd: str) -> Iterator[str | None]:
     """The files of skills; ``None`` for those that lie nobody knows where."""
-    for folder in dict.fromkeys((*_above(cwd, workspace), workspace, home)):
+    for folder in dict.fromkeys((*_folder_and_parents(cwd, workspace), workspace, home)):
         if folder:
-            yield from _in(os.path.join(folder, ".claude"))
+            yield from _find_skills_and_commands(os.path.join(folder, ".claude"))
     for folder in _ADMINISTERED:
-        yield from _in(os.path.join(folder, ".claude"))
+        yield from _find_skills_and_commands(os.path.join(folder, ".claude"))
     clients = dict.fromkeys((os.path.join(home, ".claude"), caller.environ().get("CLAUDE_CONFIG_DIR", "")))
     for client in filter(None, clients):
         if client != os.path.join(home, ".claude"):
-            yield from _in(client)
-        yield from _in_plugins(os.path.join(client, "plugins"))
+            yield from _find_skills_and_commands(client)
+        yield from _find_in_plugins(os.path.join(client, "plugins"))
     for flag, folder in _command_line_folders():
-        yield from _in(folder if flag == _PLUGIN else os.path.join(folder, ".claude"))
+        yield from _find_skills_and_commands(folder if flag == _PLUGIN else os.path.join(folder, ".claude"))
 
 
-def _in_plugins(plugins: str) -> Iterator[str | None]:
+def _find_in_plugins(plugins: str) -> Iterator[str | None]:
     """Files of the plugins in the client's own folder, and of those that it has down as lying elsewhere."""
     cache = os.path.join(plugins, "cache")
     for market in _names(cache):
         for plugin in _names(os.path.join(cache, market)):
             for version in _names(os.path.join(cache, market, plugin)):
-                yield from _in(os.path.join(cache, market, plugin, version))
+                yield from _find_skills_and_commands(os.path.join(cache, market, plugin, version))
     listed = os.path.join(plugins, "installed_plugins.json")
     for folder in _read_installed(listed):
         if folder is None:
             yield None
         elif not folder.startswith(f"{cache}/"):
-            yield from _in(folder)
+            yield from _find_skills_and_commands(folder)
 
 
 def _read_installed(file: str) -> Iterator[str | None]:
@@ -211,25 +215,25 @@ def _flag_values(words: list[str]) -> Iterator[tuple[str, str]]:
             yield flag, value
 
 
-def _above(cwd: str, workspace: str) -> Iterator[str]:
+def _folder_and_parents(cwd: str, workspace: str) -> Iterator[str]:
     """A folder and those around it, up to the project's root."""
     while workspace and (cwd + "/").startswith(workspace.rstrip("/") + "/") and len(cwd) > len(workspace):
         yield cwd
         cwd = os.path.dirname(cwd)
 
 
-def _in(folder: str) -> Iterator[str]:
-    yield from _below(os.path.join(folder, "skills"), _SKILL)
-    yield from _below(os.path.join(folder, "commands"), ".md")
+def _find_skills_and_commands(folder: str) -> Iterator[str]:
+    yield from _find_below(os.path.join(folder, "skills"), _SKILL)
+    yield from _find_below(os.path.join(folder, "commands"), ".md")
 
 
-def _below(folder: str, ending: str, depth: int = 0) -> Iterator[str]:
+def _find_below(folder: str, ending: str, depth: int = 0) -> Iterator[str]:
     for name in _names(folder):
         path = os.path.join(folder, name)
         if name.lower().endswith(ending):
             yield path
         elif depth < _DEEPEST and os.path.isdir(path):
-            yield from _below(path, ending, depth + 1)
+            yield from _find_below(path, ending, depth + 1)
 
 
 def _names(folder: str) -> list[str]:

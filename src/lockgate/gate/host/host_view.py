@@ -43,7 +43,7 @@ _CONTAIN, _LAUNCHER = "contain.py", "lockgate-contain"
 
 def host_view_of(where: Folders, workspace: str, transcript: str, rules: AnalysisRules) -> HostView:
     """What the analysis may know of this machine."""
-    return in_session(host_view_in(where, workspace), task_folders(), where, transcript)._replace(rules=rules)
+    return with_session(host_view_in(where, workspace), task_folders(), where, transcript)._replace(rules=rules)
 
 
 def host_view_in(where: Folders, workspace: str) -> HostView:
@@ -62,7 +62,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
         own_ports=lambda: own_ports(where.state),
         own_database=lambda: _own_database(where.state),
         variables=variables,
-        program_folders=() if search_path is None else _in_project(search_path, workspace),
+        program_folders=() if search_path is None else _program_folders(search_path, workspace),
         exported=lambda name: name in caller.environ(),
         realpath=real_path,
         may_be_zsh=_may_be_zsh(),
@@ -84,7 +84,7 @@ def host_view_in(where: Folders, workspace: str) -> HostView:
     )
 
 
-def _in_project(search_path: str, workspace: str) -> tuple[str, ...]:
+def _program_folders(search_path: str, workspace: str) -> tuple[str, ...]:
     """The folders of a ``PATH`` that lie in a project."""
     if not workspace:
         return ()
@@ -119,7 +119,7 @@ def _is_seen_by_contained_only(state: str, workspace: str, path: str) -> bool:
     return is_seen_by_contained_only(state, real_path(workspace), path)
 
 
-def in_session(around: HostView, tasks: Sequence[str], where: Folders, transcript: str) -> HostView:
+def with_session(around: HostView, tasks: Sequence[str], where: Folders, transcript: str) -> HostView:
     """The same in one session; ``tasks`` are those of :func:`task_folders`."""
     # The folders of tasks stand for those for temporary files, in which they lie.
     beside = records_folder(transcript, (around.home, around.real_home, around.workspace, *tasks))
@@ -128,7 +128,7 @@ def in_session(around: HostView, tasks: Sequence[str], where: Folders, transcrip
     )
 
 
-def in_client(around: HostView, client: str) -> HostView:
+def with_client(around: HostView, client: str) -> HostView:
     """The same with a client, as far as it matters how it runs commands."""
     if client in _STAYING:
         return around._replace(shell_stays=True)

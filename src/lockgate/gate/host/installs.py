@@ -96,12 +96,12 @@ class _Committed:
             committed = self._repository.content(self._base.commit, path)
         except LookupError:
             raise lookup.UncoveredError("what was committed before this session cannot be read") from None
-        if _lines(committed) != _lines(_now(os.path.join(self._base.root, path))):
+        if _lines(committed) != _lines(_read_now(os.path.join(self._base.root, path))):
             raise lookup.UncoveredError(f"{path!r} is not as it was committed when this session began")
         return committed
 
 
-def _now(path: str) -> bytes | None:
+def _read_now(path: str) -> bytes | None:
     from lockgate.system.files import read_regular
 
     try:

@@ -92,13 +92,13 @@ def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return _without_credentials(value)
     if isinstance(value, Mapping):
-        return {_without_credentials(str(name)): _of_field(name, item) for name, item in value.items()}
+        return {_without_credentials(str(name)): _clean_field(name, item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(item) for item in value]
     return value
 
 
-def _of_field(name: object, value: Any) -> Any:
+def _clean_field(name: object, value: Any) -> Any:
     """A field's value; whether a text is a credential may be said by the field's name alone."""
     if not isinstance(value, str):
         return _clean(value)

@@ -108,7 +108,7 @@ def dialog_question(
     heading = len(wrap(f"Hook PreToolUse:{call.tool} requires confirmation for this command:", width))
     room = min(max(rows - 13, 7), 12) - heading
     places = _places(decision.reasons, call, reached)
-    where = places, _by_host(places, call)
+    where = places, _shorten_addresses(places, call)
     # Cut here and not by the client: a piece of a long line would begin as one of ours does.
     whole = add_bars("\n".join(call_lines(call)), width)
     above = _rows_above(call, width) if window and exact else 0
@@ -134,7 +134,7 @@ def lines_below(
     """
     fields = list(call.tool_input.values())
     places = [place for place in _places(reasons, call, reached) if place not in fields]
-    return _pieces([*_because(reasons, width), *_to(places), *_sources(taints, width)], width)
+    return _pieces([*_because(reasons, width), *_list_receivers(places), *_sources(taints, width)], width)
 
 
 def _forms(
@@ -147,7 +147,7 @@ def _forms(
     width: int,
 ) -> Iterator[Sequence[str]]:
     """The question in fewer and fewer lines: the call and where it goes are whole in each."""
-    more, to = f"more: lockgate question {approval}", _to(where[0])
+    more, to = f"more: lockgate question {approval}", _list_receivers(where[0])
     for short in (0, width):
         said = [*_because(reasons, short), *to, *_sources(taints, short), more]
         yield [*titles.long, *call_lines, *_pieces(said, width)]
@@ -159,14 +159,14 @@ def _forms(
             # The call, where it goes and what locked the session are what a person answers by.
             yield [title, *call_lines, *_pieces([*to, *sources], width)]
             # An address of several lines that stands in the call is said by its host.
-            yield [title, *call_lines, *_pieces([*_to(where[1]), *sources], width)]
+            yield [title, *call_lines, *_pieces([*_list_receivers(where[1]), *sources], width)]
 
 
-def _to(places: Sequence[str]) -> list[str]:
+def _list_receivers(places: Sequence[str]) -> list[str]:
     return [f"To: {', '.join(places)}"] if places else []
 
 
-def _by_host(places: Sequence[str], call: ToolCall) -> list[str]:
+def _shorten_addresses(places: Sequence[str], call: ToolCall) -> list[str]:
     """Where a command goes, with the host alone of each address that stands in it as a word, as it is.
 
     Nothing of it is hidden then: the person reads the address in the call, and here which host it is.

@@ -29,7 +29,7 @@ _NO_POLICY = (
 )
 
 
-def by_rules(call: ToolCall, reasons: Sequence[Reason]) -> Message:
+def rules_message(call: ToolCall, reasons: Sequence[Reason]) -> Message:
     """The message about a call that a rule or a plugin refuses."""
     said = [f"{visible(reason.effect.because, 400)} [{visible(reason.effect.rule, 100)}]" for reason in reasons]
     why = summary_of(said, _SHOWN)
@@ -40,7 +40,7 @@ def by_rules(call: ToolCall, reasons: Sequence[Reason]) -> Message:
     )
 
 
-def by_fleet(call: ToolCall) -> Message:
+def fleet_message(call: ToolCall) -> Message:
     """The message about a call that is refused because the fleet's policy is missing."""
     return Message(
         f"Lockgate blocked this call of {visible(call.tool, 80)}: {_NO_POLICY}.\n"

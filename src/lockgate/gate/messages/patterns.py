@@ -33,7 +33,7 @@ _PERSON_KNOWN = "To allow it: do it yourself. The value is known; no rule of a f
 _PERSON_CANARY = "If it has done its work: lockgate canary revoke NAME."
 
 
-def _why(reasons: Iterable[Reason]) -> str:
+def _summarise(reasons: Iterable[Reason]) -> str:
     said = [f"{visible(reason.effect.because, 200)} [{visible(reason.effect.rule, 100)}]" for reason in reasons]
     return summary_of(said, _SHOWN)
 
@@ -50,9 +50,9 @@ def _advice(result: GuardrailResult) -> str:
 def refusal_texts(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) -> Message:
     """The message about a call that is refused for what it carries."""
     tool = visible(call.tool, 80)
-    to_agent = [f"Lockgate blocked this call of {tool}: {_why(reasons)}.", _advice(result)]
+    to_agent = [f"Lockgate blocked this call of {tool}: {_summarise(reasons)}.", _advice(result)]
     to_person = [
-        f"{_name_canaries(result)}Lockgate blocked a call of {tool}: {_why(reasons)}.",
+        f"{_name_canaries(result)}Lockgate blocked a call of {tool}: {_summarise(reasons)}.",
         _text_of_known_secrets(result),
         _way(result),
     ]
@@ -85,7 +85,7 @@ def _text_of_known_secrets(result: GuardrailResult) -> str:
 
 def pattern_question(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, shown: str) -> str:
     """The question for a native prompt. ``shown`` is the call with marks in the place of what was found."""
-    why = " ".join(filter(None, (f"Lockgate asks: {_why(reasons)}.", _text_of_known_secrets(result))))
+    why = " ".join(filter(None, (f"Lockgate asks: {_summarise(reasons)}.", _text_of_known_secrets(result))))
     return f"{why}\nLet exactly this {visible(call.tool, 80)} run once:\n{shown}"
 
 

@@ -142,7 +142,7 @@ def _refusal_texts(question: DecisionInput, ruling: Ruling, decision: PolicyDeci
     if by_rules or (question.configuration.locked and not calls.always_denied(decision)):
         from lockgate.gate.messages import objections
 
-        return objections.by_rules(call, decision.reasons) if by_rules else objections.by_fleet(call)
+        return objections.rules_message(call, decision.reasons) if by_rules else objections.fleet_message(call)
     hints, client = question.mask.analysis(ruling.analysis).hints, question.context.client
     to_agent = calls.refusal_for_agent(call, decision, taints, hints, client)
     return calls.Message(to_agent, calls.refusal_for_person(call, decision, taints, client))

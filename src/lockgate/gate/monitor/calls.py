@@ -148,7 +148,7 @@ def _decide(parts: Parts, case: _Case, answers: _Answers) -> Answer | JudgeQuest
         is_trial = _take_trial(tx, context.subject.session, now)
         if not is_trial:
             _enter(parts, tx, context, now)
-        case = _in_job(tx, case, now)
+        case = _with_job(tx, case, now)
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, answers, tx, now)
@@ -208,9 +208,9 @@ def _turn_question(parts: Parts, question: DecisionInput, ruling: Ruling) -> Tur
     context, verdict = question.context, ruling.decision.verdict
     if verdict is Verdict.ALLOW or not question.taints:
         return None
-    from lockgate.gate.monitor.turns import calls_in_turn
+    from lockgate.gate.monitor.turns import find_calls_in_turn
 
-    among = calls_in_turn(context, question.call, question.taints, verdict, question.now)
+    among = find_calls_in_turn(context, question.call, question.taints, verdict, question.now)
     if not among or not parts.consultants.turn(context):
         return None
     return TurnQuestion(context, question.call.call_id, among)
@@ -240,7 +240,7 @@ def _note_run(parts: Parts, case: _Case, answers: _Answers, question: DecisionIn
     _note_page(question, ruling)
 
 
-def _in_job(tx: Transaction, case: _Case, now: float) -> _Case:
+def _with_job(tx: Transaction, case: _Case, now: float) -> _Case:
     """The case, with nobody to be asked where it is one of a CI job that was set up."""
     if not case.event.context.run:
         return case
@@ -393,9 +393,9 @@ def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[s
     taints = [taint for taint in taints if not (taint.call_id == call.call_id and taint.state is pending)]
     if not turn:
         return taints
-    from lockgate.gate.monitor.turns import without
+    from lockgate.gate.monitor.turns import drop_own_turn
 
-    return without(tx, subject.session, taints, turn)
+    return drop_own_turn(tx, subject.session, taints, turn)
 
 
 def _make_timing(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:

@@ -24,7 +24,7 @@ def handle_prompt(parts: Parts, event: PromptSubmitted) -> Answer:
     """Take in a prompt: of the person, or of somebody in their name."""
     context = event.context
     words = _words_of(parts, event)
-    said = _of_the_person(event, words)
+    said = _person_texts(event, words)
     strangers = [part for part in words if part.author == STRANGER]
     effects = _effects_of(parts, event, strangers)
     prompt_of_others = [] if event.human else [event.prompt]
@@ -70,8 +70,8 @@ def _effects_of(parts: Parts, event: PromptSubmitted, strangers: Sequence[Prompt
         effect for each in around for effect in prompt.mention_effects(event.prompt, context.cwd, each)
     )
     if event.outside:
-        effects[prompt.from_outside()] = None
-    effects.update(dict.fromkeys(prompt.from_stranger(part.source) for part in strangers))
+        effects[prompt.outside_message_effect()] = None
+    effects.update(dict.fromkeys(prompt.stranger_effect(part.source) for part in strangers))
     return tuple(effects)
 
 
@@ -90,7 +90,7 @@ def _remember_addresses(parts: Parts, tx: Transaction, session_id: str, said: Se
         session.remember(tx, parts.store.fleet_key, session_id, addresses.extract(text, 1000), human=True)
 
 
-def _of_the_person(event: PromptSubmitted, words: Sequence[PromptPart]) -> list[str]:
+def _person_texts(event: PromptSubmitted, words: Sequence[PromptPart]) -> list[str]:
     """The person's own texts, one by one: an address must not begin in one and end in a stranger's."""
     if words:
         return [part.text for part in words if part.author == PERSON and part.text.strip()]

@@ -148,7 +148,7 @@ def rule(question: DecisionInput, analyses: Sequence[Analysis], key: bytes, *, a
         askable: Whether a question about this call is sure to reach a person.
     """
     policies = question.configuration.policies
-    analyses = [_in_session(question, each, key) if each.effects else each for each in analyses]
+    analyses = [_with_session_facts(question, each, key) if each.effects else each for each in analyses]
     profiles = [policy.profile for policy in policies]
     result = _with_person(question, analyses, profiles)
     if result.decision.verdict > Verdict.CONTAIN:
@@ -288,7 +288,7 @@ def _without_state(
     return _TableResult(contained, new_input)
 
 
-def _in_session(question: DecisionInput, analysis: Analysis, key: bytes) -> Analysis:
+def _with_session_facts(question: DecisionInput, analysis: Analysis, key: bytes) -> Analysis:
     """What a call can do, with what the session says of it: which addresses it has seen, and who wrote a script."""
     found = _with_own_scripts(
         question, _with_known_addresses(question, _with_known_deployments(question, analysis), key)

@@ -159,7 +159,7 @@ def _files_written(tx: Transaction, call: ToolCall, known: Sequence[str], *, kno
     origins = tuple(Origin(name) for name in dict.fromkeys(known) if name)
     if origins:
         return [Left(place, origins[:_MOST_READ])]
-    anew = call.tool == "Write" and not known and not knows_secrets and _at(tx, place) is not None
+    anew = call.tool == "Write" and not known and not knows_secrets and _read_kept(tx, place) is not None
     return [Left(place)] if anew else []
 
 
@@ -168,18 +168,18 @@ def settle(
 ) -> None:
     """Look at the files of a call that has come back; ``done`` where it did what it was to do."""
     for path in facts.get(CLEARED, ()) if done else ():
-        kept, data = _at(tx, path), read(path)
+        kept, data = _read_kept(tx, path), read(path)
         if kept is not None and not (data and kept.content == sha256(data).hexdigest()):
             tx.put_setting(_name(path), None)
     for _, put in facts.get(PUT, ()):
         kept = _parse(put)  # gone where the call was taken to be refused
-        if kept is not None and _at(tx, kept.path) is None:
+        if kept is not None and _read_kept(tx, kept.path) is None:
             _put(tx, kept)
     for path in facts.get(FACT, ()):
         data = read(path)
         if not data:
             continue
-        before = _at(tx, path)
+        before = _read_kept(tx, path)
         origins = before.origins if before is not None else (Origin(path),)
         content, blob = sha256(data).hexdigest(), sha1(b"blob %d\0" % len(data) + data).hexdigest()
         _put(tx, KeptFile(path if before is not None else "", origins, now, content, blob))
@@ -223,7 +223,7 @@ def _is_code(kept: KeptFile) -> bool:
     return bool(kept.origins) and all(origin.origin for origin in kept.origins)
 
 
-def _at(tx: Transaction, path: str) -> KeptFile | None:
+def _read_kept(tx: Transaction, path: str) -> KeptFile | None:
     text = tx.setting(_name(path))
     return _parse(text) if text is not None else None
 

@@ -77,7 +77,7 @@ def handle_result(parts: Parts, event: ToolFinished) -> Deliberation:
     with parts.store.transaction() as tx:
         end = _CallEnd(parts, tx, context, call, digest, fresh)
         told = end.settle_again(result) if end.was_told_before() else end.settle(result)
-    return _with(told, result_answer(call, screening))
+    return _join_answers(told, result_answer(call, screening))
 
 
 def _screen(
@@ -106,7 +106,7 @@ def handle_failure(parts: Parts, event: ToolFailed) -> Answer:
         end = _CallEnd(parts, tx, context, call, digest, fresh)
         settle = end.settle_failure_again if end.was_told_before() else end.settle_failure
         told = settle(event.error, screening, held)
-    return _with(told, failure_answer(call, screening))
+    return _join_answers(told, failure_answer(call, screening))
 
 
 def handle_refusal(parts: Parts, event: ToolRefused) -> Answer:
@@ -144,7 +144,7 @@ def _is_all_text(event: ToolFinished) -> bool:
     return is_all_text(event.call.tool, event.result)
 
 
-def _with(told: Answer, said: Answer) -> Answer:
+def _join_answers(told: Answer, said: Answer) -> Answer:
     """An answer to a result, with what is told beside it."""
     context = "\n".join(filter(None, (told.context, said.context)))
     return said._replace(context=context, to_person=" ".join(filter(None, (told.to_person, said.to_person))))

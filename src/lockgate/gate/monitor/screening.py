@@ -142,12 +142,12 @@ def _with_kept(
     except (OSError, LockgateError):
         return found._replace(exposed=event.kept) if enforced else found
     for text, result in seen:
-        texts = {**found.texts, **_at_the_cut(event, text, result)} if enforced else {}
+        texts = {**found.texts, **_redact_at_cut(event, text, result)} if enforced else {}
         found = found._replace(result=_both(found.result, result), texts=texts)
     return found
 
 
-def _at_the_cut(event: ToolFinished, whole: str, result: GuardrailResult) -> dict[str, str]:
+def _redact_at_cut(event: ToolFinished, whole: str, result: GuardrailResult) -> dict[str, str]:
     """The text that shows the file's beginning, without the first half of a value that the cut went through."""
     shown = dict(event.texts).get(event.shown, "")
     end = len(shown)

@@ -16,7 +16,7 @@ _SECONDS = 600.0
 """How long after a call was let run another one of its message may begin. Most are asked for at once."""
 
 
-def calls_in_turn(
+def find_calls_in_turn(
     context: Context, call: ToolCall, taints: Sequence[Taint], verdict: Verdict, now: float
 ) -> Mapping[str, float]:
     """The calls of which it matters whether their model has written them in the same message.
@@ -43,7 +43,7 @@ def calls_in_turn(
     return found if _taints_left(taints, found.keys()) is not taints else {}
 
 
-def without(tx: Transaction, session: str, taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
+def drop_own_turn(tx: Transaction, session: str, taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
     """A session's taints without what calls of the same message bring, or have brought.
 
     All of them where strangers' text is left: then a stranger may have written the message, with calls that need nobody

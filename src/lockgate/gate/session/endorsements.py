@@ -65,7 +65,7 @@ def sources_of(tx: Transaction, session: str) -> list[UntrustedResult]:
     def decisions() -> Sequence[Mapping[str, Any]]:
         return list_decisions(tx, session)
 
-    found = [source for subject in everyone(tx, session) for source in _of_subject(tx, subject, decisions)]
+    found = [source for subject in everyone(tx, session) for source in _list_untrusted_results(tx, subject, decisions)]
     return sorted(found, key=lambda source: source.at)
 
 
@@ -115,7 +115,9 @@ def endorse(
     if row is not None and ENDORSED in row.facts:
         raise EndorsementError(f"it was endorsed already by {row.facts[ENDORSED]['by']}")
     told = list_decisions(tx, shown.subject.session) if decisions is None else decisions
-    there = [source for source in _of_subject(tx, shown.subject, lambda: told) if source.call_id == shown.call_id]
+    there = [
+        source for source in _list_untrusted_results(tx, shown.subject, lambda: told) if source.call_id == shown.call_id
+    ]
     if row is None or not there or there[0].id != shown.id:
         raise EndorsementError("this call has another result by now: look at that one first")
     source = there[0]
@@ -134,7 +136,7 @@ def list_labelled_files(tx: Transaction) -> list[LabelledFile]:
     return list_labelled(tx)
 
 
-def _of_subject(
+def _list_untrusted_results(
     tx: Transaction, subject: Subject, decisions: Callable[[], Sequence[Mapping[str, Any]]]
 ) -> list[UntrustedResult]:
     taints = [taint for taint in tx.taints(subject) if taint.label is Label.UNTRUSTED]

@@ -86,7 +86,7 @@ def has_read_untrusted(tx: Transaction, session: str) -> bool:
     return any(Label.UNTRUSTED in tx.labels(subject) for subject in everyone(tx, session))
 
 
-def who(subject: Subject) -> str:
+def name_subject(subject: Subject) -> str:
     """A subject within its session, as an origin says it."""
     return f"agent {subject.agent}" if subject.agent else "main agent"
 
@@ -121,7 +121,7 @@ def flow(
         state = TaintState.CONFIRMED if settled else taint.state
         there = have.get((taint.label, taint.source, taint.call_id))
         if there is None or (there is TaintState.PENDING and state is TaintState.CONFIRMED):
-            new.append(taint._replace(state=state, origin=origin or who(source)))
+            new.append(taint._replace(state=state, origin=origin or name_subject(source)))
     tx.add_taints(target, new)
 
 

@@ -153,7 +153,7 @@ class _PatternReader:
             return Part(match.group(), 0.0, 0, 0)
         if letter.lower() in _CLASS_SIZES:
             size = _CLASS_SIZES[letter.lower()]
-            return Part(match.group(), _of_class(size if letter.islower() else _PRINTABLE - size), 1, 1)
+            return Part(match.group(), _class_bits(size if letter.islower() else _PRINTABLE - size), 1, 1)
         return Part(match.group(), CHARACTER, 1, 1)
 
     def bracket(self) -> Part:
@@ -170,7 +170,7 @@ class _PatternReader:
                 raise UnreadablePattern
         self.at += 1
         size = max(1, _PRINTABLE - size) if negated else size
-        return Part(self.pattern[begin : self.at], _of_class(size), 1, 1)
+        return Part(self.pattern[begin : self.at], _class_bits(size), 1, 1)
 
     def member(self) -> int:
         """One member of a class, or a range; how many characters that is."""
@@ -200,5 +200,5 @@ class _PatternReader:
         return -size if size is not None else ord(match.group()[-1])
 
 
-def _of_class(size: int) -> float:
+def _class_bits(size: int) -> float:
     return max(0.0, min(CHARACTER, math.log2(_PRINTABLE / max(size, 1)) * 0.6))

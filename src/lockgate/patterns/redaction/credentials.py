@@ -76,22 +76,22 @@ def redact_input(tool: str, tool_input: Mapping[str, Any]) -> dict[str, Any]:
     known = not tool.startswith("mcp__")
     recorded = {}
     for name, value in list(tool_input.items())[:_ITEMS]:
-        shown, contents, mark = _of_name(name)
+        shown, contents, mark = _describe_name(name)
         recorded[shown] = _value(value, 1, contents and known, mark if tool else None)
     return recorded
 
 
-def _of_name(name: object) -> tuple[str, bool, str]:
+def _describe_name(name: object) -> tuple[str, bool, str]:
     """Of a parameter: what is recorded of its name, whether it holds what a file says, and the mark of its value."""
     if type(name) is str and len(name) <= _LONGEST_NAME:
-        return _of_short_name(name)  # nearly always: few tools have many names
+        return _describe_short_name(name)  # nearly always: few tools have many names
     text = str(name)
     contents = isinstance(name, str) and name in _CONTENTS
     return redact(text)[:_LONGEST_NAME], contents, _secret_mark(text[:_LONGEST_NAME])
 
 
 @lru_cache(maxsize=500)
-def _of_short_name(name: str) -> tuple[str, bool, str]:
+def _describe_short_name(name: str) -> tuple[str, bool, str]:
     return redact(name)[:_LONGEST_NAME], name in _CONTENTS, _secret_mark(name)
 
 
@@ -121,7 +121,7 @@ def _value(value: Any, depth: int, contents: bool, mark: str | None) -> Any:
     if isinstance(value, OBJECT):
         recorded = {}
         for name, item in list(value.items())[:_ITEMS]:
-            inner, its_contents, its_mark = _of_name(name)
+            inner, its_contents, its_mark = _describe_name(name)
             recorded[inner] = _value(item, depth + 1, its_contents, None if mark is None else its_mark)
         return recorded
     return f"[{type(value).__name__}]"

@@ -59,7 +59,7 @@ def _function(module: str, name: str) -> Any:
     return getattr(import_module(f"{_PACKAGE}.{module}"), name)
 
 
-def _of_value(module: str, name: str) -> Validator:
+def _value_validator(module: str, name: str) -> Validator:
     def validate(candidate: Candidate, parameter: float | None) -> bool | None:
         answer: bool | None = _function(module, name)(candidate.value)
         return answer
@@ -67,7 +67,7 @@ def _of_value(module: str, name: str) -> Validator:
     return validate
 
 
-def _of_candidate(module: str, name: str) -> Validator:
+def _candidate_validator(module: str, name: str) -> Validator:
     def validate(candidate: Candidate, parameter: float | None) -> bool | None:
         answer: bool | None = _function(module, name)(candidate)
         return answer
@@ -104,8 +104,8 @@ def _basic_auth(candidate: Candidate, parameter: float | None) -> bool | None:
 
 
 VALIDATORS: Mapping[str, Validator] = {
-    **{name: _of_value(module, name) for module, names in _OF_VALUE.items() for name in names},
-    **{name: _of_candidate(module, name) for module, names in _OF_CANDIDATE.items() for name in names},
+    **{name: _value_validator(module, name) for module, names in _OF_VALUE.items() for name in names},
+    **{name: _candidate_validator(module, name) for module, names in _OF_CANDIDATE.items() for name in names},
     "not_placeholder": _not_placeholder,
     "rarity": _rarity,
     "credential": _credential,

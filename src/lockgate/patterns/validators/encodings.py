@@ -100,7 +100,7 @@ def nats_seed(value: str) -> bool:
     """
     from binascii import crc_hqx
 
-    raw = _from_base32(value)
+    raw = _decode_base32(value)
     return raw is not None and len(raw) == 36 and crc_hqx(raw[:-2], 0) == int.from_bytes(raw[-2:], "little")
 
 
@@ -113,12 +113,12 @@ def base32_seed(value: str) -> bool | None:
 
     Source: https://www.rfc-editor.org/rfc/rfc4226#section-4
     """
-    raw = _from_base32(value.rstrip("="))
+    raw = _decode_base32(value.rstrip("="))
     enough = raw is not None and len(raw) >= _LEAST_SEED and len(set(value)) >= 6
     return None if enough and any(map(str.isdigit, value)) else False
 
 
-def _from_base32(text: str) -> bytes | None:
+def _decode_base32(text: str) -> bytes | None:
     """The bytes of base32 without padding, whose last character says nothing beyond them; ``None`` where it is none."""
     from base64 import b32decode, b32encode
     from binascii import Error

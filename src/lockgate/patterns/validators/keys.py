@@ -68,7 +68,7 @@ _BODY, _CHECKSUM = 36, 6
 """Characters behind the prefix of GitHub's and npm's tokens, and how many of them are the checksum."""
 
 
-def _in_base62(number: int, digits: int) -> str:
+def _encode_base62(number: int, digits: int) -> str:
     """The number's last digits in base 62, with zeros in front."""
     written = ""
     for _ in range(digits):
@@ -81,7 +81,7 @@ def _ends_in_crc32(body: str) -> bool:
     """Whether the last six characters are the CRC-32, in base 62, of those before them."""
     from zlib import crc32
 
-    return body.endswith(_in_base62(crc32(body[:-_CHECKSUM].encode("utf-8", "surrogatepass")), _CHECKSUM))
+    return body.endswith(_encode_base62(crc32(body[:-_CHECKSUM].encode("utf-8", "surrogatepass")), _CHECKSUM))
 
 
 def _proven_by_crc32(value: str, prefixes: tuple[str, ...]) -> bool | None:

@@ -92,7 +92,7 @@ class ContainerDecisions:
             self._open[group.name] -= 1
             if not self._open[group.name]:
                 del self._open[group.name]
-        _tell(group, asked, reply, time.perf_counter() - began)
+        _log_answer(group, asked, reply, time.perf_counter() - began)
         write = write_short if asked.short else write_reply
         return write(group.secret, asked.message, asked.name, reply)
 
@@ -157,13 +157,13 @@ def refusal(group: ContainerGroup, message: bytes, name: str, why: str) -> bytes
 def _begin(
     worker: Worker, replays: Replays, group: ContainerGroup, read: Callable[[], bytes], expected: Expected, parts: Parts
 ) -> _FirstStep:
-    asked = _forward_ask(replays, group, read(), expected)
+    asked = _read_request(replays, group, read(), expected)
     if asked.case is None:
         return _FirstStep(asked, HostReply(Answer(), failed=asked.problem))
-    return _FirstStep(asked, worker.run_for(asked.case, partial(_first, parts, asked.case)))
+    return _FirstStep(asked, worker.run_for(asked.case, partial(_take_first_step, parts, asked.case)))
 
 
-def _forward_ask(replays: Replays, group: ContainerGroup, message: bytes, expected: Expected) -> ReadRequest:
+def _read_request(replays: Replays, group: ContainerGroup, message: bytes, expected: Expected) -> ReadRequest:
     short = is_short(message)
     try:
         if short:
@@ -181,7 +181,7 @@ def _forward_ask(replays: Replays, group: ContainerGroup, message: bytes, expect
         return ReadRequest(message, expected.id or "0" * 32, None, short, str(error))
 
 
-def _first(parts: Parts, case: OpenRequest) -> _Outcome:
+def _take_first_step(parts: Parts, case: OpenRequest) -> _Outcome:
     if case.request.report:
         return _report(parts, case)
     return _step(case, Monitor(parts).deliberate(case.event), None)
@@ -215,7 +215,7 @@ def _failure(case: OpenRequest, error: Exception) -> HostReply:
     return HostReply(Answer(), failed=f"an internal error ({type(error).__name__})")
 
 
-def _tell(group: ContainerGroup, asked: ReadRequest, reply: HostReply, seconds: float) -> None:
+def _log_answer(group: ContainerGroup, asked: ReadRequest, reply: HostReply, seconds: float) -> None:
     """Log what was answered: never what was asked, which may hold anything."""
     request: ContainerRequest | None = asked.case.request if asked.case else None
     facts = {

@@ -13,7 +13,7 @@ from lockgate.service.http.auth.sessions import CSRF_HEADER, ApiCaller
 from lockgate.service.http.context import DashboardContext, caller
 from lockgate.service.http.event_stream import MEDIA_TYPE, Feed, Stream
 from lockgate.service.http.middleware import API, SecurityMiddleware
-from lockgate.service.http.problems import document_responses, of_every_route
+from lockgate.service.http.problems import common_responses, document_responses
 from lockgate.service.http.routes import access, corrections, policy, sessions
 from lockgate.service.http.schemas import Problem
 from lockgate.service.http.schemas.access import EventNotice
@@ -68,7 +68,7 @@ def make_api(dashboard: DashboardContext) -> FastAPI:
 
 
 def _events(dashboard: DashboardContext) -> APIRouter:
-    api = APIRouter(responses=of_every_route())
+    api = APIRouter(responses=common_responses())
     feed = Feed(dashboard)
     stream: dict[str, Any] = {"schema": {"type": "string"}, "x-event": {"$ref": "#/components/schemas/EventNotice"}}
 

@@ -78,7 +78,7 @@ def document_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": _title(status), "content": content} for status in statuses}
 
 
-def of_every_route() -> dict[int | str, dict[str, Any]]:
+def common_responses() -> dict[int | str, dict[str, Any]]:
     """What any route of the API may answer beside success."""
     return document_responses(400, 401, 403, 408, 413, 415, 421, 422, 500, 503)
 

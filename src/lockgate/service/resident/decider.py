@@ -19,7 +19,7 @@ from lockgate.service.resident.identity import StoreIdentity
 from lockgate.service.resident.recent_callers import RecentCallers
 from lockgate.service.resident.request import Work, prolong
 from lockgate.store.sqlite.group_commit import GroupingStore
-from lockgate.system.error_log import in_words, note, place_of
+from lockgate.system.error_log import describe, note, place_of
 from lockgate.system.folders import Folders
 from lockgate.system.ttl_cache import TtlCache
 
@@ -203,7 +203,7 @@ class Decider:
             if self.is_stale():  # what is loaded late then fits nothing that was loaded before
                 raise NotHere from error
             self._count_failure()
-            return self._refuse(work, in_words(error))
+            return self._refuse(work, describe(error))
         finally:
             self._current = None
             work.spent += time.perf_counter() - began

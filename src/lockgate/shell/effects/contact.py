@@ -25,25 +25,25 @@ def contact_effects(call: ProgramCall) -> list[Effect]:
     """All effects of the contacts."""
     if call.contact.here and not call.contact.rerouted:
         return []
-    found = [effect for kind, arg in call.contact.targets for effect in _one(kind, arg, call)]
+    found = [effect for kind, arg in call.contact.targets for effect in _target_effects(kind, arg, call)]
     if call.args[0].text.rpartition("/")[2] in lookup.table("postgresql_clients"):
         from lockgate.shell.effects.own_database import effect_of_reaching
 
         own = effect_of_reaching(call)
         found += [] if own is None else [own]
     if not call.contact.targets and call.contact.sends and call.contact.rerouted:
-        found.append(_egress(call, call.what))
+        found.append(_egress_effect(call, call.what))
     return found
 
 
-def _one(kind: str, arg: Arg, call: ProgramCall) -> list[Effect]:
+def _target_effects(kind: str, arg: Arg, call: ProgramCall) -> list[Effect]:
     text = arg.text
     if kind == "remote":
         return _effects_of_reaching(text, normalise(text) or "", host_of(text), call)
     if kind == "host":
-        return _host(_bare_host(text), call, send=True)
+        return _host_effects(_bare_host(text), call, send=True)
     if kind == "lookup":
-        return _lookup(_bare_host(text), call)
+        return _lookup_effects(_bare_host(text), call)
     scheme = _SCHEME.match(text)
     named = scheme is not None and (scheme.group(2) is not None or scheme.group(1).lower() == "file")
     url = text if named else f"http://{text}"
@@ -55,10 +55,10 @@ def _one(kind: str, arg: Arg, call: ProgramCall) -> list[Effect]:
         return (write if call.contact.sends else read)(path, call.machine, call.scope)
     if name not in _READING and is_known(name):
         call.contact.sends = call.contact.sends or f"`{name}:` is a protocol that can send anything"
-    return _url(url, call)
+    return _url_effects(url, call)
 
 
-def _url(url: str, call: ProgramCall) -> list[Effect]:
+def _url_effects(url: str, call: ProgramCall) -> list[Effect]:
     host = host_of(url) if is_known(url) and not _is_expanding(url) else None
     if host is None and (authority := _AUTHORITY.match(url)) is not None:
         host = host_of(f"http://{authority.group(1)}/")
@@ -77,13 +77,13 @@ def _url(url: str, call: ProgramCall) -> list[Effect]:
     return _effects_of_reaching(url, normalise(url) or "" if whole else "", host, call)
 
 
-def _host(host: str, call: ProgramCall, *, send: bool) -> list[Effect]:
+def _host_effects(host: str, call: ProgramCall, *, send: bool) -> list[Effect]:
     if send and not call.contact.sends:
         call.contact.sends = f"`{call.what}` connects to another machine"
     return _effects_of_reaching(host, "", host if is_known(host) else None, call)
 
 
-def _lookup(host: str, call: ProgramCall) -> list[Effect]:
+def _lookup_effects(host: str, call: ProgramCall) -> list[Effect]:
     if not is_known(host):
         because = "a name that is put together at run time carries data to whoever answers for it"
         return [Effect(EffectKind.EGRESS, show(host), "shell:composed-name", because, gives=Label.UNTRUSTED)]
@@ -97,20 +97,20 @@ def _effects_of_reaching(what: str, address: str, host: str | None, call: Progra
     if host is not None and is_metadata(host):
         because = "a cloud's metadata service hands out credentials"
         secret = [Effect(EffectKind.READ_SECRET, host, "address:metadata", because, gives=Label.SECRET)]
-        return [*secret, *_away(what, address, call)]
+        return [*secret, *_remote_effects(what, address, call)]
     if host is not None and not call.contact.rerouted:
         if is_loopback(host):
-            return _here(what, call)
+            return _local_effects(what, call)
         trust = find_trusted(host, call.machine.around)
         if trust is not None:
             because = f"`{call.what}` reads from a host that you trust"
             gives = None if trust.content else Label.UNTRUSTED
             fetch = Effect(EffectKind.FETCH, what, call.rule, because, Variant.KNOWN, address, gives)
-            return [fetch] if trust.content else [fetch, _ingest(call, what)]
-    return _away(what, address, call)
+            return [fetch] if trust.content else [fetch, _ingest_effect(call, what)]
+    return _remote_effects(what, address, call)
 
 
-def _here(what: str, call: ProgramCall) -> list[Effect]:
+def _local_effects(what: str, call: ProgramCall) -> list[Effect]:
     """What it is to connect to this machine: the port is another word of the command, or a part of one."""
     from lockgate.resources.own_ports import effect_at_port, ports_in
 
@@ -124,21 +124,21 @@ def _here(what: str, call: ProgramCall) -> list[Effect]:
     return [] if own is None else [own]
 
 
-def _away(what: str, address: str, call: ProgramCall) -> list[Effect]:
+def _remote_effects(what: str, address: str, call: ProgramCall) -> list[Effect]:
     """What it is to talk to a machine that nobody has vouched for."""
     if call.contact.sends:
-        return [_egress(call, what), _ingest(call, what)]
+        return [_egress_effect(call, what), _ingest_effect(call, what)]
     because = f"`{call.what}` reads an address, which itself can carry data out"
     fetch = Effect(EffectKind.FETCH, what, call.rule, because, address=address, gives=Label.UNTRUSTED)
-    return [fetch, _ingest(call, what)]
+    return [fetch, _ingest_effect(call, what)]
 
 
-def _egress(call: ProgramCall, what: str) -> Effect:
+def _egress_effect(call: ProgramCall, what: str) -> Effect:
     because = call.contact.sends or f"`{call.what}` sends data to another machine"
     return Effect(EffectKind.EGRESS, what, call.rule, because, gives=Label.UNTRUSTED)
 
 
-def _ingest(call: ProgramCall, what: str) -> Effect:
+def _ingest_effect(call: ProgramCall, what: str) -> Effect:
     because = f"`{call.what}` brings in text that others can write"
     return Effect(EffectKind.INGEST, what, call.rule, because, gives=Label.UNTRUSTED)
 

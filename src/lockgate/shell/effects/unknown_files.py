@@ -40,7 +40,7 @@ _OWN_NAMES = "the gate's own state lies below it, with files of such names"
 def others_read(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
     """Effects of reading what a word may mean, beside the files that it is spelt like."""
     found: list[Effect] = []
-    if (folder := _any_file_in(arg.text)) is not None:
+    if (folder := _folder_of_any_file(arg.text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
         found += _state_meant(arg, cwd, machine)
@@ -57,7 +57,7 @@ def others_written(text: str, machine: Machine, scope: Scope, *, there: bool) ->
     With ``there`` nothing happens unless it is there already.
     """
     found: list[Effect] = []
-    if (folder := _any_file_in(text)) is not None:
+    if (folder := _folder_of_any_file(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
         found += _effects_below(text, cwd, machine, there=there)
@@ -113,7 +113,7 @@ def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
     return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
 
 
-def _any_file_in(text: str) -> str | None:
+def _folder_of_any_file(text: str) -> str | None:
     """The folder of which a word may name any file, where that is all that is known of it."""
     folder, slash, name = text.rpartition("/")
     return (folder or "/") if slash and name == PLAIN and is_known(folder) else None

@@ -58,7 +58,7 @@ def parameter(part: Param, machine: Interpreter, scope: Scope, expand: Expand) -
         )
     value = _element(part, scope)
     if part.name in scope.arrays and machine.around.may_be_zsh:
-        value = _in_zsh(part, scope, value)
+        value = _zsh_element(part, scope, value)
     if not operator:
         return value
     if operator == "#length":
@@ -131,7 +131,7 @@ def _positional(digits: str, scope: Scope) -> str:
     return scope.positional[position - 1].text if position and position <= len(scope.positional) else ""
 
 
-def _in_zsh(part: Param, scope: Scope, value: str) -> str:
+def _zsh_element(part: Param, scope: Scope, value: str) -> str:
     """An element of an array where zsh may run: it counts them from 1, and the bare name is all of them."""
     if part.subscript is None:
         return value if len(scope.arrays[part.name]) < 2 else OPAQUE

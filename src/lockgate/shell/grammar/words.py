@@ -172,7 +172,7 @@ def _tildes(parts: list[Part], mode: str) -> list[Part]:
             user = _read_user(parts, index)
             if user is not None:
                 result.append(Tilde(user))
-                parts[index + 1 : index + 2] = _without(parts, index + 1, len(user))
+                parts[index + 1 : index + 2] = _drop_beginning(parts, index + 1, len(user))
                 before, seen = "~", seen + 1
                 continue
         result.append(part)
@@ -200,7 +200,7 @@ def _read_user(parts: list[Part], index: int) -> str | None:
     return user if index + 2 == len(parts) else None
 
 
-def _without(parts: list[Part], index: int, length: int) -> list[Part]:
+def _drop_beginning(parts: list[Part], index: int, length: int) -> list[Part]:
     if index >= len(parts):
         return []
     part = parts[index]

@@ -44,7 +44,7 @@ def find_downloads(language: str, text: str, around: HostView) -> list[str]:
         around: What a person has declared.
     """
     if language == "python":
-        found = _in_python(text)
+        found = _find_python_downloads(text)
     else:
         words = table("network_code")
         short = len(text) <= _LONGEST_OTHER
@@ -68,7 +68,7 @@ def _is_declared(url: str, around: HostView) -> bool:
     return host is not None and (is_here(host) or find_trusted(host, around) is not None)
 
 
-def _in_python(text: str) -> list[str]:
+def _find_python_downloads(text: str) -> list[str]:
     if len(text) > _LONGEST or not (_ASKING.search(text) and _RUNNING.search(text)):
         return []  # as nearly always, and it need not be parsed
     import ast

@@ -11,7 +11,7 @@ from functools import partial
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.words import evaluate, expand_all, expand_one
 from lockgate.shell.grammar.tree import ArithCommand, ArithFor, Case, Condition, Coproc, For, Function, Group, If, While
-from lockgate.shell.interpreter.lookahead import file_name, find_assigned, find_known_lines, in_parts, leaves_early
+from lockgate.shell.interpreter.lookahead import drop_order, file_name, find_assigned, find_known_lines, leaves_early
 from lockgate.shell.interpreter.redirects import apply_redirects
 from lockgate.shell.state.abstract_text import LONGEST, OPAQUE, PLAIN, join_texts
 from lockgate.shell.state.scope import Arg, Scope, positional
@@ -70,7 +70,7 @@ def _while(node: While, machine: Interpreter, scope: Scope, stdin: str | None) -
         return shape
 
     lines = find_known_lines(node, machine.inputs.rest(stdin)) if not scope.functions else None
-    shape = _until_known(machine, scope, once) if lines is None else _for_lines(node, lines, machine, scope)
+    shape = _until_known(machine, scope, once) if lines is None else _run_for_lines(node, lines, machine, scope)
     if lines is None:
         # A ``read`` that finds no more line leaves its variables empty.
         ended = scope.copy()
@@ -81,7 +81,7 @@ def _while(node: While, machine: Interpreter, scope: Scope, stdin: str | None) -
     return shape
 
 
-def _for_lines(node: While, lines: list[str], machine: Interpreter, scope: Scope) -> str:
+def _run_for_lines(node: While, lines: list[str], machine: Interpreter, scope: Scope) -> str:
     """``while read x``, where every line of the input is known."""
     shape = ""
     before = scope.copy()
@@ -101,11 +101,11 @@ def _until_known(machine: Interpreter, scope: Scope, once: Callable[[], str]) ->
         shapes.append(machine.until_left(scope, once))
         scope.join(before)
         if scope.is_same(before):
-            return in_parts(shapes[-1])
+            return drop_order(shapes[-1])
     return machine.findings.too_much("a loop does not come to rest")
 
 
-def _for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
+def _run_for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     if node.words is None:
         values = list(scope.positional) if scope.positional is not None else [Arg(OPAQUE, loose=True)]
     else:
@@ -116,7 +116,7 @@ def _for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> st
         machine.names.note_chosen()
         several = list(dict.fromkeys(texts))
         several = several if len(several) <= _MOST_PATTERNS else [join_texts(*texts)]
-        return _until_known(machine, scope, partial(_any_of, node, several, machine, scope, stdin))
+        return _until_known(machine, scope, partial(_run_any_of, node, several, machine, scope, stdin))
     before = scope.copy()
     shape = ""
     for text in texts:
@@ -130,7 +130,7 @@ def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
         return shape
     scope.forget(find_assigned(node))
     scope.join(before)
-    return in_parts(shape)
+    return drop_order(shape)
 
 
 def _round(node: For, text: str, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
@@ -138,7 +138,7 @@ def _round(node: For, text: str, machine: Interpreter, scope: Scope, stdin: str 
     return machine.run(node.body, scope, machine.inputs.rest(stdin))
 
 
-def _any_of(node: For, texts: list[str], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
+def _run_any_of(node: For, texts: list[str], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """One round for each of some texts, any of which may stand for no word at all."""
     shape = ""
     for text in texts:
@@ -210,7 +210,7 @@ _HANDLERS: dict[type, Any] = {
     Group: _group,
     If: _if,
     While: _while,
-    For: _for,
+    For: _run_for,
     ArithFor: _arith_for,
     Case: _case,
     Condition: _condition,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.grammar.tree import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.shell.interpreter.builtins import builtin
-from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
+from lockgate.shell.interpreter.lookahead import changes_folder, drop_order, takes_output
 from lockgate.shell.interpreter.simple import run_simple
 from lockgate.shell.state.abstract_text import (
     ENVIRONMENT,
@@ -147,7 +147,7 @@ class AbstractInterpreter(Interpreter):
             self.budget.depth -= 1
         if beside:
             # What runs at the same time prints in any order.
-            shape = in_parts(shape)
+            shape = drop_order(shape)
         return shape if len(shape) <= LONGEST else make_unknown_text(shape)
 
     # ------------------------------------------------------------ commands

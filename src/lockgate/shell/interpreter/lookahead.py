@@ -30,7 +30,7 @@ def file_name(value: Arg) -> str:
     return _WILDCARD.sub(PLAIN, value.text)
 
 
-def in_parts(shape: str) -> str:
+def drop_order(shape: str) -> str:
     """The shape where any of the lines may be missing, or come in another order: none is known, then."""
     lines = shape.splitlines()
     # What is found at any depth of a folder is found in the folder itself, too.

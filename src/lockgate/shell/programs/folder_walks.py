@@ -49,7 +49,7 @@ def leave_out(call: ProgramCall, words: list[Arg], before: int) -> None:
     if above and not (follows or call.matched.unknown) and all(_leaves_out_state(call, word) for word in above):
         call.own[before:] = [effect for effect in found if effect.rule != OWN_BELOW]
         return
-    how = _how(call)
+    how = _tell_how_to_exclude(call)
     call.own[before:] = [
         effect._replace(because=f"{effect.because}; {how}") if effect.rule == OWN_BELOW else effect for effect in found
     ]
@@ -89,7 +89,7 @@ def _leaves_out_state(call: ProgramCall, word: Arg) -> bool:
         patterns = [*_names(call), *_paths(call, word, folder), *_globs(call), *_list_hidden_names(call)]
         for state in around.state_paths:
             names = state[len(folder.rstrip("/")) + 1 :].split("/")
-            if not is_inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
+            if not is_inside(state, folder) or not any(_ends_in(pattern, names) for pattern in patterns):
                 return False
     return True
 
@@ -173,7 +173,7 @@ def _stands_before(call: ProgramCall, option: Option, word: Arg) -> bool:
     return bool(at) and max(at) < here
 
 
-def _stops(pattern: list[str], names: list[str]) -> bool:
+def _ends_in(pattern: list[str], names: list[str]) -> bool:
     """Whether the path of a folder on the way ends in a pattern. One with an empty name first is a whole path."""
     if pattern[0] == "":
         return len(pattern) <= len(names) + 1 and all(map(name_matches, pattern[1:], names))
@@ -181,7 +181,7 @@ def _stops(pattern: list[str], names: list[str]) -> bool:
     return any(all(map(name_matches, pattern, names[start:])) for start in starts)
 
 
-def _how(call: ProgramCall) -> str:
+def _tell_how_to_exclude(call: ProgramCall) -> str:
     """How to leave the state out, for a person and for the agent."""
     state = posixpath.basename(call.machine.around.state_paths[0])
     for name, (role, _) in call.entry.options.items():

@@ -15,7 +15,7 @@ from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_un
 from lockgate.shell.programs.output import output_of
 from lockgate.shell.programs.roles import apply_operands, apply_options, apply_standard_input
 from lockgate.shell.state.abstract_text import OPAQUE, without_marks
-from lockgate.shell.state.findings import NEEDS, by_runtime
+from lockgate.shell.state.findings import NEEDS, mark_as_runtime
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -120,16 +120,16 @@ def _effects_of_unknown(
 
 def _effects_of_place(invocation: Invocation, name: str, *, in_project: bool) -> list[Effect]:
     """The effects of a program, with what it adds that the project may have a program of that name."""
-    own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
+    own = mark_as_runtime(invocation.own) if invocation.entry.runtime else invocation.own
     around, cwds, args = invocation.machine.around, invocation.scope.cwds, invocation.args
     if in_project:
-        from lockgate.shell.programs.own_programs import by_path
+        from lockgate.shell.programs.own_programs import program_by_path_effects
 
-        return by_path(around, cwds, args, own, fed=invocation.stdin is not None)
+        return program_by_path_effects(around, cwds, args, own, fed=invocation.stdin is not None)
     if own and args[0].text in lookup.table("shared_names"):
-        from lockgate.shell.programs.own_programs import of_project
+        from lockgate.shell.programs.own_programs import project_program_effects
 
-        return of_project(around, cwds, name, args, own)
+        return project_program_effects(around, cwds, name, args, own)
     return own
 
 

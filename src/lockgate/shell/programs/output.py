@@ -6,7 +6,7 @@ import re
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.shell.interpreter.lookahead import file_name, in_parts
+from lockgate.shell.interpreter.lookahead import drop_order, file_name
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.state.abstract_text import (
     ENVIRONMENT,
@@ -279,7 +279,7 @@ def _is_dull_format(arg: Arg) -> bool:
 
 def _part_of(text: str) -> str:
     """Some lines of a text, in any order."""
-    return in_parts(text) if all(map(harmless, text.splitlines())) else make_unknown_text(text)
+    return drop_order(text) if all(map(harmless, text.splitlines())) else make_unknown_text(text)
 
 
 _KINDS: dict[str, Callable[[ProgramCall], str]] = {

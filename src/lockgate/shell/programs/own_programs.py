@@ -44,7 +44,7 @@ def find_in_project(around: HostView, cwds: Sequence[str], name: str) -> str:
     return ""
 
 
-def of_project(
+def project_program_effects(
     around: HostView, cwds: Sequence[str], name: str, args: Sequence[Arg], own: list[Effect]
 ) -> list[Effect]:
     """The effects of a program that is started by its name, where the project has one of that name.
@@ -69,7 +69,7 @@ def of_project(
     return [runs, *(effect for effect in own if effect.kind not in _ASKING)]
 
 
-def by_path(
+def program_by_path_effects(
     around: HostView, cwds: Sequence[str], args: Sequence[Arg], own: list[Effect], *, fed: bool
 ) -> list[Effect]:
     """The effects of a program that lies in the project, is started by its path, and has a known program's name.
@@ -108,8 +108,8 @@ def _declares(around: HostView, folder: str, name: str) -> bool:
     """Whether a folder of the project holds a program of this name, or says that it makes one."""
     if any(around.is_there(posixpath.join(folder, place, name)) for place in _FOLDERS):
         return True
-    for file, names in ((f"{folder}/pyproject.toml", _of_python), (f"{folder}/package.json", _of_node),
-                        (f"{folder}/Cargo.toml", _of_rust)):  # fmt: skip
+    for file, names in ((f"{folder}/pyproject.toml", _python_programs), (f"{folder}/package.json", _node_programs),
+                        (f"{folder}/Cargo.toml", _rust_programs)):  # fmt: skip
         script = around.read_script(file)
         try:
             if script is not None and name in names(script.text):
@@ -119,7 +119,7 @@ def _declares(around: HostView, folder: str, name: str) -> bool:
     return False
 
 
-def _of_python(text: str) -> set[str]:
+def _python_programs(text: str) -> set[str]:
     project = _toml(text)
     tables = [
         project.get("project", {}).get("scripts", {}),
@@ -128,12 +128,12 @@ def _of_python(text: str) -> set[str]:
     return {name for table in tables for name in table}
 
 
-def _of_rust(text: str) -> set[str]:
+def _rust_programs(text: str) -> set[str]:
     project = _toml(text)
     return {project.get("package", {}).get("name", ""), *(each.get("name", "") for each in project.get("bin", []))}
 
 
-def _of_node(text: str) -> set[str]:
+def _node_programs(text: str) -> set[str]:
     package = json.loads(text)
     programs = package.get("bin", {})
     return {package.get("name", "")} if isinstance(programs, str) else set(programs)

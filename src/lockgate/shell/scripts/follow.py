@@ -184,7 +184,7 @@ def run_shell(
         if machine.scripts is not None:
             machine.scripts.place = script.base + tree.position
         machine.findings.not_read(script.name, tree)
-        tree = _before(script, tree.position, dialect)
+        tree = _read_before(script, tree.position, dialect)
     note_swallowed(machine, tree)
     return (yield RunScript(tree, scope, stdin))
 
@@ -195,7 +195,7 @@ def note_swallowed(machine: Machine, tree: Script) -> None:
         machine.scripts.swallowed.update((id(node), node) for node in find_swallowed(tree))
 
 
-def _before(script: FollowedFile, position: int, dialect: str) -> Script:
+def _read_before(script: FollowedFile, position: int, dialect: str) -> Script:
     """The commands before the one that is not read: a shell runs a file as it reads it, one after the other."""
     from lockgate.shell.grammar.reader import read
 

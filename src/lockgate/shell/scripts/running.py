@@ -149,12 +149,12 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
         if script is None:
             machine.findings.execute(word.shown, "shell:source", because)
         else:
-            shape = yield from _in_this_shell(machine, scope, script, words[1:], because, stdin)
+            shape = yield from _source_here(machine, scope, script, words[1:], because, stdin)
     scope.forget(set(scope.variables) - {"HOME", "PWD"})
     return shape
 
 
-def _in_this_shell(
+def _source_here(
     machine: Machine, scope: Scope, script: FollowedFile, args: list[Arg], because: str, stdin: str | None
 ) -> Running[str]:
     inner = scope.copy()

@@ -77,7 +77,7 @@ def egress_effects(effects: Sequence[Effect], tracer: Tracer) -> list[Effect]:
         flows = tracer.payloads.get(key_of(effect))
         if flows and effect.variant is not Variant.KNOWN:
             said = [f"{flow.sentence}, which sends it to {flows[flow]}" for flow in best(flows)[:_SENTENCES]]
-            sending, ways = _as_sending(effect, "; ".join(said)), tracer.deployments.get(key_of(effect), set())
+            sending, ways = _effect_of_sending(effect, "; ".join(said)), tracer.deployments.get(key_of(effect), set())
             only = next(iter(ways)) if len(ways) == 1 else ""
             held = sorted({f"{flow.source} {flow.through}" for flow in flows})
             found.append(sending._replace(deployment=deployment_digest(only, held)) if only else sending)
@@ -90,7 +90,8 @@ def not_followed(effects: Sequence[Effect]) -> list[Effect]:
     reaching = (effect for effect in effects if effect.kind in REACHING and effect.variant is not Variant.KNOWN)
     what = f"`{read.what}`" if read is not None else "a secret"
     return [
-        _as_sending(effect, f"{what} may be sent to `{effect.what}`: this cannot be followed") for effect in reaching
+        _effect_of_sending(effect, f"{what} may be sent to `{effect.what}`: this cannot be followed")
+        for effect in reaching
     ]
 
 
@@ -105,7 +106,7 @@ def runs_not_followed(effects: Sequence[Effect]) -> list[Effect]:
     )
 
 
-def _as_sending(effect: Effect, because: str) -> Effect:
+def _effect_of_sending(effect: Effect, because: str) -> Effect:
     """What sends, as the sending of a secret."""
     return Effect(
         EffectKind.EGRESS, effect.what, "shell:sends-secret", because, Variant.SECRET, changed=effect.changed,

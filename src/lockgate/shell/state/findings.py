@@ -205,7 +205,7 @@ def effects_for_keyword(word: str, what: str, rule: str) -> tuple[Effect, ...]:
     )
 
 
-def by_runtime(own: list[Effect]) -> list[Effect]:
+def mark_as_runtime(own: list[Effect]) -> list[Effect]:
     """The effects of a language runtime: what it runs unseen can do whatever the language can."""
 
     def unseen(effect: Effect) -> bool:

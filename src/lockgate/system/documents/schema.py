@@ -28,7 +28,7 @@ _TYPES = {
 def problems(validator: Any, value: Any) -> list[tuple[Path, str]]:
     """What a validator of ``jsonschema`` finds wrong: the path of each value, and what is wrong with it."""
     found = sorted(validator.iter_errors(value), key=lambda error: [str(part) for part in error.absolute_path])
-    return [pair for error in found for pair in _in_words(error)]
+    return [pair for error in found for pair in _describe(error)]
 
 
 def errors(document: Document, file: str, found: Iterable[tuple[Path, str]]) -> tuple[ConfigError, ...]:
@@ -37,7 +37,7 @@ def errors(document: Document, file: str, found: Iterable[tuple[Path, str]]) -> 
     return tuple(ConfigError(file, document.line(path), format_path(path), problem) for path, problem in in_order)
 
 
-def _in_words(error: Any) -> Iterator[tuple[Path, str]]:
+def _describe(error: Any) -> Iterator[tuple[Path, str]]:
     path: Path = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and error.validator_value is False:
         known = [*error.schema.get("properties", ())]
@@ -45,24 +45,24 @@ def _in_words(error: Any) -> Iterator[tuple[Path, str]]:
             if key not in known and not (key.startswith("_") and "patternProperties" in error.schema):
                 yield (*path, key), "unknown key" + did_you_mean(key, known)
     elif error.validator == "anyOf":
-        yield from _any_of(error, path)
+        yield from _describe_alternatives(error, path)
     else:
-        yield path, _one(error)
+        yield path, _describe_one(error)
 
 
-def _any_of(error: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _describe_alternatives(error: Any, path: Path) -> Iterator[tuple[Path, str]]:
     """The errors of the alternative that was meant, where its type tells; else what is wanted instead."""
     deeper = [inner for inner in error.context if len(inner.absolute_path) > len(path)]
     unknown = [inner for inner in error.context if inner.validator == "additionalProperties"]
     nested = deeper or unknown
     if nested:
         for inner in nested:
-            yield from _in_words(inner)
+            yield from _describe(inner)
     else:
-        yield path, _one(error)
+        yield path, _describe_one(error)
 
 
-def _one(error: Any) -> str:
+def _describe_one(error: Any) -> str:
     wanted = error.validator_value
     texts: dict[str, Callable[[], str]] = {
         "type": lambda: f"must be {_TYPES.get(wanted, wanted)}, not {_kind(error.instance)}",

@@ -6,7 +6,7 @@ import pytest
 
 from lockgate.clients.adapter import CLIENTS
 from lockgate.core.model import Effect, EffectKind, Label
-from lockgate.gate.host.host_view import in_client
+from lockgate.gate.host.host_view import with_client
 from lockgate.resources.host_view import HostView
 from lockgate.shell.analyse import analyse_shell
 
@@ -166,4 +166,4 @@ def test_a_call_that_says_its_folder_is_there() -> None:
 
 
 def test_only_a_client_that_is_known_for_it_has_such_a_shell() -> None:
-    assert [client for client in CLIENTS if in_client(FRESH, client).shell_stays] == ["cursor"]
+    assert [client for client in CLIENTS if with_client(FRESH, client).shell_stays] == ["cursor"]

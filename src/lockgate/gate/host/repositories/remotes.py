@@ -59,7 +59,7 @@ def find_push_addresses(root: str, git: str, common: str, home: str, remote: str
     if not _VARIABLES.isdisjoint(caller.environ()):
         return None
     try:
-        users = _of_user(home, root)
+        users = _read_user_settings(home, root)
         repositorys = [each for path in (f"{common}/config", f"{git}/config.worktree") for each in _read(path)]
     except (OSError, ValueError):
         return None
@@ -78,15 +78,15 @@ def find_push_addresses(root: str, git: str, common: str, home: str, remote: str
     return None if not names or "" in found else tuple(dict.fromkeys(found))
 
 
-def _own(home: str) -> tuple[str, str]:
+def _user_settings_files(home: str) -> tuple[str, str]:
     folder = caller.environ().get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     return os.path.join(folder, "git", "config"), os.path.join(home, ".gitconfig")
 
 
-def _of_user(home: str, root: str) -> list[GitSetting]:
+def _read_user_settings(home: str, root: str) -> list[GitSetting]:
     """The settings of the system and of the user, with those of all files that they include, on whatever condition."""
     found: list[GitSetting] = []
-    paths = [*_SYSTEM, *_own(home)]
+    paths = [*_SYSTEM, *_user_settings_files(home)]
     for path in paths:  # grows on the way
         more = _read(path)
         found += more

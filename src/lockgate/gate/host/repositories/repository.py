@@ -104,7 +104,7 @@ class GitRepository:
         self._git, self._common, self._home = git, common, home
         self._objects = Objects(os.path.join(common, "objects"))
         self._revisions = Revisions(git, common, self._objects)
-        self._usable = not (self._revisions.replaces() or any(map(os.path.exists, _others(common))))
+        self._usable = not (self._revisions.replaces() or any(map(os.path.exists, _list_substitute_files(common))))
         self._whole = not os.path.exists(os.path.join(common, "shallow"))
         self._left = _MOST_ENTRIES
         self._entries: dict[str, list[tuple[int, str, str]]] = {}
@@ -349,7 +349,7 @@ def _common(git: str) -> str:
     return os.path.realpath(os.path.join(git, text.strip()))
 
 
-def _others(common: str) -> list[str]:
+def _list_substitute_files(common: str) -> list[str]:
     """Files by which git may read other objects than those that stand under a name."""
     names = ("info/grafts", "objects/info/commit-graphs", "objects/pack/multi-pack-index")
     return [os.path.join(common, name) for name in (*names, "objects/pack/multi-pack-index.d")]

@@ -11,14 +11,14 @@ from lockgate.core.errors import StoreError
 from lockgate.core.version import __version__
 from lockgate.service.http.auth.sessions import CSRF_HEADER, ApiCaller, cookies_named
 from lockgate.service.http.context import DashboardContext, caller
-from lockgate.service.http.problems import document_responses, of_every_route
+from lockgate.service.http.problems import common_responses, document_responses
 from lockgate.service.http.schemas.access import CurrentUser, Health, LoggedIn, Login
 from lockgate.service.http.views import approvals, record_values
 
 
 def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
-    api = APIRouter(responses=of_every_route())
+    api = APIRouter(responses=common_responses())
     _add_health(api, dashboard)
     _add_login(api, dashboard)
     return api

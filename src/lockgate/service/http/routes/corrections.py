@@ -10,7 +10,7 @@ from pydantic import Field
 
 from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.context import DashboardContext, not_found, person
-from lockgate.service.http.problems import RequestRefused, document_responses, of_every_route
+from lockgate.service.http.problems import RequestRefused, common_responses, document_responses
 from lockgate.service.http.routes.sessions import SEQ, ApprovalId, GateQuery, QueryParameters
 from lockgate.service.http.schemas.calls import Reported
 from lockgate.service.http.schemas.results import Endorse, Endorsed, Results
@@ -28,7 +28,7 @@ class ResultQuery(QueryParameters):
 
 def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
-    api = APIRouter(responses=of_every_route())
+    api = APIRouter(responses=common_responses())
 
     @api.get("/results", tags=["results"], responses=document_responses(404))
     def list_results(query: Annotated[ResultQuery, Query()]) -> Results:
@@ -36,7 +36,7 @@ def router(dashboard: DashboardContext) -> APIRouter:
         with dashboard.look() as tx:
             if tx is None:
                 raise not_found("session")
-            return results.of_session(tx, query.session)
+            return results.list_results(tx, query.session)
 
     @api.post("/results/{result}/endorse", tags=["results"], responses=document_responses(404, 409))
     def endorse(result: ResultId, word: Endorse, who: Annotated[ApiCaller, Depends(person)]) -> Endorsed:

@@ -10,7 +10,7 @@ from pydantic import Field
 from lockgate.core.model import ToolCall
 from lockgate.service.http.background_checks import BackgroundChecks
 from lockgate.service.http.context import DashboardContext
-from lockgate.service.http.problems import document_responses, of_every_route
+from lockgate.service.http.problems import common_responses, document_responses
 from lockgate.service.http.routes.sessions import QueryParameters
 from lockgate.service.http.schemas.calls import EffectShown
 from lockgate.service.http.schemas.policy import Audit, CallExplanation, Doctor, Patterns, PolicyInfo, WhatIf, Workspace
@@ -37,7 +37,7 @@ class PatternQuery(PolicyQuery):
 
 def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
-    api = APIRouter(responses=of_every_route())
+    api = APIRouter(responses=common_responses())
     _add_policy(api, dashboard)
     _add_checks(api, BackgroundChecks(dashboard))
     return api

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 
 from lockgate.service.http.auth.sessions import ApiCaller
 from lockgate.service.http.context import DashboardContext, approver, not_found
-from lockgate.service.http.problems import RequestRefused, document_responses, of_every_route
+from lockgate.service.http.problems import RequestRefused, common_responses, document_responses
 from lockgate.service.http.schemas import SessionDetail, SessionPage, VerdictWord
 from lockgate.service.http.schemas.calls import (
     Approval,
@@ -94,7 +94,7 @@ class ApprovalQuery(QueryParameters):
 
 def router(dashboard: DashboardContext) -> APIRouter:
     """The routes, for one dashboard."""
-    api = APIRouter(responses=of_every_route())
+    api = APIRouter(responses=common_responses())
     _add_sessions(api, dashboard)
     _add_decisions(api, dashboard)
     _add_approvals(api, dashboard)

@@ -55,9 +55,9 @@ def mark_effects(
         text = value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
         spans: Iterable[EffectSpan] = ()
         if len(text) <= _LONGEST and tool != "Bash":
-            spans = _in_argument(text, effects)
+            spans = _spans_in_argument(text, effects)
         elif len(text) <= _LONGEST and name == _COMMAND:  # what an agent says about its command has no effect
-            spans = _in_command(where, text, cwd, effects)
+            spans = _spans_in_command(where, text, cwd, effects)
         fields.append(CallField(name=name, pieces=_pieces(text, list(spans))))
     return Call(tool=tool, fields=fields, whole=whole)
 
@@ -75,7 +75,7 @@ def _pieces(text: str, spans: Sequence[EffectSpan]) -> list[Piece]:
     ]
 
 
-def _in_argument(text: str, effects: Sequence[EffectShown]) -> Iterator[EffectSpan]:
+def _spans_in_argument(text: str, effects: Sequence[EffectShown]) -> Iterator[EffectSpan]:
     """Where what an effect is about stands in an argument; all of it where it is a part of what the effect is about."""
     for index, effect in enumerate(effects):
         start = text.find(effect.what) if effect.what else -1
@@ -88,7 +88,7 @@ def _in_argument(text: str, effects: Sequence[EffectShown]) -> Iterator[EffectSp
 # -- commands
 
 
-def _in_command(where: Folders, text: str, cwd: str, effects: Sequence[EffectShown]) -> Iterator[EffectSpan]:
+def _spans_in_command(where: Folders, text: str, cwd: str, effects: Sequence[EffectShown]) -> Iterator[EffectSpan]:
     """The simple commands that have effects, by the same analysis that decides."""
     if not effects:
         return

@@ -19,7 +19,7 @@ from lockgate.service.http.views import record_values, sessions
 from lockgate.store.protocol import Store, Transaction
 
 
-def of_session(tx: Transaction, session: str) -> Results:
+def list_results(tx: Transaction, session: str) -> Results:
     """The results that made anybody in a session untrusted, oldest first.
 
     Raises:
@@ -53,7 +53,7 @@ def endorse(store: Store, result: str, word: Endorse, caller: ApiCaller) -> Endo
     except EndorsementError as error:
         raise RequestRefused(409, f"this result cannot be endorsed: {error}", code="not_endorsable") from None
     with store.reading() as tx:
-        return Endorsed(items=of_session(tx, session).items, left=sorted(left))
+        return Endorsed(items=list_results(tx, session).items, left=sorted(left))
 
 
 def digest_of(source: UntrustedResult) -> str:

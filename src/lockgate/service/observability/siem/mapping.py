@@ -87,13 +87,13 @@ def fill_in(template: Any, record: Fields) -> Any:
 def find_value(record: Any, paths: str) -> Any:
     """What the first of several paths that leads somewhere leads to."""
     for path in paths.split("|"):
-        value = _at(record, path.removeprefix("$").split("."))
+        value = _value_at(record, path.removeprefix("$").split("."))
         if value not in (None, "", [], {}):
             return value
     return None
 
 
-def _at(value: Any, steps: Sequence[str]) -> Any:
+def _value_at(value: Any, steps: Sequence[str]) -> Any:
     for number, step in enumerate(steps):
         if not isinstance(value, Mapping):
             return None
@@ -102,7 +102,7 @@ def _at(value: Any, steps: Sequence[str]) -> Any:
             each = value if isinstance(value, list) else []
             if number + 1 == len(steps):
                 return each
-            return [one for one in (_at(entry, steps[number + 1 :]) for entry in each) if one is not None]
+            return [one for one in (_value_at(entry, steps[number + 1 :]) for entry in each) if one is not None]
     return value
 
 

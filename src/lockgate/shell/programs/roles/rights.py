@@ -67,13 +67,13 @@ def _parse_mode(text: str) -> _Given | None:
     if numbers:
         owner, *others = map(int, numbers.groups())
         return _Given(any(others), bool(owner & 1))
-    parts = [_of_clause(clause) for clause in text.split(",")]
+    parts = [_read_clause(clause) for clause in text.split(",")]
     if None in parts:
         return None
     return _Given(any(part.shows for part in parts if part), any(part.starts for part in parts if part))
 
 
-def _of_clause(clause: str) -> _Given | None:
+def _read_clause(clause: str) -> _Given | None:
     match = _CLAUSE.fullmatch(clause)
     if match is None:
         return None

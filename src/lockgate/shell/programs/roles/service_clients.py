@@ -54,7 +54,7 @@ def apply_httpie(call: ProgramCall, words: list[Arg], _: str) -> None:
     if len(rest) > 1 and (rest[0].static is None or re.fullmatch(r"[A-Za-z]+", rest[0].text)):
         apply_method(call, [rest.pop(0)], "method")
     address, items = rest[:1], rest[1:]
-    call.contact.targets += [("url", Arg(_of_this_machine(word.text), word.glob)) for word in address]
+    call.contact.targets += [("url", Arg(_complete_address(word.text), word.glob)) for word in address]
     for item in items:
         send(call, [], "items")
         named = re.search(r"@(.+)", item.text)
@@ -64,7 +64,7 @@ def apply_httpie(call: ProgramCall, words: list[Arg], _: str) -> None:
         send(call, [], "standard input")
 
 
-def _of_this_machine(text: str) -> str:
+def _complete_address(text: str) -> str:
     """The address that ``:3000/x`` or ``:/x`` is short for."""
     if not text.startswith(":"):
         return text

@@ -29,7 +29,7 @@ _SHELLS = {"sh": "sh", "dash": "sh", "bash": "bash", "zsh": "zsh"}
 def run_make(call: ProgramCall) -> Running[bool]:
     """Follow what a makefile runs for the goals of a command. Returns whether one was read."""
     goals, given = _words(call)
-    texts = [*_values(call, "--eval", "-E"), *_from_stdin(call)]
+    texts = [*_values(call, "--eval", "-E"), *_makefiles_on_stdin(call)]
     if texts or any("$" in value for _, value in given):
         yield RunInside(lambda run: _follow_typed(call, given, texts, run))
     script = _makefile(call)
@@ -70,7 +70,7 @@ def _values(call: ProgramCall, *names: str) -> list[str]:
     return [value.text for option in call.matched.options if option.name in names for value in option.value]
 
 
-def _from_stdin(call: ProgramCall) -> list[str]:
+def _makefiles_on_stdin(call: ProgramCall) -> list[str]:
     """A makefile that the command line hands in."""
     named = _values(call, "-f", "--file", "--makefile")
     return [call.stdin] if call.stdin is not None and {"-", "/dev/stdin"} & set(named) else []

@@ -176,7 +176,7 @@ def _filter(given: list[str], *, keep: bool) -> str:
     return " ".join(word for word in words if any(match_stem(p, word) is not None for p in patterns) == keep)
 
 
-def _each(change: Callable[[str], str]) -> Callable[[list[str]], str]:
+def _map_words(change: Callable[[str], str]) -> Callable[[list[str]], str]:
     return lambda given: " ".join(filter(None, map(change, ",".join(given).split())))
 
 
@@ -198,10 +198,10 @@ _TEXT: Mapping[str, Callable[[list[str]], str]] = {
     "words": lambda given: str(len(",".join(given).split())),
     "firstword": lambda given: next(iter(",".join(given).split()), ""),
     "lastword": lambda given: next(reversed(",".join(given).split()), ""),
-    "dir": _each(lambda word: f"{posixpath.dirname(word)}/" if "/" in word else "./"),
-    "notdir": _each(posixpath.basename),
-    "suffix": _each(lambda word: posixpath.splitext(word)[1]),
-    "basename": _each(lambda word: posixpath.splitext(word)[0]),
+    "dir": _map_words(lambda word: f"{posixpath.dirname(word)}/" if "/" in word else "./"),
+    "notdir": _map_words(posixpath.basename),
+    "suffix": _map_words(lambda word: posixpath.splitext(word)[1]),
+    "basename": _map_words(lambda word: posixpath.splitext(word)[0]),
     "addsuffix": lambda given: " ".join(word + given[0] for word in ",".join(given[1:]).split()),
     "addprefix": lambda given: " ".join(given[0] + word for word in ",".join(given[1:]).split()),
     "info": lambda given: "",
