@@ -23,7 +23,7 @@ from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.approvals.proof import as_asked
 from lockgate.gate.approvals.waiting import was_told
 from lockgate.gate.contradictions import contradictions
-from lockgate.gate.monitor.turns import calls_in_turn
+from lockgate.gate.monitor.turns import find_calls_in_turn
 from lockgate.gate.session import forgeries, sessions
 from lockgate.service.containers.replays import Replays
 from lockgate.service.http.views.sessions import _is_silent
@@ -131,7 +131,7 @@ def test_labels_of_then_are_not_those_of_calls_of_the_same_message() -> None:
     context, call = Context("claude-code", Subject("s1"), WORK, WORK), ToolCall("Bash", {"command": "x"}, WORK, "c2")
     for at, found in ((RIGHT - 10, {"c1": RIGHT - 10}), (AHEAD, {}), (RIGHT - 700, {})):
         taint = Taint(Label.UNTRUSTED, "a page", "WebFetch", "c1", at)
-        assert calls_in_turn(context, call, [taint], Verdict.DENY, RIGHT) == found
+        assert find_calls_in_turn(context, call, [taint], Verdict.DENY, RIGHT) == found
 
 
 def test_what_a_session_of_then_has_lost_is_told(world: Clocked) -> None:
