@@ -114,12 +114,20 @@ def test_a_call_that_is_too_long_to_be_shown_is_shown_with_its_end() -> None:
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
-def test_endorsing_is_offered_with_what_it_depends_on(client):
+@pytest.mark.parametrize(
+    ("session", "which"), [("s1", " --session s1"), ("a b", ""), ("-x", ""), ("é", ""), ("a" * 81, ""), ("$(id)", "")]
+)
+@pytest.mark.parametrize("endorsable", [True, False])
+def test_endorsing_is_offered_where_it_works(client, session, which, endorsable):
     decision = PolicyDecision(
         Verdict.DENY,
         LabelState.UNTRUSTED,
         (Reason(EGRESS, "egress", LabelState.UNTRUSTED, Verdict.DENY),),
         "quarantine",
     )
-    said = refusal_for_person(ToolCall("Bash", {}), decision, [_taint("a", TaintState.CONFIRMED)], client)
-    assert "If the text is fine and the session has only looked around since, say so" in said
+    taints = [_taint("a", TaintState.CONFIRMED)]
+    call = ToolCall("Bash", {})
+    said = refusal_for_person(call, decision, taints, client, session=session, endorsable=endorsable)
+    assert said.endswith(f"\nDetails: lockgate status{which}")
+    assert ("lockgate endorse" in said) is endorsable
+    assert (f"in a terminal of your own: lockgate endorse{which}\n" in said) is endorsable

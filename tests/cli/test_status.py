@@ -201,7 +201,7 @@ def test_a_state_that_cannot_be_read_is_status_3(full: Path, command: list[str])
     (full / "lockgate.db").write_bytes(b"nonsense" * 1000)
     result = run(*command, code=3)
     assert result.stdout == ""
-    assert re.match(r"lockgate: the state in .* is damaged: move the folder aside", result.stderr)
+    assert re.match(r"lockgate: the state in .* is damaged .*: begin anew: mv ", result.stderr)
 
 
 @pytest.mark.parametrize(

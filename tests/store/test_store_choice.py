@@ -156,7 +156,7 @@ def test_which_store_is_used(tmp_path: Path, name: str) -> None:
     for opened in (read_chosen, open_store, open_existing):
         with pytest.raises(StoreError, match=case.refused) as refused:
             opened(str(state))
-        assert "run lockgate store use" in str(refused.value)
+        assert "lockgate store use sqlite" in str(refused.value)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name].refused])

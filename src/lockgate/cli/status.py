@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
 from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState, Verdict
 from lockgate.gate.session import column, labels_of, lock_state, provenance, state_warnings
-from lockgate.gate.session.endorsements import sources_of
+from lockgate.gate.session.endorsements import may_end
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
 from lockgate.system.folders import folders
@@ -37,7 +38,7 @@ _MEANING = {
     LabelState.SECRET: "has read secrets",
     LabelState.BOTH: "has read secrets and what others wrote",
 }
-_ENDORSE = "read what it has read, and say that it is fine (lockgate endorse)"
+_ENDORSE = "read what it has read, and say that it is fine: lockgate endorse"
 _WAYS_OUT = (
     "with the plugin, ask the agent for a delegate (skill lockgate:escape): a clean sub-agent does only what its brief"
     " says, once you have approved it",
@@ -67,9 +68,7 @@ def status(wanted: str, as_json: bool) -> None:
         warnings = state_warnings(tx, time.time()) if tx is not None else []
         row = session_here(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
-        endorsable = (
-            tx is not None and row is not None and any(not each.problem for each in sources_of(tx, row.session))
-        )
+        endorsable = tx is not None and row is not None and may_end(tx, Subject(row.session))
     elsewhere = head_anchors(folders()).all_problems(time.time())
     for text in (*(each.note for each in warnings), *(f"Lockgate: {each.sentence}" for each in elsewhere)):
         click.echo(visible(text, 600), err=True)
@@ -85,6 +84,9 @@ def status(wanted: str, as_json: bool) -> None:
     else:
         state = LabelState(told["state"])
         closed = not until and any(each.profile.cell("egress", state) != (Verdict.ALLOW,) for each in policies)
+        without = LabelState.SECRET if state is LabelState.BOTH else LabelState.CLEAN
+        cells = [(each.profile.cell("egress", state), each.profile.cell("egress", without)) for each in policies]
+        endorsable &= any(now != then for now, then in cells)
         click.echo("\n".join(_lines(told, closed=closed, endorsable=endorsable)))
 
 
@@ -235,7 +237,7 @@ def _lines(told: dict[str, Any], *, closed: bool, endorsable: bool) -> list[str]
     lines += _format_blocked(told["blocked"])
     if closed and Label.UNTRUSTED.value in told["labels"]:
         ways = _WAYS_OUT if told["client"] == "claude-code" else _OTHERS_WAYS_OUT
-        ways = (_ENDORSE, *ways) if endorsable else ways
+        ways = (f"{_ENDORSE} --session {shlex.quote(visible(told['session'], 80))}", *ways) if endorsable else ways
         lines += ["", "to act outside all the same:", *(f"  - {way}" for way in ways)]
     return lines
 

@@ -67,10 +67,25 @@ def own_folder(folder: str, *, create: bool) -> bool:
     if found.st_uid != os.geteuid():
         raise StoreError(f"the state folder {folder} {_another(found.st_uid)}")
     if found.st_mode & 0o022:
-        raise StoreError(f"others can write to the state folder {folder}: look at what is in it, then chmod 700 it")
+        says = f"others can write to the state folder {folder}: look at what is in it"
+        raise StoreError(f"{says}, then run: chmod 700 {_quote(folder)}")
     if found.st_mode & 0o055:
         _tighten(folder, 0o700)
     return True
+
+
+def begin_anew(folder: str) -> str:
+    """What a person does where nothing is left of a state. It is kept: somebody may find out what happened to it."""
+    aside, number = f"{folder}.aside", 1
+    while os.path.lexists(aside):  # `mv` would put it inside of that
+        aside, number = f"{folder}.aside{number}", number + 1
+    return f"begin anew: mv {_quote(folder)} {_quote(aside)}"
+
+
+def _quote(path: str) -> str:
+    from shlex import quote
+
+    return quote(path)
 
 
 def own_file(path: str) -> bool:
@@ -98,7 +113,7 @@ def read_key(folder: str) -> bytes:
     path = os.path.join(folder, KEY)
     if not own_file(path):
         if own_file(os.path.join(folder, DATABASE)):
-            raise StoreError(f"{path} is missing: put it back, or move {folder} aside to begin anew")
+            raise StoreError(f"{path} is missing: put it back, or {begin_anew(folder)}")
         publish(path, lambda draft: _write(draft, os.urandom(KEY_BYTES)))
     try:
         with open(path, "rb") as file:
@@ -106,7 +121,7 @@ def read_key(folder: str) -> bytes:
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     if len(key) != KEY_BYTES:
-        raise StoreError(f"{path} is damaged: put it back, or move {folder} aside to begin anew")
+        raise StoreError(f"{path} is damaged: put it back, or {begin_anew(folder)}")
     return key
 
 

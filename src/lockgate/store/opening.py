@@ -84,7 +84,7 @@ def read_chosen(state: str) -> StoreAddress | None:
         where = read_where(path)
         seal = seal_of(key, where)
         if where.seal != seal:
-            raise _refusal(f"{path} was written by something else than `lockgate store use` of this installation")
+            raise _refusal(f"{path} was written by something else than this installation")
     choices = OutsideHead(state, key).stores()
     if choices and seal not in choices:
         raise _refusal(f"{path} names another store than was chosen last" if is_named else f"{path} is gone")
@@ -92,7 +92,7 @@ def read_chosen(state: str) -> StoreAddress | None:
 
 
 def _refusal(says: str) -> StoreError:
-    return StoreError(f"{says}: find out why. Then run lockgate store use with the store's address, or with sqlite")
+    return StoreError(f"{says}: find out why. Then choose it anew, by its address or here: lockgate store use sqlite")
 
 
 def ask_once(state: str) -> AbstractContextManager[None]:

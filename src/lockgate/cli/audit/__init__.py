@@ -16,7 +16,7 @@ from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.colour import paint
 from lockgate.cli.common.person import require_approver
-from lockgate.cli.common.state import WRONG, clients, head_anchors, look_at_state, open_state
+from lockgate.cli.common.state import WRONG, clients, describe_ways_back, head_anchors, look_at_state, open_state
 from lockgate.cli.common.times import clock, iso
 from lockgate.core.display_text import visible
 from lockgate.core.errors import AuditError
@@ -104,6 +104,8 @@ def verify_command(files: tuple[str, ...], foreign: bool, then_state: bool, as_j
     else:
         click.echo(f"{paint('the audit chain does not hold', 'red')}: {visible(found.problem)}")
         click.echo(f"{found.records} records before that hold")
+        for line in () if files else describe_ways_back(folders().state):
+            click.echo(line)
     if not found.ok or against:
         raise click.exceptions.Exit(WRONG)
 

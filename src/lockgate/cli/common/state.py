@@ -13,6 +13,7 @@ from lockgate.core.errors import StoreError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.store import files
 from lockgate.store.audit.record import event_record
 from lockgate.store.opening import open_existing, open_store
 from lockgate.store.protocol import Store, Transaction
@@ -90,6 +91,14 @@ def patterns_here() -> Gathered:
         return gather_for_cli(where, find_workspace(os.getcwd(), where.home))
     except StoreError as error:
         raise unreadable(error) from error
+
+
+def describe_ways_back(state: str) -> list[str]:
+    """What a person can do about a state whose records do not hold; nothing where it is a shared one."""
+    if os.path.lexists(os.path.join(state, files.ELSEWHERE)):
+        return []
+    copies = "find out what did it. Then look for a copy to go back to: lockgate store restore"
+    return [copies, f"where there is none, {files.begin_anew(state)}"]
 
 
 def head_anchors(where: Folders) -> HeadAnchors:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lockgate.core.display_text import condense, visible, visible_block
+from lockgate.core.lazy import lazy_re
 from lockgate.core.model import REACHING, Label, PolicyDecision, Reason, Taint, TaintState, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.redaction.credentials import redact
@@ -16,10 +17,8 @@ from lockgate.patterns.redaction.credentials import redact
 if TYPE_CHECKING:
     from typing import Any
 
-_ENDORSE = (
-    "If the text is fine and the session has only looked around since, say so in a terminal: lockgate endorse. "
-    "Details: lockgate status"
-)
+_NAMED = lazy_re(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,79}")
+"""Sessions' ids that need no quoting in a command, and that no two screens show otherwise."""
 _SHOWN_SOURCES = 3
 _SHOWN_REASONS = 4
 _FIELDS = ("command", "url", "query", "file_path", "notebook_path", "path", "pattern", "to", "prompt", "skill")
@@ -39,6 +38,13 @@ _CLAUDES_WAYS = (
     "If the person wants it done: they can do it themselves, have it run by a clean delegate whose brief they approve "
     "(skill lockgate:escape, where the plugin is installed), or accept a plan with its context cleared (plan mode, "
     "every address and text written out)."
+)
+
+
+_WAYS_THROUGH = "To let it through: run it yourself, or have it done by a new session that has not read this."
+_CLAUDES_WAYS_THROUGH = (
+    "To let it through: tell the agent to use the delegate (/lockgate:escape, with the plugin) and approve its brief, "
+    "or use plan mode and accept the plan with cleared context, or run it yourself."
 )
 
 
@@ -170,22 +176,34 @@ def refusal_for_agent(
     return "\n".join(lines)
 
 
-def refusal_for_person(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], client: str = _CLAUDE) -> str:
-    """The text that the person reads with a refusal, with the ways out that the client has."""
+def refusal_for_person(
+    call: ToolCall,
+    decision: PolicyDecision,
+    taints: Sequence[Taint],
+    client: str = _CLAUDE,
+    *,
+    session: str = "",
+    endorsable: bool = False,
+) -> str:
+    """The text that the person reads with a refusal, with the ways out that the client has.
+
+    Args:
+        call: The call.
+        decision: What is decided about it.
+        taints: Those of the session.
+        client: The client.
+        session: The session's id.
+        endorsable: Whether the call would run once a person had endorsed what the session has read.
+    """
     lines = [f"Lockgate blocked {call_text(call, 300)}", "Why: " + "; ".join(_because(decision.reasons)) + "."]
     if always_denied(decision):
         return "\n".join([*lines, "No agent may do this. If you want it, do it yourself in a terminal."])
     lines += exposure(taints)
-    if client != _CLAUDE:
-        lines.append(
-            "To let it through: run it yourself, or have it done by a new session that has not read this. " + _ENDORSE
-        )
-        return "\n".join(lines)
-    lines.append(
-        "To let it through: tell the agent to use the delegate (/lockgate:escape, with the plugin) and approve its "
-        "brief, or use plan mode and accept the plan with cleared context, or run it yourself. " + _ENDORSE,
-    )
-    return "\n".join(lines)
+    lines.append(_CLAUDES_WAYS_THROUGH if client == _CLAUDE else _WAYS_THROUGH)
+    which = f" --session {session}" if _NAMED.fullmatch(session) else ""
+    if endorsable:
+        lines.append(f"If what it has read is fine, say so in a terminal of your own: lockgate endorse{which}")
+    return "\n".join([*lines, f"Details: lockgate status{which}"])
 
 
 def unaskable(call: ToolCall, decision: PolicyDecision, taints: Sequence[Taint], mode: str) -> Message:

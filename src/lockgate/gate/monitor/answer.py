@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from lockgate.core.events import Answer
-from lockgate.core.model import EffectKind, LabelState, Tier, ToolCall, Variant, Verdict
+from lockgate.core.model import EffectKind, Label, LabelState, Tier, ToolCall, Variant, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.findings import is_canary, is_enforced, is_from_guard, secrets_in
+from lockgate.policy.decide import decide, strictest
 
 if TYPE_CHECKING:
     from lockgate.core.model import PolicyDecision
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _FEWER = "fewer"
 _HARMLESS = frozenset({EffectKind.INGEST})
+_MOST_RESULTS = 4
 
 
 def answer(question: DecisionInput, ruling: Ruling) -> Answer:
@@ -145,7 +147,27 @@ def _refusal_texts(question: DecisionInput, ruling: Ruling, decision: PolicyDeci
         return objections.rules_message(call, decision.reasons) if by_rules else objections.fleet_message(call)
     hints, client = question.mask.analysis(ruling.analysis).hints, question.context.client
     to_agent = calls.refusal_for_agent(call, decision, taints, hints, client)
-    return calls.Message(to_agent, calls.refusal_for_person(call, decision, taints, client))
+    session, endorsable = question.context.subject.session, _may_endorse(question, ruling)
+    to_person = calls.refusal_for_person(call, decision, taints, client, session=session, endorsable=endorsable)
+    return calls.Message(to_agent, to_person)
+
+
+def _may_endorse(question: DecisionInput, ruling: Ruling) -> bool:
+    """Whether the call would run, or be asked about, once a person had endorsed what the session has read.
+
+    All calls of the session are looked at for that, so it is found out only where there is little to endorse.
+    """
+    results = {taint.call_id for taint in question.taints if taint.label is Label.UNTRUSTED}
+    if not 0 < len(results) <= _MOST_RESULTS:
+        return False
+    left = question.labels - {Label.UNTRUSTED}
+    profiles = [policy.profile for policy in question.configuration.policies]
+    decision = strictest(decide(ruling.analysis.effects, left, profile) for profile in profiles)
+    if decision.verdict is Verdict.DENY:
+        return False
+    from lockgate.gate.session import endorsements
+
+    return endorsements.may_end(question.tx, question.context.subject)
 
 
 def _is_about_patterns(question: DecisionInput, ruling: Ruling, decision: PolicyDecision) -> bool:

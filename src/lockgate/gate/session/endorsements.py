@@ -69,6 +69,12 @@ def sources_of(tx: Transaction, session: str) -> list[UntrustedResult]:
     return sorted(found, key=lambda source: source.at)
 
 
+def may_end(tx: Transaction, subject: Subject) -> bool:
+    """Whether a person can end a subject's label ``untrusted``: each result that gave it can be endorsed."""
+    mine = [source for source in sources_of(tx, subject.session) if source.subject == subject]
+    return bool(mine) and not any(source.problem for source in mine)
+
+
 def find(tx: Transaction, sessions: Iterable[str], wanted: str) -> UntrustedResult:
     """The result of an id, or of the beginning of one.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = Lock()
 LIBRARIES = "the shared store takes psycopg: in a clone of Lockgate, pip install '.[postgres]'"
-_CHOOSE = "Run: lockgate store use ADDRESS, or lockgate store use sqlite"
+_CHOOSE = "Choose it anew, by its address or here: lockgate store use sqlite"
 _PORT = 5432
 """PostgreSQL's own, where an address says none."""
 _SCHEMES = ("postgresql://", "postgres://")

@@ -59,7 +59,7 @@ class SqliteAuditQueries(SqliteStatements):
         if head_facts(self._key, head) is None:
             raise StoreError(
                 "the head of the audit chain was changed by something else, or by a newer Lockgate:"
-                " upgrade this one, or see `lockgate audit verify`, then move the state folder aside to begin anew",
+                " upgrade this one, or look at it: lockgate audit verify",
             )
         return head.seq, head.digest
 

@@ -121,7 +121,7 @@ def parse_json(text: str) -> Any:
     Raises:
         StoreError: It is none.
     """
-    return parse_column(text, "the state is damaged: move the state folder aside to begin anew")
+    return parse_column(text, "the state is damaged; go back to a copy of it: lockgate store restore")
 
 
 OBJECTS = "SELECT name, type, sql FROM sqlite_master WHERE type != 'table' AND sql IS NOT NULL ORDER BY name"

@@ -16,7 +16,7 @@ from types import TracebackType
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import fleet_key_of, gate_of
-from lockgate.store.files import DATABASE, VERSION, own_file, own_folder, publish, read_key
+from lockgate.store.files import DATABASE, VERSION, begin_anew, own_file, own_folder, publish, read_key
 from lockgate.store.sqlite.rollback import OutsideHead
 from lockgate.store.sqlite.statements import MEND, OBJECTS, in_one_line
 from lockgate.store.sqlite.transaction import SqliteTransaction
@@ -477,9 +477,11 @@ def _migrate(connection: sqlite3.Connection, path: str, migrating: Migrating | N
 
         raise StoreError(f"{path} was written by a newer Lockgate (schema {version}): {way_back(path)}", is_newer=True)
     if version < 1:
-        # A database gets its name only when it is whole, so this one was emptied.
-        says = f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew"
-        raise StoreError(f"{says}; where only its version was changed, run: {MEND}")
+        # A database gets its name only when it is whole, so this one was emptied, or its number was changed.
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit_head'").fetchone():
+            raise StoreError(f"{path} does not say of which version it is: run: {MEND}")
+        does = begin_anew(os.path.dirname(path))
+        raise StoreError(f"{path} is empty or not Lockgate's: put it back, or {does}")
     if migrating is None:
         from lockgate.store.sqlite.create import migrate
 
@@ -508,21 +510,21 @@ def _make(path: str, folder: str, key: bytes) -> None:
         raise _store_error(error, folder) from error
 
 
+_BUSY = ("another process holds the state in {folder} for too long", "try again")
+_CLOSED = ("cannot open the state in {folder}", "check that the folder and its files are yours")
 _ADVICE = {
-    sqlite3.SQLITE_BUSY: "another process holds the state in {folder} for too long: try again",
-    sqlite3.SQLITE_LOCKED: "another process holds the state in {folder} for too long: try again",
-    sqlite3.SQLITE_FULL: "no room for the state in {folder}: free some space on that disk",
-    sqlite3.SQLITE_READONLY: "cannot write the state in {folder}: give yourself the right to write there",
-    sqlite3.SQLITE_CANTOPEN: "cannot open the state in {folder}: check that the folder and its files are yours",
-    sqlite3.SQLITE_PERM: "cannot open the state in {folder}: check that the folder and its files are yours",
-    sqlite3.SQLITE_CORRUPT: "the state in {folder} is damaged: move the folder aside to begin anew",
-    sqlite3.SQLITE_NOTADB: "the state in {folder} is damaged: move the folder aside to begin anew",
-    sqlite3.SQLITE_IOERR: "the disk that holds {folder} gives errors: check it and its free space",
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_FULL: ("no room for the state in {folder}", "free some space on that disk"),
+    sqlite3.SQLITE_READONLY: ("cannot write the state in {folder}", "give yourself the right to write there"),
+    sqlite3.SQLITE_CANTOPEN: _CLOSED,
+    sqlite3.SQLITE_PERM: _CLOSED,
+    sqlite3.SQLITE_IOERR: ("the disk that holds {folder} gives errors", "check it and its free space"),
 }
-
-
+"""What is wrong by an error's code, and what to do."""
+_OTHER = ("the state in {folder} cannot be used", "see `lockgate doctor`")
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_DAMAGE = "the state in {folder} is damaged; go back to the state of before the last upgrade"
+_DAMAGE = "the state in {folder} is damaged"
 
 
 _PROBED = (
@@ -538,14 +540,16 @@ _PROBED = (
 
 def _store_error(error: sqlite3.Error, folder: str) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    advice = _ADVICE.get(code, "the state in {folder} cannot be used: see `lockgate doctor`").format(folder=folder)
     if code in _DAMAGED:
         from lockgate.store.sqlite.copies import make_restoring_command
 
         command = make_restoring_command(folder)
-        advice = f"{_DAMAGE.format(folder=folder)}: {command}" if command else advice
+        back = f"go back to the state of before the last upgrade: {command}" if command else begin_anew(folder)
+        return StoreError(f"{_DAMAGE.format(folder=folder)} ({error}): {back}")
     if code in _PROBED:
         from lockgate.store.probe import problem_of
 
-        advice = problem_of(folder) or advice
-    return StoreError(f"{advice} ({error})")
+        if problem := problem_of(folder):
+            return StoreError(f"{problem} ({error})")
+    says, does = _ADVICE.get(code, _OTHER)
+    return StoreError(f"{says.format(folder=folder)} ({error}): {does}")
