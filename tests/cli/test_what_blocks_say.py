@@ -20,7 +20,7 @@ import pytest
 from adapters.payloads import tool
 from hook.process import HOOK, Told, run
 from lockgate.core.model import Label, Subject, Taint, TaintState
-from lockgate.store.files import DATABASE, KEY
+from lockgate.store.files import DATABASE, KEY, VERSION
 from lockgate.store.sqlite.store import SqliteStore
 from support import steady
 from support.gates import end_gates
@@ -206,9 +206,9 @@ def _keep_a_copy(ann: Person) -> None:
     """As before an upgrade, whose database is damaged then."""
     ann.reads()
     store = SqliteStore.open(str(ann.state))
-    store._connection.execute(f"VACUUM INTO '{ann.state}/{DATABASE}.9'")
+    store._connection.execute(f"VACUUM INTO '{ann.state}/{DATABASE}.{VERSION}'")
     store.close()
-    (ann.state / f"{DATABASE}.9").chmod(0o600)
+    (ann.state / f"{DATABASE}.{VERSION}").chmod(0o600)
     _write(DATABASE, b"x" * 9000)(ann)
 
 
@@ -234,7 +234,7 @@ STATES: dict[str, tuple[Callable[[Person], None], list[Command], bool]] = {
     "the database is damaged": (_write(DATABASE, b"x" * 9000), [ASIDE], True),
     "the database is damaged, and there is a copy": (
         _keep_a_copy,
-        [("lockgate store restore STATE/lockgate.db.9", 0, "Start new ones")],
+        [("lockgate store restore STATE/lockgate.db.VERSION", 0, "Start new ones")],
         True,
     ),
     "the database is empty": (_write(DATABASE, b""), [ASIDE], True),
@@ -265,7 +265,10 @@ def test_each_line_of_a_block_works(tmp_path: Path, name: str) -> None:
     ann = Person(tmp_path)
     try:
         make(ann)
-        commands = [tuple(str(part).replace("STATE", str(ann.state)) for part in each) for each in commands]  # type: ignore[misc]
+        commands = [
+            tuple(str(part).replace("STATE", str(ann.state)).replace("VERSION", str(VERSION)) for part in each)
+            for each in commands
+        ]  # type: ignore[misc]
         blocked = ann.calls("Bash", PUSH)
         said = f"{_texts(blocked)}\n{_texts(ann.begins('s2'))}"
         assert "deny" in blocked.stdout, "it is a block"
