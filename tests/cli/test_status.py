@@ -69,7 +69,7 @@ def full(state: Path) -> Path:
         begin_session(tx, ended, "startup", (), 1_600_000_000.0)
         end_session(tx, ended, "clear", 1_600_000_001.0)
         other = Context("claude-code", Subject("0ther-2"), cwd="/elsewhere")
-        begin_session(tx, other, "startup", (), 1_800_000_000.0)
+        begin_session(tx, other, "startup", (), 1_750_000_000.0)
     store.close()
     return state
 
