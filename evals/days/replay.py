@@ -75,8 +75,8 @@ class Asking(NamedTuple):
     rules: tuple[str, ...]
     unasked: str = ""
     """Why nobody was asked in the client's window, where a table takes a person there."""
-    by_tool: bool = False
-    """Whether the person was asked by the client's tool for questions, and their yes let the call run."""
+    pages: int = 0
+    """On how many pages the person was asked by the client's tool for questions, where their yes let the call run."""
     secrets: tuple[str, ...] = ()
     """What made the session secret, where it is."""
 
@@ -140,27 +140,27 @@ class Replay:
             rules = tuple(_rule(reason.row, reason.effect) for reason in decision.reasons) if decision else ()
             why = _UNASKED.search(answer.to_agent) if answer else None
             unasked, secrets = why[1] if why else "", self._secrets(name) if verdict in STOPS else ()
-            by_tool = verdict == "deny" and self._say_yes(name, f"{place}q", answer)
-            if by_tool:
+            pages = self._say_yes(name, f"{place}q", answer) if verdict == "deny" else 0
+            if pages:
                 again = self._call(name, f"{place}a", session, made)
                 assert getattr(again, "approved", False), "a yes let nothing run"
                 verdict = "ask"
-            yield Asking(session.project, made, mode, label, verdict, column, rules, unasked, by_tool, secrets)
+            yield Asking(session.project, made, mode, label, verdict, column, rules, unasked, pages, secrets)
 
-    def _say_yes(self, name: str, number: str, answer: Answer | None) -> bool:
-        """Ask the person by the client's tool where the gate says so; they say yes. Whether it said so."""
+    def _say_yes(self, name: str, number: str, answer: Answer | None) -> int:
+        """Ask the person by the client's tool where the gate says so; they say yes. On how many pages it was put."""
         if answer is None or not answer.approval or ASKING_TOOL not in answer.to_agent:
-            return False
+            return 0
         call = {"tool_name": ASKING_TOOL, "tool_use_id": f"toolu_{name[-6:]}_{number}"}
         request = {**call, "tool_input": tool_dialog.request(answer.approval)}
         put = self._tell(name, {"hook_event_name": "PreToolUse", **request})
         shown = put.new_input if put else None
         assert shown is not None, "the gate did not put its question"
-        (question,) = shown["questions"]
-        said = {"questions": [question], "answers": {question["question"]: "Yes, once"}, "annotations": {}}
+        answers = {page["question"]: page["options"][-1]["label"] for page in shown["questions"]}
+        said = {"questions": shown["questions"], "answers": answers, "annotations": {}}
         told = {**call, "tool_input": shown, "tool_response": said}
         self._tell(name, {"hook_event_name": "PostToolUse", **told})
-        return True
+        return len(shown["questions"])
 
     def _secrets(self, name: str) -> tuple[str, ...]:
         with self._gate.parts.store.reading() as tx:
@@ -341,8 +341,9 @@ def _one_key(acts: Sequence[Asking]) -> None:
     for about, some in (("all", acts), *sorted(columns.items())):
         keys = sum(one.verdict == "ask" for one in some)
         share = 100 * keys / len(some) if some else 100.0
-        by_tool = sum(one.by_tool for one in some)
-        counts = f"{keys:5} with one key in the same window ({by_tool} by the tool)"
+        by_tool = sum(one.pages > 0 for one in some)
+        paged = sum(one.pages > 1 for one in some)
+        counts = f"{keys:5} in the same window ({by_tool} by the tool, {paged} of these on several pages)"
         print(f"      {about:10} {len(some):5} acts stopped  {counts}  {share:5.1f} %")
     rows = Counter((_tool(one), one.unasked.strip() or "the table refuses") for one in acts if one.verdict == "deny")
     for (tool, why), count in sorted(rows.items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -224,6 +225,49 @@ def test_about_a_file_the_person_is_asked_by_the_clients_tool(
     assert file.read_text() == content
     assert not model.result(3).is_error
     assert "A person sits before the client" in model.result(4).text, "a yes is once"
+
+
+@pytest.mark.parametrize(("size", "lines"), [((24, 60), 35), ((40, 120), 100)])
+def test_a_long_change_is_shown_in_pages_of_one_dialog(
+    world: World, serve: Serve, size: tuple[int, int], lines: int
+) -> None:
+    file = world.project / "CLAUDE.md"
+    content = "\n".join(f"line {number:03}" for number in range(lines))
+    change = write(file, content)
+    model = serve(Script.of(fetch_issue(), change, ask_person(), change))
+    with world.open(model, "acceptEdits", size) as terminal:
+        terminal.say("look at the issue, then write")
+        shown = []
+        for number in range(1, 5):
+            terminal.wait_for(f"let exactly this run once? Page {number} of 4")
+            shown.append(terminal.text)
+            terminal.press("2")
+        terminal.wait_for("Submit answers")
+        assert not file.exists()
+        terminal.press("1")
+        terminal.wait_for("ALL DONE")
+    assert re.findall(r"line \d+", "".join(shown)) == content.split("\n")
+    assert all("Page" in text and "1. No" in text and "Enter to select" in text for text in shown)
+    for text in ("Why: ", "Locked by: mcp__tracker__fetch_issue", "more: lockgate question"):
+        assert text in shown[-1]
+    assert file.read_text() == content
+
+
+def test_pages_that_are_passed_over_are_no_yes(world: World, serve: Serve) -> None:
+    file = world.project / "CLAUDE.md"
+    change = write(file, "\n".join(f"line {number}" for number in range(60)))
+    model = serve(Script.of(fetch_issue(), change, ask_person(), change))
+    with world.open(model, "acceptEdits", (40, 120)) as terminal:
+        terminal.say("look at the issue, then write")
+        for number in (1, 2):
+            terminal.wait_for(f"Page {number} of 3")
+            terminal.press("\t")
+        terminal.wait_for("Page 3 of 3")
+        terminal.press("2")
+        terminal.wait_for("Submit answers")
+        terminal.press("1")
+        terminal.wait_for("ALL DONE")
+    assert not file.exists()
 
 
 def test_a_no_by_the_clients_tool_stays(world: World, serve: Serve) -> None:

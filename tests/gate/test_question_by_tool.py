@@ -49,7 +49,11 @@ class Front:
 
     def answer(self, call: ToolCall, shown: Any, said: str, **changes: Any) -> Answer:
         questions = shown["questions"]
-        result = {"questions": questions, "answers": {questions[0]["question"]: said}, "annotations": {}, **changes}
+        # To all pages but the last one the person says that they go on.
+        answers = {each["question"]: each["options"][-1]["label"] for each in questions} | {
+            questions[-1]["question"]: said
+        }
+        result = {"questions": questions, "answers": answers, "annotations": {}, **changes}
         told = ToolFinished(self.world.context(), call._replace(tool_input=shown), result, json.dumps(result))
         answer = self.world.gate.handle(told)
         self.world.gate.handle(CallsAnswered(self.world.context()))
@@ -104,7 +108,7 @@ def test_what_is_shown_is_the_whole_call_where_it_goes_and_what_locked(front: Fr
 
 def test_a_long_call_of_another_tool_is_asked_about_there(front: Front) -> None:
     mail = {"to": "a@b.example", "body": "line\n" * 14}
-    front.window = (24, 120)
+    front.window = (16, 120)
     assert "does not fit" in front.ask("mcp__mail__send", mail).to_agent
     assert front.rows == []
     front.window = (40, 120)
@@ -126,20 +130,80 @@ def test_a_question_that_the_client_could_lose_is_put_there(front: Front) -> Non
     assert push().verdict is DENY
 
 
-@pytest.mark.parametrize("lines", [23, 24])
-def test_what_the_window_has_no_rows_for_is_not_asked(front: Front, lines: int) -> None:
-    said = front.ask("Write", {"file_path": f"{WORK}/CLAUDE.md", "content": "\n".join("x" * lines)})
-    # With title, tool, path, reason, source and id it is 29 lines: 40 rows less 11.
-    assert bool(front.rows) is (lines == 23)
-    assert ("does not fit" in said.to_agent) is (lines != 23)
+# With tool, path, reason, source and id it is 5 lines more, and each page has 28 beside its title: 40 rows less 11.
+@pytest.mark.parametrize(("lines", "pages"), [(23, 1), (24, 2), (51, 2), (52, 3), (107, 4), (108, 0)])
+def test_a_long_call_is_shown_in_pages_and_what_has_no_room_is_not_asked(front: Front, lines: int, pages: int) -> None:
+    content = "\n".join(f"line {number}" for number in range(lines))
+    said = front.ask("Write", {"file_path": f"{WORK}/CLAUDE.md", "content": content})
+    assert ("does not fit" in said.to_agent) is (pages == 0)
+    if pages:
+        put, call = front.put()
+        assert put.new_input is not None
+        texts = [question["question"] for question in put.new_input["questions"]]
+        assert len(texts) == pages
+        assert all(len(text.split("\n")) <= 29 for text in texts)
+        shown = [line for text in texts for line in text.split("\n") if line.startswith("  | ")]
+        assert [line.removeprefix("  | ").removeprefix("content: ") for line in shown][2:] == content.split("\n")
+        assert f"more: lockgate question {front.row.approval}" in texts[-1]
+        front.answer(call, put.new_input, YES)
+    assert len(front.rows) == bool(pages)
 
 
-@pytest.mark.parametrize("size", [4000, 100_000])
-def test_a_field_of_thousands_of_characters_is_not_asked(front: Front, size: int) -> None:
+@pytest.mark.parametrize("window", [(40, 59), (16, 240)])
+def test_a_small_window_has_no_pages_for_it(front: Front, window: tuple[int, int]) -> None:
+    front.window = window
+    front.ask("Write", {"file_path": f"{WORK}/CLAUDE.md", "content": "\n".join("x" * 40)})
+    assert front.rows == []
+
+
+@pytest.mark.parametrize("size", [20_000, 100_000])
+def test_a_field_of_so_many_characters_is_not_asked(front: Front, size: int) -> None:
     front.window = (100, 240)
     said = front.ask("Write", {"file_path": f"{WORK}/CLAUDE.md", "content": "x" * size})
     assert front.rows == []
     assert "does not fit" in said.to_agent
+
+
+LONG = {"file_path": f"{WORK}/CLAUDE.md", "content": "\n".join(f"line {number}" for number in range(70))}
+NEXT = "Next page"
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ((NEXT, NEXT, YES), "approved"),
+        ((NEXT, NEXT, NO), "denied"),
+        ((NO, NEXT, YES), "denied"),
+        ((NEXT, NO), "denied"),
+        ((NEXT, NEXT), "denied"),
+        ((NEXT, None, YES), "denied"),
+        ((None, None, YES), "denied"),
+        ((YES, YES, YES), "denied"),
+        ((NEXT, NEXT, NEXT), "denied"),
+        ((NEXT, "read it", YES), "denied"),
+        ((), "denied"),
+    ],
+)
+def test_a_yes_to_pages_is_one_to_each_of_them(front: Front, said: tuple[str | None, ...], state: str) -> None:
+    front.ask("Write", LONG)
+    put, call = front.put()
+    assert put.new_input is not None
+    pages = put.new_input["questions"]
+    assert [[option["label"] for option in page["options"]] for page in pages] == [[NO, NEXT], [NO, NEXT], [NO, YES]]
+    words = zip(pages, said, strict=False)
+    front.answer(call, put.new_input, "", answers={page["question"]: word for page, word in words if word is not None})
+    assert front.row.state == state
+    assert front.ask("Write", LONG).verdict is (ALLOW if state == "approved" else DENY)
+
+
+def test_pages_that_are_not_all_shown_are_no_yes(front: Front) -> None:
+    front.ask("Write", LONG)
+    put, call = front.put()
+    assert put.new_input is not None
+    some = {"questions": put.new_input["questions"][1:]}
+    answers = {each["question"]: each["options"][-1]["label"] for each in put.new_input["questions"]}
+    front.answer(call, some, "", answers=answers)
+    assert front.row.state == "denied"
 
 
 # ---------------------------------------------------------------- a no
@@ -236,7 +300,7 @@ def test_an_answer_of_a_call_that_did_not_put_it_is_no_yes(front: Front) -> None
 def test_an_answer_that_nobody_put_is_no_yes(front: Front) -> None:
     front.ask()
     row = front.row
-    shown = tool_dialog.question_input(str(row.about["text"]), row.approval)
+    shown = tool_dialog.question_input(row.about["pages"], row.approval)
     front.answer(ToolCall(TOOL, {}, WORK, "forged"), shown, YES)
     assert front.row.state == "pending"
     assert front.ask().verdict is DENY
@@ -259,7 +323,7 @@ def test_a_request_in_other_words_is_refused_and_told_the_right_ones(front: Fron
 
 def test_an_agents_own_question_stays_as_it_is_and_gives_nothing(front: Front) -> None:
     front.ask()
-    shown = tool_dialog.question_input("Lockgate: let exactly this run once?\n  | Edit", front.row.approval)
+    shown = tool_dialog.question_input(["Lockgate: let exactly this run once?\n  | Edit"], front.row.approval)
     for own in (shown, {"questions": [{"question": "Which colour?", "options": []}]}, {"questions": "x"}, {}):
         put, call = front.put(own)
         assert (put.verdict, put.new_input) == (ALLOW, None)

@@ -49,8 +49,8 @@ BY_TOOL = "by_tool"
 """The name under which a question says that the agent has it put by the client's own tool for questions."""
 PUT_BY = "put_by"
 """The name under which such a question holds which call of that tool has put it."""
-TEXT = "text"
-"""The name under which such a question holds what that tool shows, without its last line."""
+PAGES = "pages"
+"""The name under which such a question holds what that tool shows, page by page, without its last line."""
 REACHED = "reached"
 """The name under which a question tells the addresses behind names of remotes."""
 TAKEN = "taken_over_by"
@@ -399,7 +399,7 @@ def _question_of(tx: Transaction, approval: str, subject: Subject) -> ApprovalRo
 
 def without_call(row: ApprovalRow) -> ApprovalRow:
     """A question that is over. What the person was shown is not kept longer: it may hold more than the audit does."""
-    return row.drop_facts(WHOLE, TEXT, ASKED)
+    return row.drop_facts(WHOLE, PAGES, ASKED)
 
 
 def _end(tx: Transaction, row: ApprovalRow) -> ApprovalRow:

@@ -52,8 +52,8 @@ _MORE = "    "
 """Before what the screen has no room for in a line of ours."""
 _WHOLE = 4000
 """Characters of a field above which nothing fits anyhow."""
-_TOO_MANY = 200
-"""More lines than any window that is believed has."""
+_TOO_MANY = 1000
+"""More lines than four pages of any window that is believed have."""
 _MARGIN = 8
 """Columns that the client leaves free beside a line of text, at most."""
 _AROUND = 11
@@ -237,23 +237,27 @@ def _because(reasons: Sequence[Reason], short: int) -> list[str]:
     return [f"Why: {line}" for line in found[:_REASONS]] + ([more] if more else [])
 
 
-def call_lines(call: ToolCall) -> list[str]:
-    """The whole call: nothing of it is left out, and a line break is a line break."""
+def call_lines(call: ToolCall, most: int = _WHOLE) -> list[str]:
+    """The whole call: nothing of it is left out, and a line break is a line break.
+
+    Args:
+        call: The call.
+        most: Characters of a field above which nothing fits anyhow.
+    """
     fields = {name: value for name, value in call.tool_input.items() if not _is_passed_over(call.tool, name, value)}
     if list(fields) == ["command"] and isinstance(fields["command"], str):
-        return _lines(f"{call.tool}: {fields['command']}")
-    return [visible(call.tool, 200), *(line for name, value in fields.items() for line in _lines(f"{name}: {value}"))]
+        return _lines(f"{call.tool}: {fields['command']}", most)
+    shown = (_lines(f"{name}: {value}", most) for name, value in fields.items())
+    return [visible(call.tool, 200), *(line for lines in shown for line in lines)]
 
 
 def _is_passed_over(tool: str, name: str, value: object) -> bool:
     return tool == "Bash" and type(value) is _PASSED_OVER.get(name)
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str, most: int) -> list[str]:
     # Much longer than what fits: it need not be made safe to show first.
-    return (
-        [visible(line, 10 * _WHOLE) for line in text[:_WHOLE].split("\n")] if len(text) < _WHOLE else ["x"] * _TOO_MANY
-    )
+    return [visible(line, 10 * most) for line in text.split("\n")] if len(text) < most else ["x"] * _TOO_MANY
 
 
 def _places(reasons: Sequence[Reason], call: ToolCall, reached: Sequence[str]) -> list[str]:

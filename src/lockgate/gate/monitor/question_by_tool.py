@@ -17,7 +17,7 @@ from lockgate.core.questions import Objection
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import questions
 from lockgate.gate.approvals.proof import is_as_asked
-from lockgate.gate.approvals.questions import BY_TOOL, PUT_BY, TEXT
+from lockgate.gate.approvals.questions import BY_TOOL, PAGES, PUT_BY
 from lockgate.gate.messages import tool_dialog
 from lockgate.gate.monitor import person
 from lockgate.gate.monitor.attendance import LocatedPerson, PersonLocation, mark_question
@@ -69,10 +69,10 @@ def offer(parts: Parts, question: DecisionInput, ruling: Ruling, because: str) -
     """
     tx, context = question.tx, question.context
     window = parts.consultants.window(context)
-    text = _text(question, ruling, window) if window else ""
-    if window is None or not text:
+    pages = _pages(question, ruling, window) if window else []
+    if window is None or not pages:
         return None
-    about = {**person.about(question, ruling), BY_TOOL: True, TEXT: text, _WINDOW: list(window)}
+    about = {**person.about(question, ruling), BY_TOOL: True, PAGES: pages, _WINDOW: list(window)}
     basis = person.basis_of(question, ruling)
     row = questions.ask(tx, context, question.call, question.digest, basis, about, question.now, _SECONDS)
     if row.asked_at == question.now:  # not one that was asked before
@@ -84,9 +84,9 @@ def offer(parts: Parts, question: DecisionInput, ruling: Ruling, because: str) -
     return ruling._replace(decision=decision, new_input=None, place=place, approval=row.approval)
 
 
-def _text(question: DecisionInput, ruling: Ruling, window: tuple[int, int]) -> str:
+def _pages(question: DecisionInput, ruling: Ruling, window: tuple[int, int]) -> list[str]:
     call, decision = question.mask.call(question.call), question.mask.decision(ruling.decision)
-    return tool_dialog.question_text(call, decision, question.taints, ruling.reached, window)
+    return tool_dialog.question_pages(call, decision, question.taints, ruling.reached, window)
 
 
 # ---------------------------------------------------------------- the tool that asks
@@ -115,7 +115,7 @@ def _open_row(tx: Transaction, context: Context, approval: str, now: float) -> A
     row = tx.approval(approval)
     if row is None or (row.session, row.agent) != context.subject or row.state != "pending":
         return None
-    return row if BY_TOOL in row.about and not row.is_over(now) else None
+    return row if PAGES in row.about and not row.is_over(now) else None
 
 
 def _fits(row: ApprovalRow, window: tuple[int, int] | None) -> bool:
@@ -132,7 +132,7 @@ def put(tx: Transaction, context: Context, call: ToolCall, answer: Answer, now: 
     if row is None:
         return answer
     tx.put_approval(mark_question(row, {PUT_BY: call.call_id}))
-    return answer._replace(new_input=tool_dialog.question_input(str(row.about[TEXT]), row.approval))
+    return answer._replace(new_input=tool_dialog.question_input(row.about[PAGES], row.approval))
 
 
 # ---------------------------------------------------------------- what the person said
@@ -152,7 +152,7 @@ def note_answer(parts: Parts, tx: Transaction, event: ToolFinished, now: float) 
     row = _open_row(tx, context, tool_dialog.find_shown(call.tool_input), now)
     if row is None or not call.call_id or row.about.get(PUT_BY) != call.call_id:
         return Answer()
-    shown = tool_dialog.question_input(str(row.about[TEXT]), row.approval)
+    shown = tool_dialog.question_input(row.about[PAGES], row.approval)
     said = tool_dialog.read_answer(shown, call.tool_input, event.result if isinstance(event.result, OBJECT) else {})
     # What reads the settings again finds a hook that came while the person was reading.
     if said is None or parts.consultants.unattended(context, call):
