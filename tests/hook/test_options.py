@@ -86,11 +86,12 @@ def test_old_sessions_are_forgotten_when_a_session_starts(tmp_path: Path, text: 
     now = time.time()
     store = SqliteStore.open(str(tmp_path / "state"))
     with store.transaction() as tx:
-        tx.put_session(SessionRow("old", ended_at=now - 11 * DAY))
+        tx.append_audit(now - DAY - 1, {"event": "prompt"})  # the clock goes on since then: a time before it counts
+        tx.put_session(SessionRow("old", ended_at=now - 12 * DAY))
         tx.put_session(SessionRow("young", ended_at=now - 9 * DAY))
         tx.put_session(SessionRow("open", started_at=now - 99 * DAY, seen_at=now - 99 * DAY))
     hook(tmp_path, START)
     with store.reading() as tx:
         assert {row.session for row in tx.sessions()} == left
-        assert [json.loads(row.body)["event"] for row in tx.audit()] == ["session"]
+        assert [json.loads(row.body)["event"] for row in tx.audit()] == ["prompt", "session"]
     store.close()

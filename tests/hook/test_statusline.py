@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -114,15 +115,18 @@ def test_the_command(tmp_path: Path) -> None:
     assert run([*command, "statusline"], INPUT, env=environ).stdout == "lockgate: clean\n"
 
 
+NOW = time.time()
+
+
 @pytest.mark.parametrize(
     ("status", "line"),
     [
         pytest.param({"problem": "git: no such repository"}, "ANCHOR PROBLEM (lockgate status) | clean", id="silent"),
         pytest.param(
-            {"seq": 5, "at": 1.0, "rewound_at": 9e9}, "ANCHOR PROBLEM (lockgate status) | clean", id="rewound"
+            {"seq": 5, "at": 1.0, "rewound_at": NOW}, "ANCHOR PROBLEM (lockgate status) | clean", id="rewound"
         ),
         pytest.param({"seq": 5, "at": 1.0, "rewound_at": 0.0}, "clean", id="well"),
-        pytest.param({"problem": "git: a push was refused", "at": 9e9}, "clean", id="not for long"),
+        pytest.param({"problem": "git: a push was refused", "at": NOW}, "clean", id="not for long"),
     ],
 )
 def test_a_place_elsewhere_that_is_behind_or_was_put_back(home: Path, status: dict[str, object], line: str) -> None:
