@@ -421,5 +421,5 @@ def _find_future(tx: Transaction, now: float) -> list[DoctorCheck]:
         return []
     count = f"{len(found)}{' or more' if len(found) == _MOST_FUTURE else ''}"
     says = f"{count} records tell a time that has not come yet, up to {local_time(max(row.at for row in found))}"
-    mend = 'look at the clock (date); where it is right now, nothing is to be done: docs/operations.md, "A wrong clock"'
+    mend = "look at the clock (date); where it is right now, nothing is to be done: docs/clock.md"
     return [DoctorCheck("clock", "warn", f"{says}: the clock was ahead then, or is behind now", mend)]
