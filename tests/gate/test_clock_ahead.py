@@ -26,10 +26,10 @@ from lockgate.gate.contradictions import contradictions
 from lockgate.gate.monitor.turns import find_calls_in_turn
 from lockgate.gate.session import forgeries, sessions
 from lockgate.service.containers.replays import Replays
-from lockgate.service.http.views.sessions import _is_silent
+from lockgate.service.http.views.sessions import is_silent
 from lockgate.store.audit.record import event_record
 from lockgate.store.rows import ApprovalRow, SessionRow
-from lockgate.store.sqlite.head_anchors import SILENT, _problems
+from lockgate.store.sqlite.head_anchors import SILENT, list_place_problems
 from support.prepared import open_new
 
 RIGHT = 1_000_000_000.0
@@ -146,7 +146,7 @@ def test_what_a_session_of_then_has_lost_is_told(world: Clocked) -> None:
 
 def test_a_session_of_then_is_not_open_for_a_year() -> None:
     row = SessionRow("s1", started_at=AHEAD, seen_at=AHEAD)
-    assert _is_silent(row, RIGHT, local=False)
+    assert is_silent(row, RIGHT, local=False)
 
 
 # ---------------------------------------------------------------- people
@@ -172,7 +172,7 @@ def test_the_later_answer_counts_whatever_the_clock_said(
     rows = [_answered(world, f"q{at:.0f}", at, approve=yes) for at, yes in zip((first, then), said, strict=True)]
     no = rows[said.index(False)]
     with world.store.reading() as tx:
-        assert denials._was_allowed_since(tx, no, None) is said[1]
+        assert denials.was_allowed_since(tx, no, None) is said[1]
 
 
 def test_a_question_of_then_is_over_and_recorded(world: Clocked) -> None:
@@ -220,9 +220,9 @@ def test_a_container_is_heard_though_the_host_began_then() -> None:
 
 
 def test_a_place_that_cannot_be_reached_since_then_is_told() -> None:
-    told = list(_problems("git", {"problem": "it is gone", "at": AHEAD}, RIGHT))
+    told = list(list_place_problems("git", {"problem": "it is gone", "at": AHEAD}, RIGHT))
     assert len(told) == 1
-    assert list(_problems("git", {"problem": "it is gone", "at": RIGHT - SILENT / 2}, RIGHT)) == []
+    assert list(list_place_problems("git", {"problem": "it is gone", "at": RIGHT - SILENT / 2}, RIGHT)) == []
 
 
 def test_a_fleets_next_policy_is_taken_though_this_machine_has_seen_it_expire(tmp_path: Path) -> None:

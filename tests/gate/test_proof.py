@@ -254,7 +254,7 @@ def test_a_used_row_that_was_never_answered_takes_no_no_back(world: Attacked) ->
 
     with world.store.reading() as tx:
         [row] = denials.list_denials(tx, "s1")
-        assert not denials._was_allowed_since(tx, row, None)
+        assert not denials.was_allowed_since(tx, row, None)
     assert world.problems() == ["it is used, and the audit has no such answer"]
 
 

@@ -53,7 +53,7 @@ def alike(
     """
     mine = frozenset(targets(effects))
     found = max((row for row in noes if _is_within(row, mine)), key=lambda row: row.decided_at, default=None)
-    return None if found is None or _was_allowed_since(tx, found, approvers) else found
+    return None if found is None or was_allowed_since(tx, found, approvers) else found
 
 
 def all_alike(
@@ -61,10 +61,11 @@ def all_alike(
 ) -> list[ApprovalRow]:
     """All such noes."""
     mine = frozenset(targets(effects))
-    return [row for row in noes if _is_within(row, mine) and not _was_allowed_since(tx, row, approvers)]
+    return [row for row in noes if _is_within(row, mine) and not was_allowed_since(tx, row, approvers)]
 
 
-def _was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) -> bool:
+def was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) -> bool:
+    """Whether a proven yes to all that a no was said to came after it."""
     from lockgate.gate.approvals.proof import is_proven
 
     wanted = frozenset(_read_targets(no))

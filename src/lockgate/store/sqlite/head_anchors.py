@@ -166,7 +166,7 @@ class HeadAnchors:
     def problems(self, now: float) -> list[PlaceProblem]:
         """What is to be told of these places without asking them: that they are behind for long, or were put back."""
         known, labels = _status(self._state), map(label_of, self._anchors)
-        return [problem for label in labels for problem in _problems(label, known.get(label, {}), now)]
+        return [problem for label in labels for problem in list_place_problems(label, known.get(label, {}), now)]
 
     def all_problems(self, now: float) -> list[PlaceProblem]:
         """What is wrong with all places, this machine's own included. No place is asked.
@@ -185,7 +185,10 @@ class HeadAnchors:
             StoreError: The key cannot be read.
         """
         known = _status(self._state).items()
-        return bool(self._find_lacking() or [each for label, status in known for each in _problems(label, status, now)])
+        return bool(
+            self._find_lacking()
+            or [each for label, status in known for each in list_place_problems(label, status, now)]
+        )
 
     def accept(self) -> None:
         """Tell no more that places were put back: a person has looked."""
@@ -241,7 +244,8 @@ def _anchors(state: str, audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _problems(label: str, status: Mapping[str, Any], now: float) -> Iterator[PlaceProblem]:
+def list_place_problems(label: str, status: Mapping[str, Any], now: float) -> Iterator[PlaceProblem]:
+    """What a person has to know of a place elsewhere, by what was noted of it last."""
     if status.get("problem") and abs(now - status.get("at", 0.0)) > SILENT:
         yield PlaceProblem(f"{label}: {status['problem']}")
     if abs(now - status.get("rewound_at", 0.0)) < TOLD:

@@ -274,10 +274,11 @@ def silent(tx: Transaction, rows: Sequence[SessionRow], now: float) -> frozenset
     """
     # A store that other machines use says of no process on which of them it is.
     local = all(gate.own for gate in tx.gates())
-    return frozenset(row.session for row in rows if not row.ended_at and _is_silent(row, now, local=local))
+    return frozenset(row.session for row in rows if not row.ended_at and is_silent(row, now, local=local))
 
 
-def _is_silent(row: SessionRow, now: float, *, local: bool) -> bool:
+def is_silent(row: SessionRow, now: float, *, local: bool) -> bool:
+    """Whether an open session was not seen for long, or its client is gone where that can be known."""
     quiet = abs(now - row.seen_at)
     return quiet > _LONG or (quiet > _RECENT and local and is_gone(row.process))
 
