@@ -101,5 +101,5 @@ def test_what_cannot_be_compiled_for_want_of_locks_says_so(
         raise OSError(reason, os.strerror(reason))
 
     monkeypatch.setattr(fcntl, "flock", fails)
-    with pytest.raises(StoreError, match="has no locks"), compiling._hold_lock(str(tmp_path), 0.0):
+    with pytest.raises(StoreError, match="has no locks"), compiling.hold_lock(str(tmp_path), 0.0):
         pytest.fail("it is held")

@@ -84,7 +84,7 @@ def make(
     """
     folder = os.path.join(where.state, FOLDER)
     own_folder(folder, create=True)
-    with _hold_lock(folder, until) if lock < 0 else nullcontext(lock) as held:
+    with hold_lock(folder, until) if lock < 0 else nullcontext(lock) as held:
         done = ready(store, where, workspace)
         if done is not None and done.digest != unlike:
             return done
@@ -184,8 +184,17 @@ def _reap(child: int) -> None:
 
 
 @contextmanager
-def _hold_lock(folder: str, until: float) -> Iterator[int]:
-    """Hold the lock. It ends with the last process that has its descriptor, however that ends."""
+def hold_lock(folder: str, until: float) -> Iterator[int]:
+    """Hold the lock of a folder of compiled patterns. It ends with the last process that has its descriptor.
+
+    Args:
+        folder: The folder.
+        until: How long to wait for another process that compiles, by ``time.monotonic``.
+
+    Raises:
+        NotCompiledError: Another process compiles all the time.
+        StoreError: The folder cannot be locked.
+    """
     try:
         descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
