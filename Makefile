@@ -35,6 +35,7 @@ lint: setup ## style, types, import rules, stale knowledge, stale pages, broken 
 	@$(BIN)/mypy
 	@$(BIN)/mypy --platform darwin --no-warn-unreachable --cache-dir .mypy_cache/darwin
 	@MYPYPATH=tests $(BIN)/mypy -p e2e
+	@$(BIN)/python scripts/house/check_names.py tests evals scripts examples
 	@$(BIN)/lint-imports
 	@$(MAKE) --no-print-directory house
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" --check || exit 1; done

@@ -1,4 +1,4 @@
-"""The measures of `make house` see what they are there to see: copied code, and long functions."""
+"""The measures of `make house` see what they are there to see: copied code, long functions, names that are gone."""
 
 from __future__ import annotations
 
@@ -75,3 +75,32 @@ def test_questions_that_a_name_does_not_ask(tmp_path: Path) -> None:
     told = checked("check_house.py", tmp_path, {"__init__.py": "", "a.py": code})[1]
     found = [line.split()[-1] for line in told.splitlines() if line.startswith("question")]
     assert found == ["inside", "_in_project"]
+
+
+@pytest.mark.parametrize(
+    ("code", "missing"),
+    [
+        pytest.param(
+            "from lockgate.system.digests import gone\n", ["lockgate.system.digests has no gone"], id="imported"
+        ),
+        pytest.param(
+            "from lockgate.system import digests\ndigests.gone()\n",
+            ["lockgate.system.digests has no gone"],
+            id="an attribute",
+        ),
+        pytest.param(
+            "from lockgate.system import digests\nmonkeypatch.setattr(digests, 'gone', 1)\n",
+            ["lockgate.system.digests has no gone"],
+            id="replaced by a test",
+        ),
+        pytest.param("from lockgate.system import digests\ndigests.__name__\n", [], id="what is there"),
+        pytest.param(
+            "from lockgate.system import digests\ndigests = 'a'\ndigests.gone\n", [], id="another thing of that name"
+        ),
+        pytest.param("if TYPE_CHECKING:\n    from lockgate.system.digests import Gone\n", [], id="for types only"),
+    ],
+)
+def test_names_that_are_gone(tmp_path: Path, code: str, missing: list[str]) -> None:
+    status, told = checked("check_names.py", tmp_path, {"a.py": code})
+    assert [line.partition(": ")[2] for line in told.splitlines() if " has no " in line] == missing
+    assert status == bool(missing)

@@ -300,7 +300,7 @@ def test_a_hook_without_time_has_it_done_and_says_so(machine: Machine) -> None:
 
 def test_one_that_waits_too_long_for_another_says_so(machine: Machine) -> None:
     machine.folder.mkdir(mode=0o700)
-    with making._hold_lock(str(machine.folder), 0.0), pytest.raises(PatternError, match="try again"):
+    with making.hold_lock(str(machine.folder), 0.0), pytest.raises(PatternError, match="try again"):
         making.make(machine.store, machine.where, str(machine.project), until=time.monotonic() + 0.05)
 
 
@@ -358,7 +358,7 @@ def test_of_fifty_hooks_without_time_one_has_it_compiled(machine: Machine, monke
     monkeypatch.setattr(making, "AHEAD", str(program))
     children = [_in_child(machine, seconds=0.1) for _ in range(50)]
     assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} <= {0, _LATE}
-    with making._hold_lock(str(machine.folder), time.monotonic() + 60):
+    with making.hold_lock(str(machine.folder), time.monotonic() + 60):
         assert log.read_text() == "x"
     assert modes(machine.load(seconds=0.0)) == {"keys": 1}
     until = time.monotonic() + 60
