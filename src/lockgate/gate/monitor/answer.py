@@ -6,7 +6,6 @@ from lockgate.core.events import Answer
 from lockgate.core.model import EffectKind, Label, LabelState, Tier, ToolCall, Variant, Verdict
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.findings import is_canary, is_enforced, is_from_guard, secrets_in
-from lockgate.policy.decide import decide, strictest
 
 if TYPE_CHECKING:
     from lockgate.core.model import PolicyDecision
@@ -160,6 +159,8 @@ def _may_endorse(question: DecisionInput, ruling: Ruling) -> bool:
     results = {taint.call_id for taint in question.taints if taint.label is Label.UNTRUSTED}
     if not 0 < len(results) <= _MOST_RESULTS:
         return False
+    from lockgate.policy.decide import decide, strictest
+
     left = question.labels - {Label.UNTRUSTED}
     profiles = [policy.profile for policy in question.configuration.policies]
     decision = strictest(decide(ruling.analysis.effects, left, profile) for profile in profiles)
