@@ -195,36 +195,36 @@ def is_participle(name):
     return word in IRREGULAR or (word.endswith(("ed", "ing")) and word not in NO_PARTICIPLES)
 
 
-def participles(src, modules):
-    """Functions and methods whose name begins with a participle. A property may: it tells what is so."""
-    found = []
+def functions(src, modules):
+    """Each function and method that is no property, with its place."""
     for path in sorted(modules.values()):
         with open(os.path.join(src, path), encoding="utf-8") as file:
             tree = ast.parse(file.read())
         for node in ast.walk(tree):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not is_participle(node.name):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
-                found.append(f"{path}:{node.lineno} {node.name}")
-    return found
+                yield node, f"{path}:{node.lineno} {node.name}"
+
+
+def participles(src, modules):
+    """Functions and methods whose name begins with a participle. A property may: it tells what is so."""
+    return [place for node, place in functions(src, modules) if is_participle(node.name)]
 
 
 def unasked(src, modules):
     """Functions that answer a question, and are not named by one. A property may: it tells what is so."""
-    found = []
-    for path in sorted(modules.values()):
-        with open(os.path.join(src, path), encoding="utf-8") as file:
-            tree = ast.parse(file.read())
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.returns:
-                continue
-            answers = ast.unparse(node.returns) == "bool" and (ast.get_docstring(node) or "").startswith("Whether")
-            words = node.name.strip("_").split("_")
-            asks = not ASKS.isdisjoint(words) or any(word.endswith("s") for word in words)
-            is_property = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
-            if answers and not asks and not is_property:
-                found.append(f"{path}:{node.lineno} {node.name}")
-    return found
+    return [place for node, place in functions(src, modules) if is_question(node) and not asks(node.name)]
+
+
+def is_question(node):
+    says_bool = node.returns is not None and ast.unparse(node.returns) == "bool"
+    return says_bool and (ast.get_docstring(node) or "").startswith("Whether")
+
+
+def asks(name):
+    words = name.strip("_").split("_")
+    return not ASKS.isdisjoint(words) or any(word.endswith("s") for word in words)
 
 
 def long_functions(src, modules):

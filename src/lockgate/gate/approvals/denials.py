@@ -71,15 +71,17 @@ def was_allowed_since(tx: Transaction, no: ApprovalRow, approvers: Approvers) ->
     wanted = frozenset(_read_targets(no))
     yeses = tx.approvals(session=no.session, state="used")
     sealed = (row for row in yeses if not row.is_changed)
-    same = (row for row in sealed if wanted <= frozenset(_read_targets(row)) and is_proven(tx, row, approvers))
-    return any(_is_later(tx, row, no) for row in same)
+    same = [row for row in sealed if wanted <= frozenset(_read_targets(row))]
+    if not same:
+        return False
+    told = [row.seq for event in _NOES for row in tx.find_audit(AuditQuery(event=event, text=no.approval), limit=1)]
+    return any(_is_later(tx, row, no, told) and is_proven(tx, row, approvers) for row in same)
 
 
-def _is_later(tx: Transaction, yes: ApprovalRow, no: ApprovalRow) -> bool:
+def _is_later(tx: Transaction, yes: ApprovalRow, no: ApprovalRow, told: Sequence[int]) -> bool:
     """Whether a proven yes came after a no: by their records, as a clock may have been set between them."""
     from lockgate.gate.approvals import proof
 
-    told = [row.seq for event in _NOES for row in tx.find_audit(AuditQuery(event=event, text=no.approval), limit=1)]
     match yes.about.get(proof.ANSWER):
         case [gate, int(seq)] if gate == tx.gate and told:
             return seq > max(told)

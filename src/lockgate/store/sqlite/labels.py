@@ -21,7 +21,17 @@ from lockgate.store.chain_links import PURPOSE_LABELS, canonical, hash_with_key
 from lockgate.store.files import CHANGED
 from lockgate.store.rows import TAINT_COLUMNS, taint_of, taint_values
 from lockgate.store.sqlite.statements import TAINTS
-from lockgate.store.sqlite.subject_list import HERE, MARK, PARTS, RowSetQueries, digest_at, encode_names, here, part_of
+from lockgate.store.sqlite.subject_list import (
+    HERE,
+    MARK,
+    PARTS,
+    RowSetQueries,
+    digest_at,
+    encode_names,
+    here,
+    may_be_here,
+    part_of,
+)
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -173,7 +183,7 @@ class LabelQueries(RowSetQueries):
             there, seal, known = row[: len(Label)], row[len(Label) : -1], row[-1]
             how = listed[subject]
             sealed = self._counts(subject, seal if seal[-1] is not None else None, how)
-            is_known = sealed is None and (bool(known) or how is None or how.startswith(HERE))
+            is_known = sealed is None and (bool(known) or may_be_here(how))
             labels = _labels_of(sealed, is_known=is_known)
             found[subject] = labels | {label for label, is_there in zip(Label, there, strict=True) if is_there}
         return found
@@ -466,7 +476,7 @@ class LabelQueries(RowSetQueries):
     def _seal_of(self, subject: Subject) -> list[int] | None:
         """What was sealed of a subject; ``None`` where there is no seal, or it does not hold."""
         row = self._one(_SEAL, subject)
-        return self._counts(subject, row, self.in_list((subject,))[subject]) if row is not None else None
+        return self._counts(subject, row, self.how_listed(subject)) if row is not None else None
 
     def _counts(self, subject: Subject, row: Sequence[Any] | None, how: str | None) -> list[int] | None:
         """What a row of the seals tells, where it is the newest of its subject, as that stands in the list."""

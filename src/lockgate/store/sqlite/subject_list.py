@@ -112,8 +112,11 @@ class SubjectListQueries(SqliteStatements):
 
     def is_listed(self, subject: Subject) -> bool:
         """Whether a subject is listed as one whose rows are kept; so is each where the list was changed."""
-        how = self.in_list((subject,))[subject]
-        return how is None or how.startswith(HERE)
+        return may_be_here(self.how_listed(subject))
+
+    def how_listed(self, subject: Subject) -> str | None:
+        """How a subject stands in the list, as ``in_list`` gives it."""
+        return self.in_list((subject,))[subject]
 
     def in_list(self, subjects: Collection[Subject]) -> dict[Subject, str | None]:
         """How each subject stands in the list: empty where it does not; ``None`` where its part was changed."""
@@ -189,7 +192,7 @@ class RowSetQueries(SubjectListQueries):
             sealed: The seals of those that Lockgate has written.
             every: The seals of all that are there.
         """
-        how = self._how_listed(session)
+        how = self.how_listed(Subject(session))
         if how is None:
             return False
         return self._set_digest(sealed) == (digest_at(how, NOES) if how.startswith(HERE) else self._set_digest(every))
@@ -204,7 +207,7 @@ class RowSetQueries(SubjectListQueries):
         ``None`` where something else has taken them away, changed them or put them back.
         """
         seal, text = self._passages(session)
-        how = self._how_listed(session)
+        how = self.how_listed(Subject(session))
         told = digest_at(how, BOUND_PASSAGES) if how else ""
         return None if how is None or (told and told != seal) else text
 
@@ -250,9 +253,6 @@ class RowSetQueries(SubjectListQueries):
         name = (f"{Sets.PASSAGES}{session}",)
         row = self._one("SELECT name, value, seal FROM settings WHERE name = ?", name)
         return (row[2][:MARK], row[1]) if self._unseal(SETTINGS, row, name) is not None else ("", "")
-
-    def _how_listed(self, session: str) -> str | None:
-        return self.in_list((Subject(session),))[Subject(session)]
 
     def _bind_to(self, session: str, place: int, digest: str) -> None:
         """Bind a digest with a session that is in the list."""
@@ -315,6 +315,11 @@ class RowSetQueries(SubjectListQueries):
         """The digest of some seals; empty where there are none."""
         text = " ".join(sorted(seals))
         return hash_with_key(self._key, PURPOSE_SET, text)[:MARK] if text else ""
+
+
+def may_be_here(how: str | None) -> bool:
+    """Whether rows are kept of one that stands so in the list. Where its part was changed nobody knows."""
+    return how is None or how.startswith(HERE)
 
 
 def part_of(mark: str) -> int:
